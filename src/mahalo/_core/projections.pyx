@@ -1,0 +1,132 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Algorithm 1 of the paper: Bregman projections for LogDet, one constraint after the other.
+
+A projection onto constraint k changes F⁻¹ by s z zᵀ. In the paper's letters s = −δα, so
+
+    s = γ/(γ+1) (1/ξ − 1/p),   β = −s/(1 + s p),   ξ ← γξ/(γ − sξ),   λ ← λ + δs,   F ← F + β (Fz)(Fz)ᵀ
+
+with s clipped so that λ stays ≥ 0. With an offset c (the distance is c + zᵀFz) s is the root of a quadratic.
+"""
+from libc.math cimport INFINITY, sqrt
+
+
+cdef inline double projection(double p, double xi, double c, double gamma) noexcept nogil:
+    """The unclipped s in (−1/p, γ/ξ) after which constraint and slack meet: c + p/(1+sp) = ξγ/(γ−sξ)."""
+    cdef double A, B, C, root
+    if gamma == INFINITY:
+        # ξ ≤ c: no F ⪰ 0 brings the distance down to ξ. The pole s → ∞ is never reached; go far.
+        if xi <= c:
+            return 1e12 / p
+        return (c + p - xi) / (p * (xi - c))
+    if c == 0.0:
+        return gamma / (gamma + 1.0) * (1.0 / xi - 1.0 / p)
+    A = -c * p * xi
+    B = c * p * gamma - c * xi - p * xi - gamma * xi * p
+    C = gamma * (c + p - xi)
+    root = sqrt(B * B - 4.0 * A * C)
+    if B < 0.0:
+        return 2.0 * C / (root - B)
+    return -(B + root) / (2.0 * A)
+
+
+cdef inline double project(double p, double c, double gamma, double delta,
+                           double *xi, double *lam, double *largest) noexcept nogil:
+    """One step 3.3–3.7 of Algorithm 1; updates ξ and λ, returns β."""
+    cdef double s, change
+    if p <= 0.0:
+        return 0.0
+    s = projection(p, xi[0], c, gamma)
+    if delta * s < -lam[0]:
+        s = -delta * lam[0]
+        lam[0] = 0.0
+    else:
+        lam[0] += delta * s
+    if s == 0.0:
+        return 0.0
+    if gamma != INFINITY:
+        xi[0] = gamma * xi[0] / (gamma - s * xi[0])
+    change = s * p if s > 0.0 else -s * p
+    if change > largest[0]:
+        largest[0] = change
+    return -s / (1.0 + s * p)
+
+
+def sweep_features(double[:, ::1] F, const double[:, ::1] X, const Py_ssize_t[::1] tail,
+                   const Py_ssize_t[::1] head, const double[::1] delta, const double[::1] offset,
+                   const double[::1] gamma, double[::1] xi, double[::1] lam, double[:, ::1] scratch):
+    """One sweep over all pairs in feature space, O(r²) a projection. Returns the largest relative step |s p|."""
+    cdef Py_ssize_t k, a, b, r = F.shape[0], i, j
+    cdef double p, beta, scaled, largest = 0.0
+    cdef double *z = &scratch[0, 0]
+    cdef double *y = &scratch[1, 0]
+    cdef double *row
+    with nogil:
+        for k in range(tail.shape[0]):
+            i, j = tail[k], head[k]
+            for a in range(r):
+                z[a] = X[i, a] - X[j, a]
+            p = 0.0
+            for a in range(r):
+                row = &F[a, 0]
+                scaled = 0.0
+                for b in range(r):
+                    scaled += row[b] * z[b]
+                y[a] = scaled
+                p += scaled * z[a]
+            beta = project(p, offset[k], gamma[k], delta[k], &xi[k], &lam[k], &largest)
+            if beta != 0.0:
+                for a in range(r):
+                    row = &F[a, 0]
+                    scaled = beta * y[a]
+                    for b in range(r):
+                        row[b] += scaled * y[b]
+    return largest
+
+
+def sweep_kernel(double[:, ::1] K, const Py_ssize_t[::1] tail, const Py_ssize_t[::1] head,
+                 const double[::1] delta, const double[::1] offset, const double[::1] gamma,
+                 double[::1] xi, double[::1] lam, double[::1] column):
+    """One sweep on a kernel matrix: K(e_i − e_j) is a difference of two of its rows, O(n²) a projection."""
+    cdef Py_ssize_t k, a, b, n = K.shape[0], i, j
+    cdef double p, beta, scaled, largest = 0.0
+    cdef double *y = &column[0]
+    cdef double *row
+    with nogil:
+        for k in range(tail.shape[0]):
+            i, j = tail[k], head[k]
+            for a in range(n):
+                y[a] = K[i, a] - K[j, a]
+            p = y[i] - y[j]
+            beta = project(p, offset[k], gamma[k], delta[k], &xi[k], &lam[k], &largest)
+            if beta != 0.0:
+                for a in range(n):
+                    row = &K[a, 0]
+                    scaled = beta * y[a]
+                    for b in range(n):
+                        row[b] += scaled * y[b]
+    return largest
+
+
+def sweep_block(double[:, ::1] G, const double[::1] delta, const double[::1] offset,
+                const double[::1] gamma, double[::1] xi, double[::1] lam, double[::1] beta):
+    """The projections of one block, on its Gram matrix G = Z F Zᵀ alone.
+
+    On return beta[t] is the step of projection t and row t of G is Z F z_t as it was just before it, from
+    which the caller rebuilds all the vectors F z_t, and so F, with matrix products.
+    """
+    cdef Py_ssize_t t, a, b, n = G.shape[0]
+    cdef double scaled, largest = 0.0
+    cdef double *pivot
+    cdef double *row
+    with nogil:
+        for t in range(n):
+            pivot = &G[t, 0]
+            beta[t] = project(pivot[t], offset[t], gamma[t], delta[t], &xi[t], &lam[t], &largest)
+            if beta[t] != 0.0:
+                # Only the rows still to come are needed; row t stays as it was before its projection.
+                for a in range(t + 1, n):
+                    row = &G[a, 0]
+                    scaled = beta[t] * pivot[a]
+                    for b in range(t, n):
+                        row[b] += scaled * pivot[b]
+    return largest

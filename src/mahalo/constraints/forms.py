@@ -1,0 +1,96 @@
+"""Linear forms of a symmetric matrix, as edges between rows.
+
+Any symmetric C over the rows of X splits into squared lengths of edges: with κ_ij = x_iᵀ F x_j,
+
+    tr(C κ) = Σ_i κ_ii (Σ_j C_ij) − Σ_{i<j} C_ij ‖x_i − x_j‖²_F
+
+and κ_ii is the squared length of the edge from x_i to the origin. So a pair is one edge, a triplet two, a general
+form a few more, and one operator S^r → R^m with its adjoint serves them all: edge lengths, then a sparse
+combination of them. Rows are never copied per edge.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._core.edges import edge_dots, edge_laplacian
+
+__all__ = ["EdgeForms"]
+
+# A further thread must have about this many multiply-adds to do before it pays.
+_WORTH_A_THREAD = 4_000_000
+
+
+@dataclass(frozen=True)
+class EdgeForms:
+    """m linear forms over n rows: edge e joins rows tail[e] and head[e]; form k = Σ_e combine[k, e] · edge e.
+
+    `combine` is None where form k is edge k (pairs only).
+    """
+
+    tail: np.ndarray
+    head: np.ndarray
+    n_rows: int
+    combine: sp.csr_array | None = None
+
+    @property
+    def n_forms(self) -> int:
+        return len(self.tail) if self.combine is None else self.combine.shape[0]
+
+    @cached_property
+    def _combine_t(self) -> sp.csr_array | None:
+        return None if self.combine is None else self.combine.T.tocsr()
+
+    @cached_property
+    def _incidence(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """For each row its edges and their other ends, in compressed rows."""
+        ends = np.concatenate([self.tail, self.head])
+        order = np.argsort(ends, kind="stable")
+        start = np.zeros(self.n_rows + 1, dtype=np.intp)
+        np.cumsum(np.bincount(ends, minlength=self.n_rows), out=start[1:])
+        edge = np.concatenate([np.arange(len(self.tail), dtype=np.intp)] * 2)[order]
+        neighbour = np.concatenate([self.head, self.tail])[order]
+        return start, neighbour, edge
+
+    def apply(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        """Form k of the n × n matrix A Bᵀ (symmetric by assumption): with A = YΔ, B = Y this is tr(Δ Yᵀ C_k Y)."""
+        out = np.empty(len(self.tail))
+        _in_threads(
+            len(out),
+            len(out) * A.shape[1],
+            lambda a, b: edge_dots(A, B, self.tail[a:b], self.head[a:b], out[a:b]),
+        )
+        return out if self.combine is None else self.combine @ out
+
+    def adjoint(self, Y: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """Σ_k s_k Yᵀ C_k Y = Yᵀ Laplacian(w) Y, w the edge weights that s combines to."""
+        w = np.ascontiguousarray(s if self._combine_t is None else self._combine_t @ s)
+        start, neighbour, edge = self._incidence
+        Z = np.empty_like(Y)
+        _in_threads(
+            self.n_rows,
+            2 * len(w) * Y.shape[1],
+            lambda a, b: edge_laplacian(Y, start, neighbour, edge, w, Z, a, b),
+        )
+        return Y.T @ Z
+
+
+def _in_threads(n: int, work: int, task) -> None:
+    """Run task(first, last) over 0..n, shared among threads when there is enough to do."""
+    n_threads = min(os.cpu_count() or 1, 1 + work // _WORTH_A_THREAD, n)
+    if n_threads < 2:
+        task(0, n)
+        return
+    cuts = np.linspace(0, n, n_threads + 1).astype(int)
+    others = [threading.Thread(target=task, args=cuts[k : k + 2]) for k in range(1, n_threads)]
+    for thread in others:
+        thread.start()
+    task(0, cuts[1])
+    for thread in others:
+        thread.join()

@@ -1,0 +1,50 @@
+"""The two errors a caller may want to catch by name."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["InfeasibleError", "NotPositiveDefiniteError"]
+
+
+class NotPositiveDefiniteError(ValueError):
+    """A prior or kernel matrix that must be positive (semi)definite is not."""
+
+
+class InfeasibleError(ValueError):
+    """Hard constraints (γ = ∞) that no metric satisfies, with the combination that proves it.
+
+    Attributes
+    ----------
+    outcome : {"infeasible", "singular", "bounded"}
+        "infeasible": no W ⪰ 0 satisfies them all. "singular": only singular W do, where LogDet is infinite.
+        "bounded": the proof is not exact; every W that satisfies them has trace at least `trace_bound`.
+    multipliers : ndarray of shape (n_constraints,)
+        λ ≥ 0, summing to 1, zero for constraints that play no part.
+    constraints : ndarray of int
+        Indices (into the fitted constraints) with λ > 0: together they are the contradiction.
+    trace_bound : float
+        Smallest trace, in the coordinates where the prior is the identity; ∞ unless `outcome` is "bounded".
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        outcome: str = "infeasible",
+        multipliers: np.ndarray | None = None,
+        trace_bound: float = np.inf,
+    ):
+        super().__init__(message)
+        self.outcome = outcome
+        self.multipliers = np.zeros(0) if multipliers is None else multipliers
+        self.constraints = np.flatnonzero(self.multipliers > 0)
+        self.trace_bound = trace_bound
+
+    def __reduce__(self):
+        # Exceptions with keyword arguments need help to cross process borders (joblib, multiprocessing).
+        return _rebuild, (str(self), self.outcome, self.multipliers, self.trace_bound)
+
+
+def _rebuild(message, outcome, multipliers, trace_bound):
+    return InfeasibleError(message, outcome=outcome, multipliers=multipliers, trace_bound=trace_bound)

@@ -1,0 +1,14 @@
+"""Symmetric-matrix functions; a leaf that knows nothing of metrics."""
+
+from .covariance import column_variances, shrunk_covariance
+from .symmetric import cholesky_or_none, log_det, spd_factor, spd_roots, symmetrize
+
+__all__ = [
+    "cholesky_or_none",
+    "column_variances",
+    "log_det",
+    "shrunk_covariance",
+    "spd_factor",
+    "spd_roots",
+    "symmetrize",
+]

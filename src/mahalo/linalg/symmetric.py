@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import NotPositiveDefiniteError
+
+__all__ = ["cholesky_or_none", "log_det", "spd_factor", "spd_roots", "symmetrize"]
+
+
+def symmetrize(A: np.ndarray) -> np.ndarray:
+    return 0.5 * (A + A.T)
+
+
+def cholesky_or_none(A: np.ndarray) -> np.ndarray | None:
+    """Lower factor L with A = L Lᵀ, or None where A is not numerically positive definite."""
+    try:
+        L = np.linalg.cholesky(A)
+    except np.linalg.LinAlgError:
+        return None
+    return L if np.isfinite(L[-1:, -1:]).all() else None
+
+
+def log_det(L: np.ndarray) -> float:
+    """log det(L Lᵀ) of a triangular factor."""
+    return 2.0 * float(np.log(np.diagonal(L)).sum())
+
+
+def spd_factor(A: np.ndarray, what: str) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues and vectors of a symmetric positive definite matrix; an error that says what is wrong if not."""
+    A = np.asarray(A, dtype=np.float64)
+    if A.ndim != 2 or A.shape[0] != A.shape[1]:
+        raise ValueError(f"{what} must be a square matrix; got an array of shape {A.shape}.")
+    if not np.isfinite(A).all():
+        raise ValueError(f"{what} contains NaN or infinity; give finite numbers.")
+    largest = np.abs(A).max(initial=0.0)
+    if np.abs(A - A.T).max(initial=0.0) > 1e-8 * largest:
+        raise NotPositiveDefiniteError(
+            f"{what} must be symmetric; it differs from its transpose by {np.abs(A - A.T).max():.3g}. "
+            "Pass 0.5 * (A + A.T) if that is what you mean."
+        )
+    values, vectors = np.linalg.eigh(symmetrize(A))
+    if len(values) and values[0] <= 1e-13 * max(values[-1], 0.0):
+        raise NotPositiveDefiniteError(
+            f"{what} must be positive definite; its smallest eigenvalue is {values[0]:.3g} (largest "
+            f"{values[-1]:.3g}). Add a small multiple of the identity, or leave out dependent features."
+        )
+    return values, vectors
+
+
+def spd_roots(values: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(A^½, A^−½) from the eigen-decomposition of A ≻ 0."""
+    root = np.sqrt(values)
+    return (vectors * root) @ vectors.T, (vectors / root) @ vectors.T

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["LogDet"]
+
+
+class LogDet:
+    """f(w) = w − ln w − 1: the LogDet divergence to the identity, as a function of the eigenvalues.
+
+    eta is the resting point, f(eta) = 0. The conjugate is f*(s) = −ln(1 − s) for s < 1, ∞ beyond.
+    """
+
+    name = "logdet"
+    eta = 1.0
+
+    def value(self, w: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(w > 0, (w - 1) - np.log1p(w - 1), np.inf)
+
+    def conjugate(self, s: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(s < 1, -np.log1p(-s), np.inf)
+
+    def conjugate_slope(self, s: np.ndarray) -> np.ndarray:
+        """∇f*(s), the eigenvalues of F that belong to those of S."""
+        return 1.0 / (1.0 - s)

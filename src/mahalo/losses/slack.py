@@ -1,0 +1,120 @@
+"""What violating a constraint costs: penalty(v), its slope s(v), its curvature, and its share of the dual.
+
+Constraint k asks sign_k (v_k − b_k) ≤ 0. A slack maps values v to a penalty with slope s_k = sign_k λ_k, λ ≥ 0;
+`dual` is the constraint's share of the dual objective at s, so that for every v and admissible s
+
+    penalty(v) ≥ s v + dual(s),   with equality at s = slope(v).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["HardSlack", "HingeSlack", "LogSlack", "SlackStack"]
+
+
+@dataclass(frozen=True)
+class LogSlack:
+    """The paper's slack: γ h(v/b) on the violated side, h(t) = t − ln t − 1 (ξ eliminated)."""
+
+    sign: np.ndarray
+    bound: np.ndarray
+    gamma: np.ndarray
+
+    def _violated(self, v):
+        return self.sign * (v - self.bound) > 0
+
+    def value(self, v: np.ndarray) -> np.ndarray:
+        # (v − b)/b, not v/b − 1: exact where they nearly agree.
+        t = np.where(self._violated(v), (v - self.bound) / self.bound, 0.0)
+        with np.errstate(divide="ignore"):
+            return self.gamma * (t - np.log1p(t))
+
+    def slope(self, v: np.ndarray) -> np.ndarray:
+        return np.where(self._violated(v), self.gamma * ((v - self.bound) / (self.bound * v)), 0.0)
+
+    def curvature(self, v: np.ndarray, s: np.ndarray) -> np.ndarray:
+        # From v (γ/b − s) = γ rather than s = γ/b − γ/v: the same where s = slope(v), better behaved elsewhere.
+        return np.where(self._violated(v), (self.gamma / self.bound - s) / v, 0.0)
+
+    def admissible(self, s: np.ndarray) -> np.ndarray:
+        signed = self.sign * np.maximum(self.sign * s, 0.0)
+        return np.minimum(signed, (1 - 1e-6) * self.gamma / self.bound)
+
+    def dual(self, s: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inside = s * self.bound < self.gamma
+            return np.where(inside, self.gamma * np.log1p(-s * self.bound / self.gamma), -np.inf)
+
+
+@dataclass(frozen=True)
+class HingeSlack:
+    """γ/2 times the squared relative violation, max(0, sign (v − b)/scale)²."""
+
+    sign: np.ndarray
+    bound: np.ndarray
+    scale: np.ndarray
+    gamma: np.ndarray
+
+    def _excess(self, v):
+        return np.maximum(self.sign * (v - self.bound), 0.0) / self.scale
+
+    def value(self, v: np.ndarray) -> np.ndarray:
+        return 0.5 * self.gamma * self._excess(v) ** 2
+
+    def slope(self, v: np.ndarray) -> np.ndarray:
+        return self.sign * self.gamma * self._excess(v) / self.scale
+
+    def curvature(self, v: np.ndarray, s: np.ndarray) -> np.ndarray:
+        return np.where(self.sign * (v - self.bound) > 0, self.gamma / self.scale**2, 0.0)
+
+    def admissible(self, s: np.ndarray) -> np.ndarray:
+        return self.sign * np.maximum(self.sign * s, 0.0)
+
+    def dual(self, s: np.ndarray) -> np.ndarray:
+        return -s * self.bound - (self.scale * s) ** 2 / (2 * self.gamma)
+
+
+@dataclass(frozen=True)
+class HardSlack:
+    """γ = ∞: no violation is bought at any price. The penalty is 0 here; violation is reported beside it."""
+
+    sign: np.ndarray
+    bound: np.ndarray
+
+    def value(self, v: np.ndarray) -> np.ndarray:
+        return np.zeros_like(v)
+
+    def dual(self, s: np.ndarray) -> np.ndarray:
+        return -s * self.bound
+
+
+@dataclass(frozen=True)
+class SlackStack:
+    """Two slacks side by side: the first `n_first` constraints pay one way, the rest another."""
+
+    first: LogSlack
+    rest: HingeSlack
+    n_first: int
+
+    def _stack(self, name: str, *arrays: np.ndarray) -> np.ndarray:
+        k = self.n_first
+        first = getattr(self.first, name)(*(x[:k] for x in arrays))
+        return np.concatenate([first, getattr(self.rest, name)(*(x[k:] for x in arrays))])
+
+    def value(self, v: np.ndarray) -> np.ndarray:
+        return self._stack("value", v)
+
+    def slope(self, v: np.ndarray) -> np.ndarray:
+        return self._stack("slope", v)
+
+    def curvature(self, v: np.ndarray, s: np.ndarray) -> np.ndarray:
+        return self._stack("curvature", v, s)
+
+    def admissible(self, s: np.ndarray) -> np.ndarray:
+        return self._stack("admissible", s)
+
+    def dual(self, s: np.ndarray) -> np.ndarray:
+        return self._stack("dual", s)

@@ -1,0 +1,107 @@
+"""The proof that comes with every answer: a primal value, a dual value, and the gap between them.
+
+P(F) ≥ P* ≥ D(s) for every F ≻ 0 and every admissible s, so a small gap proves F near-optimal whoever found
+it. Everything here is recomputed in float64 from the problem and the answer; no solver uses this code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from .problem import Problem
+
+__all__ = ["Certificate", "certify", "form_matrix", "form_values"]
+
+_CHUNK = 1 << 21  # numbers held at once while edges are expanded
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How good the answer is, proved.
+
+    Attributes
+    ----------
+    primal, dual : float
+        Objective of the returned metric, and a lower bound on the objective of any metric.
+    gap : float
+        primal − dual; at least 0 up to rounding.
+    relative_gap : float
+        gap / max(1, |primal|).
+    max_violation : float
+        Largest violation of a constraint, relative to its bound (pairs), margin (triplets) or scale (linear forms).
+    n_violated : int
+        Number of constraints violated by more than 1e-9, relatively.
+    converged : bool
+        Whether relative_gap is within the tolerance asked for (and, for hard constraints, max_violation within 1e-8).
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float
+    max_violation: float
+    n_violated: int
+    converged: bool
+
+
+def certify(problem: Problem, F: np.ndarray, lam: np.ndarray, tol: float, feasibility: float = 1e-8) -> Certificate:
+    """Primal and dual objective of the core matrix F and the multipliers lam ≥ 0, and what they prove."""
+    F = np.asarray(F, dtype=np.float64)
+    s = problem.sign * np.asarray(lam, dtype=np.float64)
+    v = problem.offset + form_values(problem, F)
+    #  P = Σ f(eig F) + Σ penalty(v)
+    primal = float(problem.loss.value(np.linalg.eigvalsh(F)).sum() + problem.slack.value(v).sum())
+    #  D = −Σ f*(eig S) + Σ s c + Σ dual(s),   S = −Σ s R
+    S = -form_matrix(problem, s)
+    dual = float(
+        -problem.loss.conjugate(np.linalg.eigvalsh(S)).sum()
+        + s @ problem.offset
+        + problem.slack.dual(s).sum()
+    )
+    gap = primal - dual
+    relative_gap = gap / max(1.0, abs(primal)) if np.isfinite(gap) else np.inf
+    violation = problem.relative_violation(v)
+    max_violation = float(violation.max(initial=0.0))
+    # Written so that NaN counts as not converged.
+    converged = bool(relative_gap <= tol) and bool(relative_gap >= -tol)
+    if problem.hard:
+        converged = converged and max_violation <= feasibility
+    return Certificate(
+        primal=primal,
+        dual=dual,
+        gap=gap,
+        relative_gap=float(relative_gap),
+        max_violation=max_violation,
+        n_violated=int((violation > 1e-9).sum()),
+        converged=converged,
+    )
+
+
+def _edge_chunks(problem: Problem):
+    """Differences x̂_i − x̂_j of all edges, a chunk at a time."""
+    forms, X = problem.forms, problem.points
+    step = max(1, _CHUNK // max(1, problem.rank))
+    for a in range(0, len(forms.tail), step):
+        part = slice(a, a + step)
+        yield part, X[forms.tail[part]] - X[forms.head[part]]
+
+
+def form_values(problem: Problem, F: np.ndarray) -> np.ndarray:
+    """tr(F X̂ᵀ C_k X̂) for every k, by expanding every edge."""
+    length = np.empty(len(problem.forms.tail))
+    for part, Z in _edge_chunks(problem):
+        length[part] = np.einsum("er,er->e", Z @ F, Z)
+    return length if problem.forms.combine is None else problem.forms.combine @ length
+
+
+def form_matrix(problem: Problem, s: np.ndarray) -> np.ndarray:
+    """Σ_k s_k X̂ᵀ C_k X̂, by expanding every edge."""
+    combine = problem.forms.combine
+    w = s if combine is None else sp.csr_array(combine).T @ s
+    R = np.zeros((problem.rank, problem.rank))
+    for part, Z in _edge_chunks(problem):
+        R += (Z * w[part, None]).T @ Z
+    return R

@@ -1,0 +1,266 @@
+"""Semismooth Newton-CG for LogDet with slack, scaled by primal and dual together, on a path of growing γ.
+
+Write F = A Aᵀ and let y = Aᵀx̂. In these coordinates, for a step F⁺ = A (I + tΔ) Aᵀ,
+
+    gradient        G = AᵀA − I + Σ s_k Yᵀ C_k Y                                 with s = slope(v)
+    gap of (F, s)   P(F) − D(s) = tr G − log det(I + G),   finite where I + G ≻ 0
+
+Newton's Hessian Δ ↦ Δ + Σ curvature_k tr(Δ Yᵀ C_k Y) Yᵀ C_k Y takes F⁻¹ at its word; where F is thin, steps are
+then short, because thin directions must turn. So the solver also carries admissible multipliers s with Z = I + Σ s_k R_k ≻ 0
+(Z = F⁻¹ at the optimum) and replaces F by the geometric mean of F and Z⁻¹ in the first term. That mean is A M Mᵀ Aᵀ with
+M = (AᵀZA)^{-1/4}; in its coordinates the Hessian is again identity plus a positive semidefinite sum, the direction is
+still one of descent, and (F, s) close on the optimum from both sides with a finite gap all the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.optimize import brentq
+
+from ..linalg import cholesky_or_none, log_det, symmetrize
+from .certificate import certify
+from .problem import Problem
+from .result import Solution, Step
+
+__all__ = ["newton"]
+
+_STEPS_PER_DECADE = 2
+_LOOSE_GAP = 0.1  # relative gap at which the path moves on to the next γ
+_CLOSE_GAP = 0.1  # gap below which slope(v) alone serves as multipliers
+_MAX_CG = 200
+_MAX_STEPS = 1000
+
+
+@dataclass(frozen=True)
+class _State:
+    """Everything the solver knows at one F = A Aᵀ and multipliers s."""
+
+    problem: Problem
+    A: np.ndarray
+    log_det_F: float
+    Y: np.ndarray
+    v: np.ndarray
+    slope: np.ndarray
+    G: np.ndarray
+    primal: float
+    s: np.ndarray
+    Z: np.ndarray  # Aᵀ (I + Σ s_k R_k) A
+    gap: float
+
+    @classmethod
+    def at(cls, problem: Problem, A: np.ndarray, log_det_F: float, s: np.ndarray) -> _State:
+        """The state at F, with the better of two multipliers: those given (admissible), or slope(v)."""
+        Y = problem.points @ A
+        v = problem.offset + problem.forms.apply(Y, Y)
+        slope = problem.slack.slope(v)
+        AtA = A.T @ A
+        Z = symmetrize(AtA + problem.forms.adjoint(Y, slope))
+        G = Z - np.eye(problem.rank)
+        primal = float(np.trace(AtA)) - problem.rank - log_det_F + float(problem.slack.value(v).sum())
+        gap = _log_det_divergence(Z, G)
+        if gap <= _CLOSE_GAP:
+            s = slope
+        else:
+            Z_given = symmetrize(AtA + problem.forms.adjoint(Y, s))
+            gap_given = primal - _dual(problem, s, Z_given, log_det_F)
+            if gap_given < gap:
+                Z, gap = Z_given, gap_given
+            else:
+                s = slope
+        return cls(problem, A, log_det_F, Y, v, slope, G, primal, s, Z, gap)
+
+    @property
+    def relative_gap(self) -> float:
+        return self.gap / max(1.0, abs(self.primal))
+
+
+def _log_det_divergence(Z: np.ndarray, G: np.ndarray) -> float:
+    """tr G − log det Z for Z = I + G; ∞ unless Z ≻ 0."""
+    sq_norm = float(np.vdot(G, G))
+    if sq_norm < 1e-8:
+        return 0.5 * sq_norm  # to relative 1e-4, where the difference would be rounding
+    factor = cholesky_or_none(Z)
+    return np.inf if factor is None else float(np.trace(G)) - log_det(factor)
+
+
+def _dual(problem: Problem, s: np.ndarray, Z: np.ndarray, log_det_F: float) -> float:
+    """D(s), from Z = Aᵀ(I + Σ s_k R_k)A: log det(I + Σ s_k R_k) = log det Z − log det F."""
+    factor = cholesky_or_none(Z)
+    if factor is None:
+        return -np.inf
+    return log_det(factor) - log_det_F + float(s @ problem.offset) + float(problem.slack.dual(s).sum())
+
+
+def newton(
+    problem: Problem,
+    *,
+    tol: float = 1e-4,
+    max_iter: int | None = None,
+    start: Solution | None = None,
+    on_step: Callable[[Step], None] | None = None,
+) -> Solution:
+    """Solve to relative gap `tol`; `start` is the solution of the same problem at a smaller γ."""
+    history: list[Step] = []
+    state = follow_path(problem, 0.5 * tol, max_iter, start, history, on_step)
+    F, lam = symmetrize(state.A @ state.A.T), np.maximum(problem.sign * state.s, 0.0)
+    return Solution(F, lam, certify(problem, F, lam, tol), tuple(history))
+
+
+def follow_path(
+    problem: Problem,
+    goal: float,
+    max_iter: int | None,
+    start: Solution | None,
+    history: list[Step],
+    on_step: Callable[[Step], None] | None,
+) -> _State:
+    """Walk γ up to the problem's own and there to relative gap `goal`."""
+    if start is None:
+        A, s = np.eye(problem.rank), np.zeros(problem.n_constraints)
+    else:
+        A, s = np.linalg.cholesky(start.F), problem.sign * start.lam
+    state = _State.at(problem, A, log_det(A), s)
+    for gamma in _path(state, start is None):
+        if gamma != state.problem.gamma:
+            state = _State.at(problem.with_gamma(gamma), state.A, state.log_det_F, state.s)
+        state = _minimise(
+            state, goal if gamma == problem.gamma else _LOOSE_GAP, max_iter or _MAX_STEPS, history, on_step
+        )
+    return state
+
+
+def _path(state: _State, cold: bool) -> Iterator[float]:
+    """γ from where the identity is nearly optimal up to the one asked for; just that one on a warm start."""
+    gamma = state.problem.gamma
+    if cold:
+        # At F = I the gradient is linear in γ: begin where its norm is about 1.
+        decades = np.log10(max(1.0, float(np.linalg.norm(state.G))))
+        n = int(np.ceil(decades * _STEPS_PER_DECADE))
+        for k in range(n):
+            yield gamma * 10 ** (-decades * (1 - k / n))
+    yield gamma
+
+
+def _minimise(
+    state: _State, goal: float, budget: int, history: list[Step], on_step: Callable[[Step], None] | None
+) -> _State:
+    """Newton steps at one γ until the relative gap is within `goal`, or the budget of steps is spent."""
+    while state.relative_gap > goal and len(history) < budget:
+        delta, curvature, n_products = _newton_direction(state)
+        q = state.problem.forms.apply(state.Y @ delta, state.Y)
+        t, factor = _line_search(state, delta, q)
+        if t == 0.0:
+            break
+        s = state.s if state.gap <= _CLOSE_GAP else _dual_step(state, state.slope + curvature * q)
+        previous = state
+        state = _State.at(state.problem, state.A @ factor, state.log_det_F + log_det(factor), s)
+        if not state.gap < np.inf:
+            state = previous
+            break
+        step = Step(
+            gamma=state.problem.gamma,
+            primal=state.primal,
+            relative_gap=state.relative_gap,
+            max_violation=float(state.problem.relative_violation(state.v).max(initial=0.0)),
+            step_length=t,
+            inner_iterations=n_products,
+        )
+        history.append(step)
+        if on_step is not None:
+            on_step(step)
+    return state
+
+
+def _newton_direction(state: _State) -> tuple[np.ndarray, np.ndarray, int]:
+    """Δ (in A's coordinates) with H Δ ≈ −G by preconditioned conjugate gradients, the curvatures in H, and the effort."""
+    forms = state.problem.forms
+    curvature = state.problem.slack.curvature(state.v, state.s)
+    B, precondition = _scaling(state, curvature)
+    Y = state.Y @ B
+    residual = -symmetrize(B.T @ state.G @ B)
+    z = precondition(residual)
+    direction, delta = z, np.zeros_like(z)
+    rz = float(np.vdot(residual, z))
+    goal = rz * min(0.1, rz**0.25) ** 2  # more exact as the gradient shrinks
+    n_products = 0
+    while rz > goal and n_products < _MAX_CG:
+        n_products += 1
+        H_direction = direction + forms.adjoint(Y, curvature * forms.apply(Y @ direction, Y))
+        alpha = rz / float(np.vdot(direction, H_direction))
+        delta += alpha * direction
+        residual = residual - alpha * H_direction
+        z = precondition(residual)
+        rz, previous = float(np.vdot(residual, z)), rz
+        direction = z + (rz / previous) * direction
+    return symmetrize(B @ delta @ B.T), curvature, n_products
+
+
+def _scaling(state: _State, curvature: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    """B = Z^{-1/4} Q and a preconditioner that is nearly diagonal in B's coordinates.
+
+    The preconditioner is the Hessian as if the violated constraints' vectors were Gaussian. For y ~ N(0, S),
+    E (yᵀΔy) yyᵀ = 2 SΔS + tr(SΔ) S; with S the mean of √curvature yyᵀ and ω of the order of their number,
+    H ≈ I + ω (2 SΔS + tr(SΔ) S): diagonal plus rank one where S is diagonal, which is what Q is for.
+    """
+    values, vectors = np.linalg.eigh(state.Z)
+    M = vectors * np.maximum(values, 1e-14 * values[-1]) ** -0.25
+    n_violated = max(1, np.count_nonzero(curvature))
+    omega = 0.5 * n_violated
+    S = state.problem.forms.adjoint(state.Y, np.sqrt(curvature)) / n_violated
+    sigma, Q = np.linalg.eigh(symmetrize(M.T @ S @ M))
+    sigma = np.abs(sigma)
+    divisor = 1.0 + 2.0 * omega * np.outer(sigma, sigma)
+    a = sigma / np.diagonal(divisor)
+    c = omega / (1.0 + omega * float(a @ sigma))
+
+    def precondition(R: np.ndarray) -> np.ndarray:
+        Z = R / divisor
+        diagonal = np.einsum("ii->i", Z)
+        diagonal -= (c * float(sigma @ diagonal)) * a
+        return Z
+
+    return M @ Q, precondition
+
+
+def _line_search(state: _State, delta: np.ndarray, q: np.ndarray) -> tuple[float, np.ndarray]:
+    """t > 0 where the objective along Δ stops falling, and the Cholesky factor of I + tΔ.
+
+    The objective is convex along the line and its derivative costs O(r + m):
+    φ'(t) = tr(AᵀA Δ) − Σ μ/(1 + tμ) + Σ slope(v + tq) q,   μ the eigenvalues of Δ, q_k = tr(Δ Yᵀ C_k Y).
+    """
+    slack, identity = state.problem.slack, np.eye(len(delta))
+    falling = float(np.vdot(state.G, delta))
+    if not falling < 0.0:
+        return 0.0, identity
+    linear = falling + float(np.trace(delta)) - float(state.slope @ q)
+    factor = cholesky_or_none(identity + delta)
+    if factor is not None:
+        # Σ μ/(1+μ) = r − tr (I+Δ)⁻¹; the full step will do if it takes away most of the slope.
+        inverse = solve_triangular(factor, identity, lower=True, check_finite=False)
+        at_one = linear - (len(delta) - float(np.vdot(inverse, inverse))) + float(slack.slope(state.v + q) @ q)
+        if abs(at_one) <= -0.5 * falling:
+            return 1.0, factor
+    mu = np.linalg.eigvalsh(delta)
+
+    def derivative(t: float) -> float:
+        return linear - float((mu / (1.0 + t * mu)).sum()) + float(slack.slope(state.v + t * q) @ q)
+
+    longest = 0.99 / -mu[0] if mu[0] < 0 else 1e3
+    t = longest if derivative(longest) <= 0.0 else brentq(derivative, 0.0, longest, rtol=1e-3, xtol=1e-14)
+    factor = cholesky_or_none(identity + t * delta)
+    return (0.0, identity) if factor is None else (t, factor)
+
+
+def _dual_step(state: _State, target: np.ndarray) -> np.ndarray:
+    """From s towards the multipliers the Newton step predicts, as far as they stay admissible."""
+    change = state.problem.slack.admissible(target) - state.s
+    dZ = state.problem.forms.adjoint(state.Y, change)
+    factor = np.linalg.cholesky(state.Z)
+    half = solve_triangular(factor, dZ, lower=True, check_finite=False)
+    smallest = np.linalg.eigvalsh(symmetrize(solve_triangular(factor, half.T, lower=True, check_finite=False)))[0]
+    t = min(1.0, 0.95 / -smallest) if smallest < 0 else 1.0
+    return state.s + t * change

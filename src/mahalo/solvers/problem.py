@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ..constraints.forms import EdgeForms
+from ..losses import HardSlack, HingeSlack, LogDet, LogSlack, SlackStack
+
+__all__ = ["Problem"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Minimise tr f(F) + Σ penalty_k(v_k) over F ⪰ 0, with v_k = offset_k + tr(F X̂ᵀ C_k X̂).
+
+    `points` holds the coordinates x̂ of the constrained rows, `forms` the C_k. The first `n_log` constraints pay the
+    paper's slack, the others the squared hinge of their violation relative to `scale`; all pay γ_k = gamma ·
+    weight_k, or nothing and must hold if gamma is ∞.
+    """
+
+    points: np.ndarray
+    forms: EdgeForms
+    sign: np.ndarray
+    bound: np.ndarray
+    scale: np.ndarray
+    weight: np.ndarray
+    offset: np.ndarray
+    gamma: float
+    n_log: int
+    loss: LogDet = field(default_factory=LogDet)
+
+    @property
+    def rank(self) -> int:
+        return self.points.shape[1]
+
+    @property
+    def n_constraints(self) -> int:
+        return len(self.sign)
+
+    @property
+    def hard(self) -> bool:
+        return bool(np.isinf(self.gamma))
+
+    def with_gamma(self, gamma: float) -> Problem:
+        return dataclasses.replace(self, gamma=gamma)
+
+    @cached_property
+    def slack(self) -> LogSlack | HingeSlack | HardSlack | SlackStack:
+        if self.hard:
+            return HardSlack(self.sign, self.bound)
+        k, gamma = self.n_log, self.gamma * self.weight
+        log = LogSlack(self.sign[:k], self.bound[:k], gamma[:k])
+        if k == self.n_constraints:
+            return log
+        hinge = HingeSlack(self.sign[k:], self.bound[k:], self.scale[k:], gamma[k:])
+        return SlackStack(log, hinge, k) if k else hinge
+
+    def relative_violation(self, v: np.ndarray) -> np.ndarray:
+        return np.maximum(self.sign * (v - self.bound), 0.0) / self.scale
