@@ -1,29 +1,24 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Edge-wise products: a pair (i, j) of rows is never copied out as a difference vector."""
 
+cdef extern from "kernels.h" nogil:
+    void mahalo_edge_dots(const double *A, const double *B, const Py_ssize_t *tail, const Py_ssize_t *head,
+                          double *out, Py_ssize_t n_edges, Py_ssize_t r)
+    void mahalo_edge_laplacian(const double *Y, const Py_ssize_t *start, const Py_ssize_t *neighbour,
+                               const Py_ssize_t *edge, const double *weight, double *out,
+                               Py_ssize_t first, Py_ssize_t last, Py_ssize_t r)
+
 
 def edge_dots(const double[:, ::1] A, const double[:, ::1] B,
               const Py_ssize_t[::1] tail, const Py_ssize_t[::1] head, double[::1] out):
     """out[e] = (A[i] − A[j]) · (B[i] − B[j]) for the edge e = (i, j) = (tail[e], head[e])."""
-    cdef Py_ssize_t e, k, n_edges = tail.shape[0], r = A.shape[1]
-    cdef const double *ai
-    cdef const double *aj
-    cdef const double *bi
-    cdef const double *bj
-    cdef double total
-    if r == 0 or A.shape[0] == 0:
+    if tail.shape[0] == 0:
+        return
+    if A.shape[1] == 0:
         out[:] = 0.0
         return
     with nogil:
-        for e in range(n_edges):
-            ai = &A[tail[e], 0]
-            aj = &A[head[e], 0]
-            bi = &B[tail[e], 0]
-            bj = &B[head[e], 0]
-            total = 0.0
-            for k in range(r):
-                total += (ai[k] - aj[k]) * (bi[k] - bj[k])
-            out[e] = total
+        mahalo_edge_dots(&A[0, 0], &B[0, 0], &tail[0], &head[0], &out[0], tail.shape[0], A.shape[1])
 
 
 def edge_laplacian(const double[:, ::1] Y, const Py_ssize_t[::1] start, const Py_ssize_t[::1] neighbour,
@@ -32,24 +27,13 @@ def edge_laplacian(const double[:, ::1] Y, const Py_ssize_t[::1] start, const Py
     """out[i] = Σ_{e=(i,j)} weight[e] (Y[i] − Y[j]) for first ≤ i < last: rows of Laplacian(weight) @ Y.
 
     Row i's edges are `edge[start[i]:start[i+1]]`, its other ends `neighbour[...]`; rows are independent,
-    so two threads may take two ranges.
+    so threads may share them out.
     """
-    cdef Py_ssize_t i, q, k, r = Y.shape[1]
-    cdef const double *yi
-    cdef const double *yj
-    cdef double *zi
-    cdef double w
-    if r == 0:
+    if Y.shape[0] == 0 or Y.shape[1] == 0:
+        return
+    if edge.shape[0] == 0:
+        out[first:last] = 0.0
         return
     with nogil:
-        for i in range(first, last):
-            zi = &out[i, 0]
-            yi = &Y[i, 0]
-            for k in range(r):
-                zi[k] = 0.0
-            for q in range(start[i], start[i + 1]):
-                w = weight[edge[q]]
-                if w != 0.0:
-                    yj = &Y[neighbour[q], 0]
-                    for k in range(r):
-                        zi[k] += w * (yi[k] - yj[k])
+        mahalo_edge_laplacian(&Y[0, 0], &start[0], &neighbour[0], &edge[0], &weight[0], &out[0, 0],
+                              first, last, Y.shape[1])

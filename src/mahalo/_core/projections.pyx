@@ -9,6 +9,10 @@ with s clipped so that λ stays ≥ 0. With an offset c (the distance is c + z�
 """
 from libc.math cimport INFINITY, sqrt
 
+cdef extern from "kernels.h" nogil:
+    double mahalo_quadratic(const double *F, const double *z, double *y, Py_ssize_t r)
+    void mahalo_rank_one(double *F, const double *y, double beta, Py_ssize_t r, Py_ssize_t first, Py_ssize_t start)
+
 
 cdef inline double projection(double p, double xi, double c, double gamma) noexcept nogil:
     """The unclipped s in (−1/p, γ/ξ) after which constraint and slack meet: c + p/(1+sp) = ξγ/(γ−sξ)."""
@@ -55,31 +59,19 @@ def sweep_features(double[:, ::1] F, const double[:, ::1] X, const Py_ssize_t[::
                    const Py_ssize_t[::1] head, const double[::1] delta, const double[::1] offset,
                    const double[::1] gamma, double[::1] xi, double[::1] lam, double[:, ::1] scratch):
     """One sweep over all pairs in feature space, O(r²) a projection. Returns the largest relative step |s p|."""
-    cdef Py_ssize_t k, a, b, r = F.shape[0], i, j
-    cdef double p, beta, scaled, largest = 0.0
+    cdef Py_ssize_t k, a, i, j, r = F.shape[0]
+    cdef double p, beta, largest = 0.0
     cdef double *z = &scratch[0, 0]
     cdef double *y = &scratch[1, 0]
-    cdef double *row
     with nogil:
         for k in range(tail.shape[0]):
             i, j = tail[k], head[k]
             for a in range(r):
                 z[a] = X[i, a] - X[j, a]
-            p = 0.0
-            for a in range(r):
-                row = &F[a, 0]
-                scaled = 0.0
-                for b in range(r):
-                    scaled += row[b] * z[b]
-                y[a] = scaled
-                p += scaled * z[a]
+            p = mahalo_quadratic(&F[0, 0], z, y, r)
             beta = project(p, offset[k], gamma[k], delta[k], &xi[k], &lam[k], &largest)
             if beta != 0.0:
-                for a in range(r):
-                    row = &F[a, 0]
-                    scaled = beta * y[a]
-                    for b in range(r):
-                        row[b] += scaled * y[b]
+                mahalo_rank_one(&F[0, 0], y, beta, r, 0, 0)
     return largest
 
 
@@ -87,10 +79,9 @@ def sweep_kernel(double[:, ::1] K, const Py_ssize_t[::1] tail, const Py_ssize_t[
                  const double[::1] delta, const double[::1] offset, const double[::1] gamma,
                  double[::1] xi, double[::1] lam, double[::1] column):
     """One sweep on a kernel matrix: K(e_i − e_j) is a difference of two of its rows, O(n²) a projection."""
-    cdef Py_ssize_t k, a, b, n = K.shape[0], i, j
-    cdef double p, beta, scaled, largest = 0.0
+    cdef Py_ssize_t k, a, i, j, n = K.shape[0]
+    cdef double p, beta, largest = 0.0
     cdef double *y = &column[0]
-    cdef double *row
     with nogil:
         for k in range(tail.shape[0]):
             i, j = tail[k], head[k]
@@ -99,11 +90,7 @@ def sweep_kernel(double[:, ::1] K, const Py_ssize_t[::1] tail, const Py_ssize_t[
             p = y[i] - y[j]
             beta = project(p, offset[k], gamma[k], delta[k], &xi[k], &lam[k], &largest)
             if beta != 0.0:
-                for a in range(n):
-                    row = &K[a, 0]
-                    scaled = beta * y[a]
-                    for b in range(n):
-                        row[b] += scaled * y[b]
+                mahalo_rank_one(&K[0, 0], y, beta, n, 0, 0)
     return largest
 
 
@@ -114,19 +101,12 @@ def sweep_block(double[:, ::1] G, const double[::1] delta, const double[::1] off
     On return beta[t] is the step of projection t and row t of G is Z F z_t as it was just before it, from
     which the caller rebuilds all the vectors F z_t, and so F, with matrix products.
     """
-    cdef Py_ssize_t t, a, b, n = G.shape[0]
-    cdef double scaled, largest = 0.0
-    cdef double *pivot
-    cdef double *row
+    cdef Py_ssize_t t, n = G.shape[0]
+    cdef double largest = 0.0
     with nogil:
         for t in range(n):
-            pivot = &G[t, 0]
-            beta[t] = project(pivot[t], offset[t], gamma[t], delta[t], &xi[t], &lam[t], &largest)
+            beta[t] = project(G[t, t], offset[t], gamma[t], delta[t], &xi[t], &lam[t], &largest)
             if beta[t] != 0.0:
-                # Only the rows still to come are needed; row t stays as it was before its projection.
-                for a in range(t + 1, n):
-                    row = &G[a, 0]
-                    scaled = beta[t] * pivot[a]
-                    for b in range(t, n):
-                        row[b] += scaled * pivot[b]
+                # Only what is still to come is needed; row t stays as it was before its projection.
+                mahalo_rank_one(&G[0, 0], &G[t, 0], beta[t], n, t + 1, t)
     return largest

@@ -149,7 +149,8 @@ def _minimise(
     state: _State, goal: float, budget: int, history: list[Step], on_step: Callable[[Step], None] | None
 ) -> _State:
     """Newton steps at one γ until the relative gap is within `goal`, or the budget of steps is spent."""
-    while state.relative_gap > goal and len(history) < budget:
+    stalled = 0
+    while state.relative_gap > goal and len(history) < budget and stalled < 3:
         delta, curvature, n_products = _newton_direction(state)
         q = state.problem.forms.apply(state.Y @ delta, state.Y)
         t, factor = _line_search(state, delta, q)
@@ -159,8 +160,10 @@ def _minimise(
         previous = state
         state = _State.at(state.problem, state.A @ factor, state.log_det_F + log_det(factor), s)
         if not state.gap < np.inf:
-            state = previous
-            break
+            return previous
+        # Rounding has the last word where neither objective nor gap falls any more.
+        falling = state.primal < previous.primal or state.gap < 0.9 * previous.gap
+        stalled = 0 if falling else stalled + 1
         step = Step(
             gamma=state.problem.gamma,
             primal=state.primal,

@@ -1,0 +1,69 @@
+"""`python -m benchmarks [name …] [--quick] [--fresh] [--json FILE]`: run, print, and say what does not hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from .report import Check, Report, Status, show, show_summary
+from .settings import Settings
+from .timing import environment
+
+NAMES = ("logdet", "algorithm1", "gammas", "overhead", "accuracy")
+
+
+def main(
+    names: Annotated[list[str] | None, typer.Argument(help=f"Which of {', '.join(NAMES)}; all if none.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller problems, shorter time limits.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run the peers again, whatever is cached.")] = False,
+    time_limit: Annotated[float | None, typer.Option(help="Longest fit of a peer, in seconds.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write all numbers to this file.")] = None,
+) -> None:
+    """Run mahalo and its peers on the same problems and compare."""
+    unknown = sorted(set(names or ()) - set(NAMES))
+    if unknown:
+        raise typer.BadParameter(f"no benchmark called {', '.join(unknown)}; there are {', '.join(NAMES)}")
+    settings = Settings(quick=quick, fresh=fresh, time_limit=time_limit or (30.0 if quick else 3600.0))
+    console = Console()
+    where = environment()
+    console.print("  ".join(f"{name} {value}" for name, value in where.items()), style="dim", highlight=False)
+    reports: list[Report] = []
+    for name in names or NAMES:
+        console.print(f"running {name} …", style="dim")
+        report = _attempt(name, import_module(f".{name}", __package__).run, settings, console)
+        show(report, console)
+        reports.append(report)
+        if json_file is not None:
+            _write(json_file, where, settings, reports)
+    show_summary(reports, console)
+    if any(check.status is Status.FAIL for report in reports for check in report.checks):
+        raise typer.Exit(1)
+
+
+def _attempt(name: str, run: Callable[[Settings], Report], settings: Settings, console: Console) -> Report:
+    """A benchmark that breaks is one failed check; the others still run."""
+    try:
+        return run(settings)
+    except Exception as error:
+        console.print_exception()
+        failed = Check(f"runs to its end ({type(error).__name__})", 0.0, 1.0)
+        return Report(name, checks=(failed,))
+
+
+def _write(path: Path, where: dict, settings: Settings, reports: list[Report]) -> None:
+    everything = {
+        "environment": where,
+        "settings": vars(settings),
+        "benchmarks": [report.to_dict() for report in reports],
+    }
+    path.write_text(json.dumps(everything, indent=1, default=float, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,97 @@
+"""What mahalo costs before it does anything hard: its import, and a fit on iris."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+
+from sklearn.datasets import load_iris
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+import mahalo
+from mahalo import MetricLearner
+
+from .report import Check, Report, Table
+from .settings import ROOT, Settings
+from .timing import alternate
+
+__all__ = ["run"]
+
+
+def run(settings: Settings) -> Report:
+    with _plain_installation() as folder:
+        ours, reference = _import_seconds(folder, rounds=9 if settings.quick else 21)
+    fit = _fit_seconds(rounds=21 if settings.quick else 201)
+    rows = (
+        ("import mahalo, against import sklearn.neighbors", 1e3 * ours, 1e3 * reference),
+        ("fit on iris, against LinearDiscriminantAnalysis", 1e3 * fit["ours"], 1e3 * fit["reference"]),
+    )
+    return Report(
+        name="overhead",
+        checks=(
+            Check("import, times import sklearn.neighbors", ours / reference, 1.3, at_least=False),
+            Check("fit on iris, times LDA's", fit["ours"] / fit["reference"], 5.0, at_least=False),
+        ),
+        tables=(Table("medians", ("", "mahalo (ms)", "reference (ms)"), rows),),
+        notes=("imports: in fresh interpreters that take turns, from a plain installation",),
+    )
+
+
+def _fit_seconds(rounds: int) -> dict[str, float]:
+    X, y = load_iris(return_X_y=True)
+    tasks = {
+        "ours": lambda: MetricLearner().fit(X, y),
+        "reference": lambda: LinearDiscriminantAnalysis().fit(X, y),
+    }
+    return alternate(tasks, rounds)
+
+
+@contextmanager
+def _plain_installation() -> Iterator[Path | None]:
+    """A folder with mahalo as users have it, if the one in use is editable; else None.
+
+    An editable installation checks at every import whether anything must be compiled again.
+    """
+    if type(mahalo.__spec__.loader).__module__.startswith("importlib") or mahalo.__spec__.loader is None:
+        yield None
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+        subprocess.run([*command, "--target", folder, str(ROOT)], check=True, capture_output=True, env=_with_tools())
+        yield Path(folder)
+
+
+def _with_tools() -> dict[str, str]:
+    """The environment, with this interpreter's own tools (ninja, cython) to be found first."""
+    return os.environ | {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+
+
+def _import_seconds(folder: Path | None, rounds: int) -> tuple[float, float]:
+    """Median seconds of `import mahalo` and of `import sklearn.neighbors`; the first round warms the disk cache."""
+    modules = ("mahalo", "sklearn.neighbors")
+    taken = [[_import_once(module, folder) for module in modules] for _ in range(rounds + 1)][1:]
+    ours, reference = zip(*taken, strict=True)
+    return median(ours), median(reference)
+
+
+def _import_once(module: str, folder: Path | None) -> float:
+    code = f"import time; start = time.perf_counter(); import {module}; print(time.perf_counter() - start)"
+    # -S: without site, no hook of an editable installation gets in; so name the packages' folders here.
+    paths = [str(folder)] if folder else []
+    paths += dict.fromkeys([sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+        cwd=tempfile.gettempdir(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return float(done.stdout)

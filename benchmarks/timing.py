@@ -1,0 +1,46 @@
+"""Clocks. Ours and theirs take turns, so that other work on the machine disturbs both alike."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from statistics import median
+
+import numpy as np  # noqa: F401  (loads the BLAS that is asked about below)
+import scipy.linalg  # noqa: F401
+from threadpoolctl import threadpool_info
+
+__all__ = ["alternate", "environment", "seconds_of"]
+
+
+def seconds_of(task: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    task()
+    return time.perf_counter() - start
+
+
+def alternate(tasks: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+    """Median seconds of each task: one round to warm up, then `repeats` rounds in which they take turns."""
+    seconds: dict[str, list[float]] = {name: [] for name in tasks}
+    for round_ in range(repeats + 1):
+        for name, task in tasks.items():
+            elapsed = seconds_of(task)
+            if round_ > 0:
+                seconds[name].append(elapsed)
+    return {name: median(values) for name, values in seconds.items()}
+
+
+def environment() -> dict[str, str | int]:
+    """Where the numbers come from: versions, processors, threads of the linear algebra library."""
+    blas = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    packages = ("mahalo", "numpy", "scipy", "scikit-learn")
+    return {
+        "python": platform.python_version(),
+        **{name: version(name) for name in packages},
+        "cpu_count": os.cpu_count() or 1,
+        "blas": ", ".join(sorted({f"{pool['internal_api']} {pool['version']}" for pool in blas})),
+        "blas_threads": max((pool["num_threads"] for pool in blas), default=1),
+    }
