@@ -25,7 +25,7 @@ NEVER = 0.0  # a tolerance that no iterate meets
 
 @dataclass(frozen=True)
 class _Case:
-    """Sweeps first + 1 … last are timed, on both sides: later sweeps are cheaper, for fewer pairs take a step."""
+    """Sweeps first + 1 … last are timed, the same on both sides: later ones may skip more pairs."""
 
     problem: PairProblem
     required: float
@@ -52,7 +52,11 @@ def run(settings: Settings) -> Report:
     repeats = 3 if settings.quick else 7
     results = [_measure(case, repeats) for case in _cases(settings.quick)]
     speed = [
-        Check(f"d = {result.case.problem.n_features}: times faster per projection", result.ratio, result.case.required)
+        Check(
+            f"d = {result.case.problem.n_features}: times faster per projection",
+            result.ratio,
+            result.case.required,
+        )
         for result in results
     ]
     worst = max(result.difference for result in results)
@@ -71,7 +75,7 @@ def run(settings: Settings) -> Report:
         tables=(Table("one projection", columns, tuple(_row(result) for result in results)),),
         notes=(
             "metric-learn: the time that further sweeps add to a fit, over the projections in them",
-            "mahalo: the same sweeps; once alone, once in the solver, which also looks at the duality gap now and then",
+            "mahalo: the same sweeps, once alone and once in the solver, which also looks at the duality gap",
         ),
     )
 
@@ -96,7 +100,9 @@ def _measure(case: _Case, repeats: int) -> _Measured:
     for _ in range(repeats):
         # Ours is short: several turns of it for each turn of the peer.
         sweeps.append(median(_sweep_seconds(problem, case) for _ in range(5)))
-        solver.append(_added_seconds(case, lambda n: seconds_of(lambda: bregman(problem, tol=NEVER, max_iter=n))))
+        solver.append(
+            _added_seconds(case, lambda n: seconds_of(lambda: bregman(problem, tol=NEVER, max_iter=n)))
+        )
         peer.append(_added_seconds(case, lambda n: _peer_seconds(case.problem, n)))
     return _Measured(
         case=case,

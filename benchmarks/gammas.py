@@ -69,7 +69,12 @@ def run(settings: Settings) -> Report:
     checks = (
         Check("largest relative gap", max(s.largest_gap for s in sweeps), TOL, at_least=False),
         Check("fits not certified", float(sum(s.n_unconverged for s in sweeps)), 0.0, at_least=False),
-        Check("largest violation of a hard constraint", max(h.max_violation for h in hard), FEASIBLE, at_least=False),
+        Check(
+            "largest violation of a hard constraint",
+            max(h.max_violation for h in hard),
+            FEASIBLE,
+            at_least=False,
+        ),
         Check("largest relative gap, hard", max(h.relative_gap for h in hard), TOL, at_least=False),
         Check("warnings", float(sum(len(r.warnings) for r in (*sweeps, *hard))), 0.0, at_least=False),
     )
@@ -156,7 +161,7 @@ def _fewer_pairs_than_dimensions(table: Table) -> _HardProblem:
 
 
 def _independent_pairs(rng: np.random.Generator, X: np.ndarray, n_pairs: int) -> np.ndarray:
-    """Distinct random pairs; their differences are linearly independent as long as the dimension allows it."""
+    """Distinct random pairs; their differences are linearly independent while the dimension allows it."""
     pairs: list[tuple[int, int]] = []
     while len(pairs) < n_pairs:
         i, j = sorted(int(k) for k in rng.choice(len(X), 2, replace=False))
@@ -194,7 +199,9 @@ def _max_violation(problem: _HardProblem, learner: MetricLearner) -> float:
         return learner.metric_.pair_distances(problem.X[pairs[:, 0]], problem.X[pairs[:, 1]], squared=True)
 
     too_far = sq_distances(problem.similar) / problem.upper - 1.0 if len(problem.similar) else np.zeros(1)
-    too_near = 1.0 - sq_distances(problem.dissimilar) / problem.lower if len(problem.dissimilar) else np.zeros(1)
+    too_near = (
+        1.0 - sq_distances(problem.dissimilar) / problem.lower if len(problem.dissimilar) else np.zeros(1)
+    )
     return float(max(0.0, too_far.max(), too_near.max()))
 
 

@@ -64,7 +64,9 @@ def _plain_installation() -> Iterator[Path | None]:
         return
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
-        subprocess.run([*command, "--target", folder, str(ROOT)], check=True, capture_output=True, env=_with_tools())
+        subprocess.run(
+            [*command, "--target", folder, str(ROOT)], check=True, capture_output=True, env=_with_tools()
+        )
         yield Path(folder)
 
 
@@ -74,7 +76,7 @@ def _with_tools() -> dict[str, str]:
 
 
 def _import_seconds(folder: Path | None, rounds: int) -> tuple[float, float]:
-    """Median seconds of `import mahalo` and of `import sklearn.neighbors`; the first round warms the disk cache."""
+    """Median seconds of `import mahalo` and `import sklearn.neighbors`; one round warms the disk."""
     modules = ("mahalo", "sklearn.neighbors")
     taken = [[_import_once(module, folder) for module in modules] for _ in range(rounds + 1)][1:]
     ours, reference = zip(*taken, strict=True)

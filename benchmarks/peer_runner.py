@@ -1,11 +1,11 @@
 """Runs one fit of metric-learn: `python peer_runner.py job.npz result.npz`, in the peer's environment.
 
-The job holds arrays and, under "job", a JSON object with `algorithm`, `params`, `repeats` and `time_limit`; the
-result holds the learned matrix (or transformation), the seconds of each fit, its sweeps, and whether the time limit
-stopped it. Nothing of mahalo is imported: it is not installed there.
+The job holds arrays and, under "job", a JSON object with `algorithm`, `params`, `repeats` and `time_limit`;
+the result holds the learned matrix (or transformation), the seconds of each fit, its sweeps, and whether the
+time limit stopped it. Nothing of mahalo is imported: it is not installed there.
 
-On bounds: metric-learn documents `bounds` as distances, but compares them with vᵀAv, the *squared* learned distance
-(itml.py, `wtw`). So squared bounds are passed as they are, and both libraries solve the same problem.
+On bounds: metric-learn documents `bounds` as distances, but compares them with vᵀAv, the *squared* learned
+distance (itml.py, `wtw`). So squared bounds are passed as they are, and both libraries solve one problem.
 """
 
 import json
@@ -61,7 +61,12 @@ def itml(arrays, params, time_limit):
     # The signal handler runs between bytecodes, so A is never half updated.
     state = local_variables(stopped, "_fit")
     if "A" in state:
-        return {"matrix": state["A"].copy(), "seconds": seconds, "sweeps": state.get("it", 0), "stopped": True}
+        return {
+            "matrix": state["A"].copy(),
+            "seconds": seconds,
+            "sweeps": state.get("it", 0),
+            "stopped": True,
+        }
     # n_iter_ is the index of the last sweep, not their number.
     return {
         "matrix": model.get_mahalanobis_matrix(),

@@ -30,7 +30,7 @@ class PeerError(RuntimeError):
 
 @dataclass(frozen=True)
 class PeerFit:
-    """Answer of a peer: ITML's matrix W or LMNN's transformation L, the seconds of each repeat, sweeps of the last."""
+    """Answer of a peer: ITML's matrix W or LMNN's transformation L, seconds of all repeats, last sweeps."""
 
     matrix: np.ndarray
     all_seconds: tuple[float, ...]
@@ -68,13 +68,16 @@ def fit_lmnn(X: np.ndarray, y: np.ndarray, *, seed: int = 0, time_limit: float |
 
 
 def ensure_environment() -> Path:
-    """The peer's interpreter; the first call makes the environment. A stamp, written last, says that it is complete."""
+    """The peer's interpreter; the first call makes its environment. The stamp comes last: complete."""
     python = _ENVIRONMENT / "bin" / "python"
     stamp = _ENVIRONMENT / "requirements.json"
     wanted = json.dumps(REQUIREMENTS)
     if not (stamp.exists() and stamp.read_text() == wanted):
         _call([sys.executable, "-m", "venv", "--clear", str(_ENVIRONMENT)], "creating the peer's environment")
-        _call([str(python), "-m", "pip", "install", "--quiet", *REQUIREMENTS], "installing " + ", ".join(REQUIREMENTS))
+        _call(
+            [str(python), "-m", "pip", "install", "--quiet", *REQUIREMENTS],
+            "installing " + ", ".join(REQUIREMENTS),
+        )
         stamp.write_text(wanted)
     return python
 

@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 
 from mahalo import Constraints
 from mahalo.constraints.forms import EdgeForms
-from mahalo.solvers import Problem
+from mahalo.solvers import Problem, certify
 
 from .tables import standardised
 
@@ -73,7 +73,7 @@ def pair_problem(
     percentiles: tuple[float, float] = (5, 95),
     seed: int = 0,
 ) -> PairProblem:
-    """The paper's protocol: as many random similar as dissimilar pairs per class, bounds from squared distances."""
+    """The paper's protocol: random similar and dissimilar pairs per class, bounds from squared distances."""
     rng = np.random.default_rng(seed)
     alike, unalike = [], []
     for label in np.unique(y):
@@ -93,10 +93,11 @@ def digits_problem() -> PairProblem:
 def simulated_classes(
     n_features: int, n_samples: int = 2000, n_classes: int = 10, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Features as measurements have them: few causes, many correlated columns, classes apart in some of the causes.
+    """Features as measurements have them: few causes, many correlated columns, classes apart in some causes.
 
-    Every row is a mixture of latent causes of slowly decaying strength, most of which are nuisance shared by all
-    classes; the class shifts some causes and stretches others; then come noise of each column's own, and standard units.
+    Every row is a mixture of latent causes of slowly decaying strength, most of which are nuisance shared by
+    all classes; the class shifts some causes and stretches all; then comes noise of each column's own.
+    In standard units.
     """
     rng = np.random.default_rng(seed)
     n_causes = max(20, n_features // 4)
@@ -113,8 +114,6 @@ def simulated_classes(
 
 def primal_of(problem: Problem, F: np.ndarray) -> float:
     """Objective of anybody's matrix F, by the certificate code; no multipliers are needed for it."""
-    from mahalo.solvers.certificate import certify
-
     return certify(problem, F, np.zeros(problem.n_constraints), tol=1.0).primal
 
 

@@ -24,8 +24,8 @@ _COLOUR = {Status.PASS: "green", Status.FAIL: "bold red", Status.OPEN: "yellow"}
 class Check:
     """One figure that must hold.
 
-    `is_bound` says that the figure is a bound on the safe side (a peer stopped by its time limit would have taken
-    longer still): it can pass, but it cannot fail.
+    `is_bound` says that the figure is a bound on the safe side (a peer stopped by its time limit would have
+    taken longer still): it can pass, but it cannot fail.
     """
 
     name: str
@@ -82,7 +82,7 @@ def show(report: Report, console: Console) -> None:
 
 def show_summary(reports: list[Report], console: Console) -> None:
     console.rule("summary")
-    count = {status: 0 for status in Status}
+    count = dict.fromkeys(Status, 0)
     for report in reports:
         for check in report.checks:
             count[check.status] += 1

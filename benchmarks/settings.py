@@ -13,9 +13,9 @@ CACHE = Path(__file__).resolve().parent / ".cache"
 class Settings:
     """How much to run.
 
-    `quick` takes smaller problems and shorter time limits, enough to see that everything works; `fresh` runs the
-    peers again where an earlier answer of theirs is cached; `time_limit` is the longest that a single fit of a
-    peer may take, in seconds.
+    `quick` takes smaller problems and shorter time limits, enough to see that everything works; `fresh` runs
+    the peers again where an earlier answer of theirs is cached; `time_limit` is the longest that a single fit
+    of a peer may take, in seconds.
     """
 
     quick: bool = False

@@ -1,4 +1,4 @@
-"""The tables: `$MAHALO_DATA`, else the shared data folder beside the checkout, else what scikit-learn bundles."""
+"""The tables: `$MAHALO_DATA`, else the data folder beside the checkout, else what scikit-learn bundles."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def load_tables(max_rows: int | None = None) -> tuple[Table, ...]:
     else:
         tables = [table for path in sorted(folder.glob("*/*.npz")) if (table := _read(path)) is not None]
     if not tables:
-        raise FileNotFoundError(f"no table (npz with X and y) in {folder}: set MAHALO_DATA to the data folder")
+        raise FileNotFoundError(f"no npz with X and y in {folder}/*/: set MAHALO_DATA to the data folder")
     kept = [table for table in tables if max_rows is None or len(table.X) <= max_rows]
     return tuple(sorted(kept, key=lambda table: table.X.size))
 

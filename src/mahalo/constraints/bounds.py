@@ -1,0 +1,114 @@
+"""Bounds that the caller left open, from percentiles of squared distances under the prior."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import scipy.sparse as sp
+
+from .collection import Constraints
+
+__all__ = ["resolve_bounds", "sample_sq_distances", "sq_distances"]
+
+_SAMPLE = 20_000
+
+
+def sq_distances(X, index: np.ndarray) -> np.ndarray:
+    """Squared Euclidean distances between rows of X (dense or sparse), pair by pair."""
+    out = np.empty(len(index))
+    step = max(1, (1 << 21) // max(1, X.shape[1]))
+    for a in range(0, len(index), step):
+        i, j = index[a : a + step].T
+        D = X[i] - X[j]
+        if sp.issparse(D):
+            out[a : a + step] = np.asarray(D.multiply(D).sum(axis=1)).ravel()
+        else:
+            out[a : a + step] = np.einsum("ij,ij->i", D, D, dtype=np.float64)
+    return out
+
+
+def sample_sq_distances(X, rng: np.random.Generator) -> np.ndarray:
+    """Squared distances of distinct points: of all pairs of rows if they are few, of a random sample if not."""
+    n = X.shape[0]
+    if n * (n - 1) // 2 <= _SAMPLE:
+        index = np.column_stack(np.tril_indices(n, -1))
+    else:
+        # i < n, and an offset of 1 … n−1 from it: never a row with itself.
+        i = rng.integers(0, n, _SAMPLE)
+        index = np.column_stack([i, (i + rng.integers(1, n, _SAMPLE)) % n])
+    distances = sq_distances(X, index)
+    return distances[distances > 0]
+
+
+def resolve_bounds(
+    constraints: Constraints, X, bounds, percentiles, rng: np.random.Generator
+) -> Constraints:
+    """The same constraints with every bound and margin a number.
+
+    `bounds` (upper, lower), squared, wins over percentiles. `percentiles` None: 5 and 95 of all distances; for local
+    pairs, 10 of the distances of similar and 90 of those of dissimilar pairs.
+    """
+    pairs, triplets = constraints.pairs, constraints.triplets
+    open_pairs, open_margins = np.isnan(pairs.bound), np.isnan(triplets.margin)
+    if not open_pairs.any() and not open_margins.any():
+        return constraints
+    bound, margin = pairs.bound.copy(), triplets.margin.copy()
+    similar = pairs.sign > 0
+    if bounds is not None:
+        upper, lower = _checked_bounds(bounds)
+        bound = np.where(open_pairs, np.where(similar, upper, lower), bound)
+        margin = np.where(open_margins, upper, margin)
+        open_pairs = open_margins = np.zeros(0, dtype=bool)
+    local = open_pairs & pairs.local[: len(open_pairs)] if len(open_pairs) else open_pairs
+    if local.any():
+        q = _checked_percentiles(percentiles, (10, 90))
+        for side, which in ((similar, 0), (~similar, 1)):
+            group = local & side
+            if group.any():
+                distances = sq_distances(X, pairs.index[group])
+                bound[group] = _percentile(distances[distances > 0], q[which])
+        open_pairs = open_pairs & ~local
+    if open_pairs.any() or open_margins.any():
+        q = _checked_percentiles(percentiles, (5, 95))
+        distances = sample_sq_distances(X, rng)
+        upper, lower = _percentile(distances, q[0]), _percentile(distances, q[1])
+        if open_pairs.any():
+            bound = np.where(open_pairs, np.where(similar, upper, lower), bound)
+        margin = np.where(np.isnan(margin), upper, margin)
+    return Constraints(
+        dataclasses.replace(pairs, bound=bound),
+        dataclasses.replace(triplets, margin=margin),
+        constraints.linear,
+        constraints.n_rows,
+    )
+
+
+def _percentile(distances: np.ndarray, q: float) -> float:
+    if len(distances) == 0:
+        raise ValueError(
+            "all rows are identical, so percentiles of their distances say nothing; check the data, or pass bounds=."
+        )
+    return float(np.percentile(distances, q))
+
+
+def _checked_bounds(bounds) -> tuple[float, float]:
+    try:
+        upper, lower = map(float, bounds)
+    except (TypeError, ValueError):
+        raise ValueError(f"bounds must be two numbers (upper, lower), squared distances; got {bounds!r}.") from None
+    if not (0 < upper < np.inf and 0 < lower < np.inf):
+        raise ValueError(f"bounds (upper, lower) are squared distances and must be > 0 and finite; got {bounds!r}.")
+    return upper, lower
+
+
+def _checked_percentiles(percentiles, default: tuple[float, float]) -> tuple[float, float]:
+    if percentiles is None:
+        return default
+    try:
+        low, high = map(float, percentiles)
+    except (TypeError, ValueError):
+        raise ValueError(f"percentiles must be two numbers, such as (1, 99); got {percentiles!r}.") from None
+    if not (0 <= low <= 100 and 0 <= high <= 100):
+        raise ValueError(f"percentiles must lie between 0 and 100; got {percentiles!r}.")
+    return low, high

@@ -1,0 +1,420 @@
+"""What people know about their data, by row index: pairs, triplets and general linear forms."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .forms import EdgeForms
+
+__all__ = ["Constraints", "LinearForms", "Pairs", "Triplets"]
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Constraints of one kind; every field is an array (or tuple) with one entry a constraint."""
+
+    def __len__(self) -> int:
+        return len(self.weight)  # type: ignore[attr-defined]
+
+    def _each(self, change: Callable[[Any], Any]):
+        return type(self)(**{f.name: change(getattr(self, f.name)) for f in dataclasses.fields(self)})
+
+    def take(self, keep: np.ndarray):
+        index = np.flatnonzero(keep) if keep.dtype == bool else keep
+        return self._each(lambda a: tuple(a[k] for k in index) if isinstance(a, tuple) else a[index])
+
+    def joined(self, other):
+        parts = {}
+        for f in dataclasses.fields(self):
+            a, b = getattr(self, f.name), getattr(other, f.name)
+            parts[f.name] = a + b if isinstance(a, tuple) else np.concatenate([a, b])
+        return type(self)(**parts)
+
+
+@dataclass(frozen=True)
+class Pairs(_Group):
+    """sign +1: squared distance ≤ bound; −1: ≥ bound. NaN bounds come from percentiles when the data are known:
+    of all distances, or, where `local`, of the distances of the pairs of the same sign."""
+
+    index: np.ndarray = field(default_factory=lambda: np.empty((0, 2), dtype=np.intp))
+    sign: np.ndarray = field(default_factory=lambda: np.empty(0))
+    bound: np.ndarray = field(default_factory=lambda: np.empty(0))
+    weight: np.ndarray = field(default_factory=lambda: np.empty(0))
+    local: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
+
+
+@dataclass(frozen=True)
+class Triplets(_Group):
+    """(a, b, c): d²(a, b) + margin ≤ d²(a, c). A NaN margin comes from a percentile when the data are known."""
+
+    index: np.ndarray = field(default_factory=lambda: np.empty((0, 3), dtype=np.intp))
+    margin: np.ndarray = field(default_factory=lambda: np.empty(0))
+    weight: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+
+@dataclass(frozen=True)
+class LinearForms(_Group):
+    """tr(W X C Xᵀ) ≤ bound (sign +1) or ≥ bound (−1), C sparse and symmetric over rows."""
+
+    matrix: tuple[sp.csr_array, ...] = ()
+    sign: np.ndarray = field(default_factory=lambda: np.empty(0))
+    bound: np.ndarray = field(default_factory=lambda: np.empty(0))
+    weight: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+
+class Constraints:
+    """A set of constraints on the distances between rows of a data matrix.
+
+    Make one with `from_labels`, `from_pairs`, `from_triplets` or `from_linear`; join several with ``+``.
+    Constraints refer to rows by index. They are not array-like on purpose: a cross-validation splitter passes them
+    on whole, and ``rows`` (the index of each row of X) says which of them apply to a fold.
+
+    Order: pairs first, then triplets, then linear forms; multipliers and reports follow it.
+    """
+
+    def __init__(
+        self,
+        pairs: Pairs | None = None,
+        triplets: Triplets | None = None,
+        linear: LinearForms | None = None,
+        n_rows: int | None = None,
+    ):
+        self.pairs = Pairs() if pairs is None else pairs
+        self.triplets = Triplets() if triplets is None else triplets
+        self.linear = LinearForms() if linear is None else linear
+        self.n_rows = n_rows
+
+    # -- making them ----------------------------------------------------------------------------------
+
+    @classmethod
+    def from_pairs(cls, similar=None, dissimilar=None, *, upper=None, lower=None, weight=None, n_rows=None):
+        """Pairs of row indices that should be close, and pairs that should be far apart.
+
+        Parameters
+        ----------
+        similar, dissimilar : array-like of shape (n, 2), optional
+            Row indices.
+        upper, lower : float or array-like, optional
+            **Squared** distance that similar pairs may at most, dissimilar pairs must at least, have. By default
+            percentiles of the squared distances in the data, decided at fit time.
+        weight : float or array-like, optional
+            Multiplies γ; one number, or one for each pair (similar first).
+        n_rows : int, optional
+            Number of rows the indices refer to, if known; fitting on another number of rows is then an error.
+        """
+        near, far = _indices(similar, 2, "similar"), _indices(dissimilar, 2, "dissimilar")
+        index = np.concatenate([near, far])
+        bound = np.concatenate(
+            [_numbers(upper, len(near), "upper", np.nan), _numbers(lower, len(far), "lower", np.nan)]
+        )
+        sign = np.repeat([1.0, -1.0], [len(near), len(far)])
+        pairs = Pairs(index, sign, bound, _numbers(weight, len(index), "weight", 1.0), np.zeros(len(index), bool))
+        return cls(pairs=pairs, n_rows=_row_count(n_rows, index))
+
+    @classmethod
+    def from_triplets(cls, triplets, *, margin=None, weight=None, n_rows=None):
+        """Triplets (a, b, c) of row indices: a is closer to b than to c, d²(a, b) + margin ≤ d²(a, c).
+
+        `margin` is a **squared** distance; by default the lower of the two percentiles that bound pairs.
+        """
+        index = _indices(triplets, 3, "triplets")
+        return cls(
+            triplets=Triplets(
+                index, _numbers(margin, len(index), "margin", np.nan), _numbers(weight, len(index), "weight", 1.0)
+            ),
+            n_rows=_row_count(n_rows, index),
+        )
+
+    @classmethod
+    def from_linear(cls, matrices, bounds, *, sense="<=", weight=None):
+        """General constraints tr(W X Cₖ Xᵀ) ≤ bₖ (or ≥), each Cₖ symmetric over the rows of X, sparse or dense.
+
+        `sense` is "<=" or ">=", one for all or one for each.
+        """
+        if sp.issparse(matrices) or (isinstance(matrices, np.ndarray) and matrices.ndim == 2):
+            matrices = [matrices]
+        forms = tuple(_symmetric(C, k) for k, C in enumerate(matrices))
+        sizes = {C.shape[0] for C in forms}
+        if len(sizes) > 1:
+            raise ValueError(
+                f"all matrices must be over the same rows; got sizes {sorted(sizes)}. "
+                "Pad the smaller ones with zero rows and columns."
+            )
+        senses = [sense] * len(forms) if isinstance(sense, str) else list(sense)
+        if len(senses) != len(forms) or set(senses) - {"<=", ">="}:
+            raise ValueError(f"sense must be '<=' or '>=', one for all or one for each matrix; got {sense!r}.")
+        bound = _numbers(bounds, len(forms), "bounds", None, positive=False)
+        sign = np.array([1.0 if s == "<=" else -1.0 for s in senses])
+        linear = LinearForms(forms, sign, bound, _numbers(weight, len(forms), "weight", 1.0))
+        return cls(linear=linear, n_rows=sizes.pop() if sizes else None)
+
+    @classmethod
+    def from_labels(
+        cls, y, X=None, *, strategy="random", pairs_per_class=100, n_neighbors=5, random_state=None
+    ):
+        """Pairs from class labels; −1 marks unlabelled rows.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+        X : array-like of shape (n_samples, n_features), optional
+            Needed by strategy "neighbors".
+        strategy : {"random", "neighbors"}
+            "random" is the paper's: for each class, `pairs_per_class` random pairs inside it and as many with one
+            end outside. "neighbors": each row with its `n_neighbors` nearest rows of its own class, and with its
+            `n_neighbors` nearest rows of other classes; bounds then come from percentiles of each of these groups.
+        pairs_per_class : int or None
+            For "neighbors", random rows of each class are used until there are this many; None: all rows.
+            For "random" None means 100.
+        n_neighbors : int
+        random_state : int, Generator, RandomState or None
+        """
+        from .sampling import pairs_from_labels
+
+        index, sign, local = pairs_from_labels(y, X, strategy, pairs_per_class, n_neighbors, random_state)
+        unset = np.full(len(sign), np.nan)
+        pairs = Pairs(index, sign, unset, np.ones(len(sign)), np.full(len(sign), local))
+        return cls(pairs=pairs, n_rows=len(y))
+
+    def __add__(self, other):
+        if not isinstance(other, Constraints):
+            return NotImplemented
+        if None not in (self.n_rows, other.n_rows) and self.n_rows != other.n_rows:
+            raise ValueError(
+                f"cannot join constraints over {self.n_rows} rows with constraints over {other.n_rows} rows."
+            )
+        return Constraints(
+            self.pairs.joined(other.pairs),
+            self.triplets.joined(other.triplets),
+            self.linear.joined(other.linear),
+            self.n_rows if self.n_rows is not None else other.n_rows,
+        )
+
+    # -- looking at them -------------------------------------------------------------------------------
+
+    @property
+    def n_constraints(self) -> int:
+        return len(self.pairs) + len(self.triplets) + len(self.linear)
+
+    @property
+    def sign(self) -> np.ndarray:
+        return np.concatenate([self.pairs.sign, np.ones(len(self.triplets)), self.linear.sign])
+
+    @property
+    def bound(self) -> np.ndarray:
+        return np.concatenate([self.pairs.bound, -self.triplets.margin, self.linear.bound])
+
+    @property
+    def weight(self) -> np.ndarray:
+        return np.concatenate([self.pairs.weight, self.triplets.weight, self.linear.weight])
+
+    @property
+    def scale(self) -> np.ndarray:
+        """What a violation is measured by: the bound of a pair, the margin of a triplet, |bound| (or 1) of a form."""
+        size = np.abs(self.linear.bound)
+        return np.concatenate([self.pairs.bound, self.triplets.margin, np.where(size > 0, size, 1.0)])
+
+    def __repr__(self) -> str:
+        n_similar = int((self.pairs.sign > 0).sum())
+        parts = [
+            (n_similar, "similar"),
+            (len(self.pairs) - n_similar, "dissimilar"),
+            (len(self.triplets), "triplets"),
+            (len(self.linear), "linear"),
+        ]
+        return f"Constraints({', '.join(f'{n} {what}' for n, what in parts if n) or 'none'})"
+
+    def describe(self, k: int) -> str:
+        """Constraint k in words."""
+        if k < len(self.pairs):
+            i, j = self.pairs.index[k]
+            relation = "≤" if self.pairs.sign[k] > 0 else "≥"
+            return f"pair ({i}, {j}) {relation} {self.pairs.bound[k]:.4g}"
+        k -= len(self.pairs)
+        if k < len(self.triplets):
+            a, b, c = self.triplets.index[k]
+            return f"triplet ({a}, {b}, {c}) with margin {self.triplets.margin[k]:.4g}"
+        k -= len(self.triplets)
+        return f"linear form {k} {'≤' if self.linear.sign[k] > 0 else '≥'} {self.linear.bound[k]:.4g}"
+
+    def report(self, X):
+        """Counts, duplicates, self-pairs, pairs at distance zero and contradictions, as a printable object."""
+        from .diagnosis import diagnose
+
+        return diagnose(self, X)
+
+    # -- using them ------------------------------------------------------------------------------------
+
+    def take(self, keep: np.ndarray) -> Constraints:
+        """The constraints where the mask `keep` (in the order of this class) is true."""
+        a, b = len(self.pairs), len(self.pairs) + len(self.triplets)
+        return Constraints(
+            self.pairs.take(keep[:a]), self.triplets.take(keep[a:b]), self.linear.take(keep[b:]), self.n_rows
+        )
+
+    def on_rows(self, rows) -> tuple[Constraints, np.ndarray]:
+        """The constraints with all ends among `rows`, renumbered to positions in it, and the mask of those kept.
+
+        `rows[p]` is the index, in the numbering of these constraints, of row p of a data matrix.
+        """
+        rows = _indices(np.reshape(np.asarray(rows), (-1, 1)), 1, "rows").ravel()
+        n = max([int(rows.max(initial=-1)) + 1, self.n_rows or 0, self._largest_index() + 1])
+        position = np.full(n, -1, dtype=np.intp)
+        position[rows[::-1]] = np.arange(len(rows))[::-1]  # first occurrence wins
+        known = position >= 0
+        keep = np.concatenate(
+            [
+                known[self.pairs.index].all(axis=1),
+                known[self.triplets.index].all(axis=1),
+                np.array([known[np.unique(C.nonzero()[0])].all() for C in self.linear.matrix], dtype=bool),
+            ]
+        )
+        kept = self.take(keep)
+        size = len(rows)
+        return (
+            Constraints(
+                dataclasses.replace(kept.pairs, index=position[kept.pairs.index]),
+                dataclasses.replace(kept.triplets, index=position[kept.triplets.index]),
+                dataclasses.replace(
+                    kept.linear, matrix=tuple(_renumbered(C, position, size) for C in kept.linear.matrix)
+                ),
+                size,
+            ),
+            keep,
+        )
+
+    def _largest_index(self) -> int:
+        sizes = [int(self.pairs.index.max(initial=-1)), int(self.triplets.index.max(initial=-1))]
+        return max([*sizes, *(C.shape[0] - 1 for C in self.linear.matrix)])
+
+    def check_rows(self, n_rows: int) -> None:
+        """Raise unless these constraints can be about a data matrix of `n_rows` rows."""
+        if self.n_rows is not None and self.n_rows != n_rows:
+            raise ValueError(
+                f"the constraints are about {self.n_rows} rows, X has {n_rows}. If X is a part of the data (a fold, "
+                "say), pass rows=, the index of each row of X in the numbering of the constraints."
+            )
+        largest = self._largest_index()
+        if largest >= n_rows:
+            raise ValueError(
+                f"constraints refer to row {largest}, but X has {n_rows} rows (0 to {n_rows - 1}). If X is a part of "
+                "the data, pass rows=, the index of each row of X in the numbering of the constraints."
+            )
+
+    def edges(self) -> tuple[EdgeForms, np.ndarray]:
+        """These constraints as edge forms over the rows they touch, and those rows (−1: the origin)."""
+        p, t = self.pairs.index, self.triplets.index
+        tails, heads, blocks = [p[:, 0], t[:, 0], t[:, 0]], [p[:, 1], t[:, 1], t[:, 2]], []
+        if len(self.triplets) or len(self.linear):
+            one = sp.identity(len(t), format="csr")
+            blocks = [sp.identity(len(p), format="csr"), sp.hstack([one, -one], format="csr")]
+            for C in self.linear.matrix:
+                tail, head, coefficient = _edges_of(C)
+                tails.append(tail)
+                heads.append(head)
+                blocks.append(sp.csr_array(coefficient[None, :]))
+        tail, head = np.concatenate(tails), np.concatenate(heads)
+        rows, compact = np.unique(np.concatenate([tail, head]), return_inverse=True)
+        tail, head = np.ascontiguousarray(compact.reshape(2, -1), dtype=np.intp)
+        combine = sp.csr_array(sp.block_diag([b for b in blocks if b.shape[0]], format="csr")) if blocks else None
+        return EdgeForms(tail, head, len(rows), combine), rows
+
+
+def _edges_of(C: sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """C as edges: off-diagonal entries join two rows, row sums join a row and the origin (−1)."""
+    upper = sp.coo_array(sp.triu(C, k=1))
+    total = np.asarray(C.sum(axis=1)).ravel()
+    scale = np.abs(C.data).max(initial=0.0)
+    to_origin = np.flatnonzero(np.abs(total) > 1e-15 * scale * C.shape[0])
+    row, col = upper.coords
+    return (
+        np.concatenate([row, to_origin]).astype(np.intp),
+        np.concatenate([col, np.full(len(to_origin), -1)]).astype(np.intp),
+        np.concatenate([-upper.data, total[to_origin]]),
+    )
+
+
+def _indices(values, width: int, what: str) -> np.ndarray:
+    """Row indices as an (n, width) integer array, or an error that says what is wrong with them."""
+    if values is None:
+        return np.empty((0, width), dtype=np.intp)
+    index = np.asarray(values)
+    if index.size == 0:
+        return np.empty((0, width), dtype=np.intp)
+    if index.ndim != 2 or index.shape[1] != width:
+        raise ValueError(f"{what} must have shape (n, {width}), row indices; got shape {index.shape}.")
+    if index.dtype.kind not in "iu":
+        raise ValueError(
+            f"{what} must be integer row indices; got dtype {index.dtype}. Convert with .astype(int) if they are "
+            "indices, or pass the rows' positions instead of the rows themselves."
+        )
+    if index.min() < 0:
+        bad = index[(index < 0).any(axis=1)][0].tolist()
+        raise ValueError(f"{what} must be row indices ≥ 0; got {bad}. Count rows from 0; negative indices do not wrap.")
+    return index.astype(np.intp)
+
+
+def _numbers(value, n: int, what: str, default: float | None, positive: bool = True) -> np.ndarray:
+    if value is None:
+        if default is None:
+            raise ValueError(f"{what} is required.")
+        return np.full(n, default)
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim > 1 or (array.ndim == 1 and len(array) != n):
+        raise ValueError(f"{what} must be one number or {n} of them, one for each; got shape {array.shape}.")
+    if np.isnan(array).any() or np.isinf(array).any():
+        raise ValueError(f"{what} must be finite; got NaN or infinity.")
+    if positive and (array <= 0).any():
+        hint = " (bounds are squared distances)" if what in ("upper", "lower", "margin") else ""
+        raise ValueError(f"{what} must be > 0{hint}; got {float(array.min()):.4g}.")
+    return np.broadcast_to(array, n).astype(np.float64)
+
+
+def _row_count(n_rows, index: np.ndarray) -> int | None:
+    if n_rows is None:
+        return None
+    largest = int(index.max(initial=-1))
+    if largest >= n_rows:
+        raise ValueError(f"row index {largest} is out of range for n_rows={n_rows}.")
+    return int(n_rows)
+
+
+def _symmetric(C, k: int) -> sp.csr_array:
+    C = sp.csr_array(C).astype(np.float64)
+    if C.shape[0] != C.shape[1]:
+        raise ValueError(f"matrix {k} must be square, over the rows of X; got shape {C.shape}.")
+    C.sum_duplicates()
+    C.eliminate_zeros()
+    if not np.isfinite(C.data).all():
+        raise ValueError(f"matrix {k} contains NaN or infinity.")
+    if C.nnz == 0:
+        raise ValueError(f"matrix {k} is zero: it says nothing about the metric; drop it.")
+    asymmetry = float(abs(C - C.T).max())
+    if asymmetry > 1e-10 * np.abs(C.data).max():
+        raise ValueError(
+            f"matrix {k} must be symmetric; it differs from its transpose by {asymmetry:.3g}. "
+            "Pass 0.5 * (C + C.T): the constraint is the same."
+        )
+    return sp.csr_array(0.5 * (C + C.T))
+
+
+def _renumbered(C: sp.csr_array, position: np.ndarray, size: int) -> sp.csr_array:
+    entries = sp.coo_array(C)
+    row, col = entries.coords
+    return sp.csr_array((entries.data, (position[row], position[col])), shape=(size, size))
+
+
+def as_constraints(value: Constraints | Sequence | None) -> Constraints | None:
+    """Check the type of a `constraints=` argument."""
+    if value is None or isinstance(value, Constraints):
+        return value
+    raise ValueError(
+        f"constraints must be a mahalo.Constraints; got {type(value).__name__}. Make one with "
+        "Constraints.from_pairs(similar=..., dissimilar=...)."
+    )

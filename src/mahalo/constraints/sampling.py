@@ -1,0 +1,124 @@
+"""From class labels to pairs of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+
+__all__ = ["class_codes", "pairs_from_labels"]
+
+
+def class_codes(y) -> np.ndarray:
+    """Labels as 0, 1, ...; −1 for unlabelled. Raises if there is nothing to tell apart."""
+    y = np.asarray(y)
+    if y.ndim != 1:
+        raise ValueError(f"y must be one label for each row, a 1-D array; got shape {y.shape}.")
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    unlabelled = classes == -1 if classes.dtype.kind in "iuf" else np.zeros(len(classes), dtype=bool)
+    if (~unlabelled).sum() < 2:
+        if unlabelled.any():
+            raise ValueError(
+                f"y contains −1, which means unlabelled, and {(~unlabelled).sum()} other class: nothing to tell apart. "
+                "If −1 is a class of yours, relabel it, e.g. y = (y + 1) // 2."
+            )
+        raise ValueError(
+            f"y has {len(classes)} class; at least 2 classes are needed to tell apart. To learn from similar pairs "
+            "alone, pass constraints=Constraints.from_pairs(similar=...)."
+        )
+    renumber = np.where(unlabelled, -1, np.cumsum(~unlabelled) - 1)
+    return renumber[codes]
+
+
+def pairs_from_labels(
+    y, X, strategy: str, pairs_per_class: int | None, n_neighbors: int, random_state
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """(index, sign, local): pairs, +1/−1, and whether bounds should come from the pairs' own distances."""
+    codes = class_codes(y)
+    if pairs_per_class is not None and pairs_per_class < 1:
+        raise ValueError(f"pairs_per_class must be at least 1; got {pairs_per_class}.")
+    rng = as_generator(random_state)
+    if strategy == "random":
+        index, sign = _random_pairs(codes, 100 if pairs_per_class is None else pairs_per_class, rng)
+        return index, sign, False
+    if strategy == "neighbors":
+        if X is None:
+            raise ValueError("strategy='neighbors' looks for nearest rows and needs X; pass X=.")
+        index, sign = _neighbour_pairs(codes, X, pairs_per_class, n_neighbors, rng)
+        return index, sign, True
+    raise ValueError(f"strategy must be 'random' or 'neighbors'; got {strategy!r}.")
+
+
+def as_generator(random_state) -> np.random.Generator:
+    """A Generator from whatever scikit-learn users pass; None gives a fixed sequence, so fits are repeatable."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if random_state is None:
+        return np.random.default_rng(0)
+    if isinstance(random_state, (int, np.integer)):
+        return np.random.default_rng(int(random_state))
+    return np.random.default_rng(check_random_state(random_state).randint(2**31))
+
+
+def _random_pairs(codes: np.ndarray, per_class: int, rng) -> tuple[np.ndarray, np.ndarray]:
+    labelled = np.flatnonzero(codes >= 0)
+    order = labelled[np.argsort(codes[labelled], kind="stable")]
+    sizes = np.bincount(codes[labelled])
+    ends = np.cumsum(sizes)
+    similar, dissimilar = [], []
+    for n, end in zip(sizes, ends, strict=True):
+        inside = order[end - n : end]
+        # All n(n−1)/2 pairs are numbered; drawing numbers without replacement draws pairs without repetition.
+        a, b = _unrank(_draw(n * (n - 1) // 2, per_class, rng))
+        similar.append(np.column_stack([inside[a], inside[b]]))
+        outside = len(order) - n
+        a, b = np.divmod(_draw(n * outside, per_class, rng), max(outside, 1))
+        dissimilar.append(np.column_stack([inside[a], order[np.where(b < end - n, b, b + n)]]))
+    near = np.concatenate(similar)
+    far = _unique_pairs(np.concatenate(dissimilar))
+    return np.concatenate([near, far]), np.repeat([1.0, -1.0], [len(near), len(far)])
+
+
+def _draw(population: int, k: int, rng) -> np.ndarray:
+    if population <= k:
+        return np.arange(population)
+    return rng.choice(population, k, replace=False)
+
+
+def _unrank(number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pair number → (a, b), b < a, counting (1,0), (2,0), (2,1), (3,0), ..."""
+    a = np.floor((1 + np.sqrt(1 + 8 * number.astype(np.float64))) / 2).astype(np.intp)
+    a -= a * (a - 1) // 2 > number  # the root may round up
+    return a, number - a * (a - 1) // 2
+
+
+def _unique_pairs(index: np.ndarray) -> np.ndarray:
+    """Without repetitions, (i, j) and (j, i) being the same, first occurrences in order."""
+    low, high = index.min(axis=1), index.max(axis=1)
+    _, first = np.unique(low * (high.max(initial=0) + 1) + high, return_index=True)
+    return index[np.sort(first)]
+
+
+def _neighbour_pairs(codes, X, per_class: int | None, k: int, rng) -> tuple[np.ndarray, np.ndarray]:
+    from sklearn.neighbors import NearestNeighbors
+
+    near, far = [], []
+    labelled = np.flatnonzero(codes >= 0)
+    for c in range(codes.max() + 1):
+        inside, outside = labelled[codes[labelled] == c], labelled[codes[labelled] != c]
+        anchors = inside
+        if per_class is not None and len(inside) * k > per_class:
+            anchors = inside[np.sort(rng.choice(len(inside), -(-per_class // k), replace=False))]
+        if len(inside) > 1:
+            # One more than asked for, since a row is its own nearest neighbour (or ties with a duplicate).
+            search = NearestNeighbors(n_neighbors=min(k + 1, len(inside))).fit(X[inside])
+            found = inside[search.kneighbors(X[anchors], return_distance=False)]
+            pairs = np.column_stack([np.repeat(anchors, found.shape[1]), found.ravel()])
+            near.append(pairs[pairs[:, 0] != pairs[:, 1]])
+        search = NearestNeighbors(n_neighbors=min(k, len(outside))).fit(X[outside])
+        found = outside[search.kneighbors(X[anchors], return_distance=False)]
+        far.append(np.column_stack([np.repeat(anchors, found.shape[1]), found.ravel()]))
+    similar = _unique_pairs(np.concatenate([*near, np.empty((0, 2), dtype=np.intp)]))
+    dissimilar = _unique_pairs(np.concatenate(far))
+    return np.concatenate([similar, dissimilar]), np.repeat([1.0, -1.0], [len(similar), len(dissimilar)])

@@ -1,0 +1,71 @@
+"""Cross-validation when what is known is about pairs of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.model_selection import BaseCrossValidator
+
+from .collection import Constraints
+from .sampling import as_generator
+
+__all__ = ["PairSplit"]
+
+
+class PairSplit(BaseCrossValidator):
+    """Split rows, not pairs, so that no row is both learned from and judged on.
+
+    A pair with one end on each side of a split is lost to it. Rows that are connected only among themselves
+    (the two photos of one person, say) are therefore kept together where the pairs fall into many small groups;
+    otherwise rows are drawn singly, and `test_size` near a half keeps the most pairs on both sides.
+
+    Parameters
+    ----------
+    constraints : Constraints
+    n_splits : int
+    test_size : float
+        Share of the rows to test on.
+    random_state : int, Generator, RandomState or None
+
+    Yields ``(train, test)``, positions of rows: pass ``rows=`` on with the constraints.
+    """
+
+    def __init__(self, constraints: Constraints, n_splits: int = 5, test_size: float = 0.4, random_state=None):
+        if not isinstance(constraints, Constraints):
+            raise ValueError(f"constraints must be a mahalo.Constraints; got {type(constraints).__name__}.")
+        if n_splits < 1 or not 0 < test_size < 1:
+            raise ValueError(
+                f"n_splits must be ≥ 1 and test_size between 0 and 1; got {n_splits!r} and {test_size!r}."
+            )
+        self.constraints = constraints
+        self.n_splits = n_splits
+        self.test_size = test_size
+        self.random_state = random_state
+
+    def get_n_splits(self, X=None, y=None, groups=None) -> int:
+        return self.n_splits
+
+    def split(self, X, y=None, groups=None, rows=None):
+        """`rows` gives the index of each row of X in the numbering of the constraints (default: 0, 1, 2, …)."""
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        rows = np.arange(n) if rows is None else np.asarray(rows)
+        local, _ = self.constraints.on_rows(rows)
+        group = _groups(local, n)
+        rng = as_generator(self.random_state)
+        n_groups = group.max(initial=-1) + 1
+        for _ in range(self.n_splits):
+            # Whole groups in random order until the test share is reached.
+            order = rng.permutation(n_groups)
+            size = np.bincount(group, minlength=n_groups)[order]
+            chosen = order[np.cumsum(size) <= max(1, round(self.test_size * n))]
+            test = np.isin(group, chosen)
+            yield np.flatnonzero(~test), np.flatnonzero(test)
+
+
+def _groups(constraints: Constraints, n: int) -> np.ndarray:
+    """Connected rows as one group; every row by itself if some group would be a fifth of the data."""
+    tail = np.concatenate([constraints.pairs.index[:, 0], *constraints.triplets.index[:, :1].T.repeat(2, 0)])
+    head = np.concatenate([constraints.pairs.index[:, 1], *constraints.triplets.index[:, 1:].T])
+    graph = sp.coo_array((np.ones(len(tail)), (tail, head)), shape=(n, n))
+    _, group = sp.csgraph.connected_components(graph, directed=False)
+    return group if np.bincount(group).max(initial=0) <= 0.2 * n else np.arange(n)

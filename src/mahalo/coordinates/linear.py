@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..constraints import EdgeForms
+from .prior import Prior
+
+__all__ = ["LinearCoordinates", "choose_coordinates"]
+
+_SPAN_PAYS_BELOW = 0.8  # of the number of features
+_LARGEST_RANK = 20_000  # beyond which r × r matrices are not attempted
+
+
+@dataclass(frozen=True)
+class LinearCoordinates:
+    """φ(x) = Qᵀ W0^½ x; Q orthonormal, or None for all of space.
+
+    W = W0^½ [I + Q (F − I) Qᵀ] W0^½ is the metric that a core matrix F stands for.
+    """
+
+    prior: Prior
+    n_features: int
+    basis: np.ndarray | None = None
+
+    @property
+    def rank(self) -> int:
+        return self.n_features if self.basis is None else self.basis.shape[1]
+
+    def map(self, X) -> np.ndarray:
+        """Coordinates of rows of X, dense."""
+        return self.map_whitened(self.prior.whiten(X))
+
+    def map_whitened(self, Z) -> np.ndarray:
+        if self.basis is not None:
+            return np.asarray(Z @ self.basis.astype(Z.dtype, copy=False))
+        return Z.toarray() if sp.issparse(Z) else Z
+
+
+def choose_coordinates(prior: Prior, Z, forms: EdgeForms) -> LinearCoordinates:
+    """All of space, or the span of the constraints' differences where that is clearly smaller.
+
+    `Z` holds the whitened constrained rows (a zero row for the origin, if used), `forms` the edges between them.
+    The optimum is the same in both; steps cost O(r²) and more.
+    """
+    n_features = Z.shape[1]
+    component = _components(forms)
+    at_most = len(component) - (component.max(initial=-1) + 1)
+    if at_most >= _SPAN_PAYS_BELOW * n_features and not (sp.issparse(Z) and n_features > _LARGEST_RANK):
+        return LinearCoordinates(prior, n_features)
+    if at_most > _LARGEST_RANK:
+        raise ValueError(
+            f"the constraints span up to {at_most} of {n_features} dimensions, too many for a full matrix. Use fewer "
+            "constraints, or reduce the features first (e.g. TruncatedSVD)."
+        )
+    basis = _span(Z, component)
+    if basis.shape[1] >= _SPAN_PAYS_BELOW * n_features and n_features <= _LARGEST_RANK:
+        return LinearCoordinates(prior, n_features)
+    return LinearCoordinates(prior, n_features, basis)
+
+
+def _components(forms: EdgeForms) -> np.ndarray:
+    graph = sp.coo_array((np.ones(len(forms.tail)), (forms.tail, forms.head)), shape=(forms.n_rows,) * 2)
+    return sp.csgraph.connected_components(graph, directed=False)[1]
+
+
+def _span(Z, component: np.ndarray) -> np.ndarray:
+    """Orthonormal basis of all differences of connected rows: of rows less the mean of their component."""
+    n = len(component)
+    if n == 0:
+        return np.zeros((Z.shape[1], 0))
+    member = sp.csr_array((np.ones(n), (component, np.arange(n))))
+    mean = sp.csr_array(member.multiply(1.0 / member.sum(axis=1)[:, None])) @ Z
+    if sp.issparse(Z):
+        return _span_from_gram(Z, mean, component)
+    centred = Z.astype(np.float64) - mean[component]
+    _, singular, Vt = np.linalg.svd(centred, full_matrices=False)
+    keep = singular > singular[0] * 1e-13 * max(centred.shape) if singular[0] > 0 else singular > 0
+    return np.ascontiguousarray(Vt[keep].T)
+
+
+def _span_from_gram(Z, mean, component: np.ndarray) -> np.ndarray:
+    """The same for sparse rows, through their n × n Gram matrix, so that nothing as wide as Z and dense but Q is made.
+
+    Directions with singular values below about 1e-7 of the largest are lost in a Gram matrix; what they carry is
+    kept as offsets of the constraints, so the certificate stays that of the metric returned.
+    """
+    centred = sp.csr_array(Z - sp.csr_array(mean)[component])
+    gram = (centred @ centred.T).toarray().astype(np.float64)
+    values, vectors = np.linalg.eigh(gram)
+    keep = values > max(values[-1], 0.0) * 1e-14 * len(values)
+    Q = np.asarray(centred.T @ (vectors[:, keep] / np.sqrt(values[keep])))
+    return np.linalg.qr(Q)[0]

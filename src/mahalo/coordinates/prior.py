@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..linalg import column_variances, shrunk_covariance, spd_factor, spd_roots
+
+__all__ = ["Prior"]
+
+
+@dataclass(frozen=True)
+class Prior:
+    """W0 through its symmetric root: x → W0^½ x makes every prior the identity.
+
+    root is None (identity), a vector (diagonal W0) or a matrix. `shrinkage` is what was needed to make a singular
+    covariance invertible, 0 if nothing was.
+    """
+
+    root: np.ndarray | None = None
+    shrinkage: float = 0.0
+
+    @classmethod
+    def of(cls, prior, X) -> Prior:
+        """From the `prior` parameter of a learner: a name, or an SPD matrix."""
+        if isinstance(prior, str):
+            if prior == "identity":
+                return cls()
+            if prior == "diagonal":
+                return cls(1.0 / np.sqrt(column_variances(X)))
+            if prior == "covariance":
+                covariance, shrinkage = shrunk_covariance(X)
+                values, vectors = spd_factor(covariance, "the covariance of X")
+                return cls(spd_roots(values, vectors)[1], shrinkage)
+            raise ValueError(
+                f"prior must be 'identity', 'diagonal', 'covariance' or an SPD matrix; got {prior!r}."
+            )
+        values, vectors = spd_factor(prior, "prior")
+        if len(values) != X.shape[1]:
+            raise ValueError(
+                f"prior must be {X.shape[1]} × {X.shape[1]}, one row a feature; got {len(values)} × {len(values)}."
+            )
+        return cls(spd_roots(values, vectors)[0])
+
+    def whiten(self, X):
+        """Rows W0^½ x; sparse stays sparse unless W0 is dense."""
+        if self.root is None:
+            return X
+        root = self.root.astype(X.dtype, copy=False) if X.dtype.kind == "f" else self.root
+        if root.ndim == 2:
+            return np.asarray(X @ root)
+        return sp.csr_array(X.multiply(root)) if sp.issparse(X) else X * root

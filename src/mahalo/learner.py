@@ -1,0 +1,411 @@
+"""MetricLearner: validate → constrain → coordinates → solve → metric."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .constraints import Constraints, as_constraints, as_generator, class_codes, resolve_bounds, sq_distances
+from .coordinates import LinearCoordinates, Prior, choose_coordinates
+from .errors import InfeasibleError
+from .metric import Metric
+from .progress import Progress
+from .solvers import Problem, Solution, bregman, newton, newton_hard
+
+__all__ = ["MetricLearner", "Setup"]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A fit up to the solver: resolved constraints, coordinates and the problem (its γ still to be set).
+
+    Points and bounds in `problem` are in units of `2**exponent` and its square, so that no scale of the data
+    over- or underflows.
+    """
+
+    constraints: Constraints
+    coordinates: LinearCoordinates
+    problem: Problem
+    exponent: int
+    n_dropped: int
+    n_outside: int
+
+
+class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Learn a Mahalanobis distance from labels, pairs, triplets or linear constraints.
+
+    Among all metrics W ≻ 0 the one is found that minimises the LogDet divergence to the prior plus γ times a penalty for
+    each violated constraint (Jain, Kulis, Davis and Dhillon). The problem is convex; the fit ends with a
+    certificate that bounds how far the answer can be from the optimum.
+
+    Parameters
+    ----------
+    prior : {"identity", "diagonal", "covariance"} or array of shape (n_features, n_features), default="identity"
+        The metric to stay close to: Euclidean; 1/variance of each feature; the inverse covariance (shrunk where it is
+        singular); or any symmetric positive definite matrix W0.
+    gamma : float, default=1.0
+        Price of violating constraints. Small: stay near the prior. np.inf: constraints must hold.
+    bounds : (upper, lower), optional
+        **Squared** distances that similar pairs should not exceed, dissimilar pairs not fall below. By default
+        percentiles of the squared distances in the data.
+    percentiles : (low, high), optional
+        Percentiles of squared distances under the prior to take bounds from. Default: (5, 95) of all distances, or with
+        strategy "neighbors" 10 of the similar and 90 of the dissimilar pairs' own distances. The paper: (1, 99).
+    strategy : {"random", "neighbors"}, default="random"
+        How labels become pairs; see `Constraints.from_labels`. "random" is the paper's.
+    pairs_per_class : int or None, default=100
+        Pairs of each kind and class to draw from labels.
+    n_components : int, optional
+        `transform` keeps this many directions, those in which the training rows differ most under the learned metric.
+    solver : {"auto", "newton", "bregman"}, default="auto"
+        "newton" (which "auto" chooses) needs tens of steps whatever γ; "bregman" is the paper's Algorithm 1, for pairs
+        only, slow for large γ.
+    tol : float, default=1e-4
+        Relative duality gap to reach, (P − D)/max(1, |P|).
+    max_iter : int, optional
+        Limit on Newton steps (default 1000) or sweeps (default 1000).
+    random_state : int, RandomState, Generator or None, default=None
+        Draws pairs and the sample for percentiles. None is a fixed sequence: fits repeat exactly.
+    verbose : int, default=0
+        1: a live line of progress; 2: every step.
+
+    Attributes
+    ----------
+    metric_ : Metric
+        The learned metric.
+    certificate_ : Certificate
+        Primal, dual, gap, relative_gap, max_violation, n_violated, converged.
+    constraints_ : Constraints
+        The constraints used, with their bounds, by row of X.
+    duals_ : ndarray
+        Multiplier λ ≥ 0 of each constraint: how much it shaped the metric. In the units of 1/bound.
+    n_dropped_ : int
+        Constraints left out because they say nothing or nothing that could be met (identical points).
+    n_outside_ : int
+        Constraints left out because a row they mention is not among `rows`.
+    n_iter_ : int
+    history_ : tuple of Step
+        What each step of the solver did.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from mahalo import MetricLearner
+    >>> X, y = load_wine(return_X_y=True)
+    >>> learner = MetricLearner(prior="diagonal").fit(X, y)
+    >>> learner.certificate_.converged
+    True
+    >>> learner.transform(X).shape
+    (178, 13)
+    """
+
+    def __init__(
+        self,
+        *,
+        prior="identity",
+        gamma=1.0,
+        bounds=None,
+        percentiles=None,
+        strategy="random",
+        pairs_per_class=100,
+        n_components=None,
+        solver="auto",
+        tol=1e-4,
+        max_iter=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.prior = prior
+        self.gamma = gamma
+        self.bounds = bounds
+        self.percentiles = percentiles
+        self.strategy = strategy
+        self.pairs_per_class = pairs_per_class
+        self.n_components = n_components
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X, y=None, *, constraints=None, rows=None):
+        """Learn the metric.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), optional
+            Class labels; −1 for unlabelled rows. Not used to make pairs if `constraints` are given.
+        constraints : Constraints, optional
+        rows : array-like of shape (n_samples,), optional
+            Index of each row of X in the numbering of the constraints; needed when X is a part of the data.
+
+        Returns
+        -------
+        self
+        """
+        check_gamma(self.gamma)
+        self._check_parameters()
+        X, y = self._validated(X, y, constraints)
+        setup = prepare(self, X, y, as_constraints(constraints), rows)
+        solution = self._solve(setup)
+        self._keep(X, setup, solution)
+        return self
+
+    def _solve(self, setup: Setup) -> Solution:
+        with Progress(self.verbose, self.tol, self.gamma) as progress:
+            solution = solve(self, setup, self.gamma, on_step=progress.callback)
+        warn_unless_converged(solution, self.tol)
+        return solution
+
+    def _keep(self, X, setup: Setup, solution: Solution) -> None:
+        self.metric_ = make_metric(setup, solution, X, self.n_components)
+        self.certificate_ = solution.certificate
+        self.constraints_ = setup.constraints
+        self.duals_ = np.ldexp(solution.lam, -2 * setup.exponent)
+        self.history_ = solution.history
+        self.n_iter_ = max(1, solution.n_iter)
+        self.n_dropped_, self.n_outside_ = setup.n_dropped, setup.n_outside
+        self._n_features_out = X.shape[1] if self.n_components is None else self.n_components
+
+    def _validated(self, X, y, constraints):
+        if y is None and constraints is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None. "
+                "Pass labels y, or constraints=."
+            )
+        options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_min_samples": 2}
+        if y is None:
+            return validate_data(self, X, **options), None
+        return validate_data(self, X, y, **options)
+
+    def _check_parameters(self) -> None:
+        if not (isinstance(self.tol, Real) and 0 < self.tol < np.inf):
+            raise ValueError(f"tol must be a positive number; got {self.tol!r}.")
+        if self.max_iter is not None and not (isinstance(self.max_iter, Integral) and self.max_iter >= 1):
+            raise ValueError(f"max_iter must be a positive integer or None; got {self.max_iter!r}.")
+        if self.solver not in ("auto", "newton", "bregman"):
+            raise ValueError(f"solver must be 'auto', 'newton' or 'bregman'; got {self.solver!r}.")
+        if self.n_components is not None and not (
+            isinstance(self.n_components, Integral) and self.n_components >= 1
+        ):
+            raise ValueError(f"n_components must be a positive integer or None; got {self.n_components!r}.")
+
+    def transform(self, X):
+        """Rows in the space where the learned distance is the Euclidean one."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return self.metric_.transform(X)
+
+    def score(self, X, y=None, *, constraints=None, rows=None) -> float:
+        """How well the learned distance tells alike from unalike: area under the ROC curve over pairs of rows of X.
+
+        The pairs are those of `constraints` with both ends among `rows`, or, from labels, random pairs of either kind.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return pair_auc(self.metric_, X, y, as_constraints(constraints), rows)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def check_gamma(gamma) -> None:
+    if not (isinstance(gamma, Real) and gamma > 0):
+        raise ValueError(
+            f"gamma must be a number > 0, or np.inf for hard constraints; got {gamma!r}. "
+            "Small values stay close to the prior."
+        )
+
+
+# -- from data to problem ------------------------------------------------------------------------------------
+
+
+def prepare(learner, X, y, constraints: Constraints | None, rows) -> Setup:
+    """Everything up to the solver, shared by one fit and by a whole path of γ."""
+    rng = as_generator(learner.random_state)
+    prior = Prior.of(learner.prior, X)
+    Z = prior.whiten(X)
+    n_outside = 0
+    if constraints is None:
+        constraints = Constraints.from_labels(
+            y, Z, strategy=learner.strategy, pairs_per_class=learner.pairs_per_class, random_state=rng
+        )
+    else:
+        constraints, n_outside = _on_these_rows(constraints, rows, X.shape[0])
+    constraints, n_dropped = _without_identical_points(constraints, Z, hard=np.isinf(learner.gamma))
+    constraints = resolve_bounds(constraints, Z, learner.bounds, learner.percentiles, rng)
+    if constraints.n_constraints == 0:
+        raise ValueError(
+            f"no constraint is left to learn from ({n_outside} mention rows that are not in X, {n_dropped} join "
+            "identical points). Check the constraints with constraints.report(X)."
+        )
+    coordinates, problem, exponent = _pose(constraints, prior, Z)
+    return Setup(constraints, coordinates, problem, exponent, n_dropped, n_outside)
+
+
+def _on_these_rows(constraints: Constraints, rows, n_samples: int) -> tuple[Constraints, int]:
+    if rows is None:
+        constraints.check_rows(n_samples)
+        return constraints, 0
+    if len(rows) != n_samples:
+        raise ValueError(f"rows must have one index for each row of X, {n_samples}; got {len(rows)}.")
+    kept, keep = constraints.on_rows(rows)
+    return kept, int((~keep).sum())
+
+
+def _without_identical_points(constraints: Constraints, Z, hard: bool) -> tuple[Constraints, int]:
+    """Drop pairs of identical points: similar ones hold whatever is learned, dissimilar ones never can."""
+    pairs = constraints.pairs
+    zero = sq_distances(Z, pairs.index) == 0
+    impossible = zero & (pairs.sign < 0)
+    if impossible.any():
+        i, j = pairs.index[impossible][0]
+        what = (
+            f"{impossible.sum()} dissimilar pair{'s' if impossible.sum() > 1 else ''} of identical points, such as "
+            f"rows ({i}, {j}), can never be satisfied"
+        )
+        if hard:
+            lam = np.zeros(constraints.n_constraints)
+            lam[np.flatnonzero(impossible)[0]] = 1.0
+            raise InfeasibleError(f"{what}; drop them or use a finite gamma.", multipliers=lam)
+        warnings.warn(f"{what}; dropped.", UserWarning, stacklevel=4)
+    if not zero.any():
+        return constraints, 0
+    keep = np.concatenate([~zero, np.ones(constraints.n_constraints - len(zero), dtype=bool)])
+    return constraints.take(keep), int(zero.sum())
+
+
+def _pose(constraints: Constraints, prior: Prior, Z) -> tuple[LinearCoordinates, Problem, int]:
+    """The problem in coordinates, in units in which bounds are of order 1."""
+    forms, rows = constraints.edges()
+    used = Z[np.maximum(rows, 0)]
+    if len(rows) and rows[0] == -1:  # the origin, for linear forms
+        used = sp.vstack([sp.csr_array((1, Z.shape[1])), used[1:]], format="csr") if sp.issparse(used) else used
+        if not sp.issparse(used):
+            used = used.copy()
+            used[0] = 0.0
+    coordinates = choose_coordinates(prior, used, forms)
+    scale = constraints.scale
+    exponent = round(float(np.median(np.frexp(scale)[1])) / 2)
+    points = np.ldexp(coordinates.map_whitened(used).astype(np.float64), -exponent)
+    points -= points.mean(axis=0)  # differences are all that counts, and they are more exact near zero
+    problem = Problem(
+        points=np.ascontiguousarray(points),
+        forms=forms,
+        sign=constraints.sign,
+        bound=np.ldexp(constraints.bound, -2 * exponent),
+        scale=np.ldexp(scale, -2 * exponent),
+        weight=constraints.weight,
+        offset=_offsets(coordinates, forms, used, points, exponent),
+        gamma=1.0,
+        n_log=len(constraints.pairs),
+    )
+    return coordinates, problem, exponent
+
+
+def _offsets(coordinates, forms, used, points, exponent) -> np.ndarray:
+    """c_k = tr(C_k K0) − tr(C_k X̂X̂ᵀ): what the coordinates leave out; zero unless a sparse span was truncated."""
+    if coordinates.basis is None or not sp.issparse(used):
+        return np.zeros(forms.n_forms)
+    full = np.ldexp(sq_distances(used, np.column_stack([forms.tail, forms.head])), -2 * exponent)
+    kept = sq_distances(points, np.column_stack([forms.tail, forms.head]))
+    left = np.maximum(full - kept, 0.0)
+    left[left <= 1e-12 * full] = 0.0  # rounding, not truncation
+    return left if forms.combine is None else forms.combine @ left
+
+
+# -- from problem to metric ------------------------------------------------------------------------------------
+
+
+def solve(learner, setup: Setup, gamma: float, *, start: Solution | None = None, on_step=None) -> Solution:
+    """Solve at one γ; `start` is the solution of the same setup at a smaller one."""
+    problem = setup.problem.with_gamma(float(gamma))
+    if learner.solver == "bregman":
+        method = bregman
+    else:
+        method = newton_hard if problem.hard else newton
+    try:
+        return method(problem, tol=learner.tol, max_iter=learner.max_iter, start=start, on_step=on_step)
+    except InfeasibleError as error:
+        raise _named(error, setup.constraints) from None
+
+
+def _named(error: InfeasibleError, constraints: Constraints) -> InfeasibleError:
+    """The same error with the constraints in words."""
+    involved = error.constraints[np.argsort(-error.multipliers[error.constraints], kind="stable")]
+    listed = "; ".join(constraints.describe(k) for k in involved[:4])
+    more = f"; and {len(involved) - 4} more" if len(involved) > 4 else ""
+    return InfeasibleError(
+        f"{error} In words: {listed}{more}.",
+        outcome=error.outcome,
+        multipliers=error.multipliers,
+        trace_bound=error.trace_bound,
+    )
+
+
+def warn_unless_converged(solution: Solution, tol: float) -> None:
+    certificate = solution.certificate
+    if not certificate.converged:
+        warnings.warn(
+            f"stopped after {solution.n_iter} steps with relative duality gap {certificate.relative_gap:.2e} (asked for "
+            f"{tol:.0e}), largest violation {certificate.max_violation:.2e}. Raise max_iter or tol, or lower gamma.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+
+def make_metric(setup: Setup, solution: Solution, X, n_components: int | None) -> Metric:
+    metric = Metric(setup.coordinates, solution.F)
+    if n_components is None:
+        return metric
+    d = metric.n_features
+    if n_components > d:
+        raise ValueError(f"n_components must be at most the number of features, {d}; got {n_components}.")
+    T = metric.transform(X)
+    covariance = np.cov(T, rowvar=False, dtype=np.float64).reshape(d, d)
+    _, vectors = np.linalg.eigh(covariance)
+    leading = vectors[:, ::-1][:, :n_components].T
+    # Signs are arbitrary; the largest entry of each direction is made positive so that fits repeat exactly.
+    leading = leading * np.sign(leading[np.arange(n_components), np.abs(leading).argmax(axis=1)])[:, None]
+    return Metric(setup.coordinates, solution.F, np.ascontiguousarray(leading))
+
+
+def pair_auc(metric: Metric, X, y=None, constraints: Constraints | None = None, rows=None) -> float:
+    """Area under the ROC curve of "similar" against learned distance; triplets count as pairs (a,b) and (a,c)."""
+    from sklearn.metrics import roc_auc_score
+
+    if constraints is None:
+        if y is None:
+            raise ValueError("score needs labels y or constraints= to know which rows are alike.")
+        constraints = Constraints.from_labels(np.asarray(y), pairs_per_class=1000, random_state=0)
+    else:
+        constraints, _ = _on_these_rows(constraints, rows, X.shape[0])
+    pairs, triplets = constraints.pairs, constraints.triplets
+    index = np.concatenate([pairs.index, triplets.index[:, :2], triplets.index[:, ::2]])
+    n = len(triplets)
+    similar = np.concatenate([pairs.sign > 0, np.ones(n, dtype=bool), np.zeros(n, dtype=bool)])
+    if similar.all() or not similar.any():
+        raise ValueError(
+            f"score needs similar and dissimilar pairs among the rows of X; got {int(similar.sum())} and "
+            f"{int((~similar).sum())}. Use more pairs or larger folds."
+        )
+    distance = metric.pair_distances(X[index[:, 0]], X[index[:, 1]], squared=True)
+    return float(roc_auc_score(similar, -distance))
+
+
+def labelled_rows(y) -> np.ndarray:
+    return class_codes(y) >= 0
