@@ -5,14 +5,18 @@ from .errors import InfeasibleError, NotPositiveDefiniteError
 from .learner import MetricLearner
 from .metric import Metric
 from .persistence import load
+from .selection import MetricLearnerCV, MetricPath, metric_path
 
 __all__ = [
     "Constraints",
     "InfeasibleError",
     "Metric",
     "MetricLearner",
+    "MetricLearnerCV",
+    "MetricPath",
     "NotPositiveDefiniteError",
     "load",
+    "metric_path",
 ]
 
 __version__ = "0.1.0"

@@ -48,6 +48,9 @@ class LogSlack:
             inside = s * self.bound < self.gamma
             return np.where(inside, self.gamma * np.log1p(-s * self.bound / self.gamma), -np.inf)
 
+    def dual_slope(self, s: np.ndarray) -> np.ndarray:
+        return -1.0 / (1.0 / self.bound - s / self.gamma)  # −ξ
+
 
 @dataclass(frozen=True)
 class HingeSlack:
@@ -75,6 +78,9 @@ class HingeSlack:
 
     def dual(self, s: np.ndarray) -> np.ndarray:
         return -s * self.bound - (self.scale * s) ** 2 / (2 * self.gamma)
+
+    def dual_slope(self, s: np.ndarray) -> np.ndarray:
+        return -self.bound - self.scale**2 * s / self.gamma
 
 
 @dataclass(frozen=True)
@@ -118,3 +124,6 @@ class SlackStack:
 
     def dual(self, s: np.ndarray) -> np.ndarray:
         return self._stack("dual", s)
+
+    def dual_slope(self, s: np.ndarray) -> np.ndarray:
+        return self._stack("dual_slope", s)

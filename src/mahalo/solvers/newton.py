@@ -14,7 +14,7 @@ still one of descent, and (F, s) close on the optimum from both sides with a fin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,8 +28,9 @@ from .result import Solution, Step
 
 __all__ = ["newton"]
 
-_STEPS_PER_DECADE = 2
-_LOOSE_GAP = 0.1  # relative gap at which the path moves on to the next γ
+_LOOSE_GAP = 0.03  # relative gap at which the path moves on to the next γ
+_LONGEST_STRIDE, _SHORTEST_STRIDE = 10**0.5, 1.05  # factors between one γ and the next
+_PATIENCE = 12  # steps at one γ before a shorter stride is tried
 _CLOSE_GAP = 0.1  # gap below which slope(v) alone serves as multipliers
 _MAX_CG = 200
 _MAX_STEPS = 1000
@@ -72,6 +73,9 @@ class _State:
             else:
                 s = slope
         return cls(problem, A, log_det_F, Y, v, slope, G, primal, s, Z, gap)
+
+    def at_gamma(self, gamma: float) -> _State:
+        return _State.at(self.problem.with_gamma(gamma), self.A, self.log_det_F, self.s)
 
     @property
     def relative_gap(self) -> float:
@@ -123,26 +127,37 @@ def follow_path(
         A, s = np.eye(problem.rank), np.zeros(problem.n_constraints)
     else:
         A, s = np.linalg.cholesky(start.F), problem.sign * start.lam
+    budget = _MAX_STEPS if max_iter is None else max_iter
     state = _State.at(problem, A, log_det(A), s)
-    for gamma in _path(state, start is None):
-        if gamma != state.problem.gamma:
-            state = _State.at(problem.with_gamma(gamma), state.A, state.log_det_F, state.s)
-        state = _minimise(
-            state, goal if gamma == problem.gamma else _LOOSE_GAP, max_iter or _MAX_STEPS, history, on_step
-        )
-    return state
-
-
-def _path(state: _State, cold: bool) -> Iterator[float]:
-    """γ from where the identity is nearly optimal up to the one asked for; just that one on a warm start."""
-    gamma = state.problem.gamma
-    if cold:
+    if start is None and state.relative_gap > _LOOSE_GAP:
         # At F = I the gradient is linear in γ: begin where its norm is about 1.
-        decades = np.log10(max(1.0, float(np.linalg.norm(state.G))))
-        n = int(np.ceil(decades * _STEPS_PER_DECADE))
-        for k in range(n):
-            yield gamma * 10 ** (-decades * (1 - k / n))
-    yield gamma
+        first = problem.gamma / max(1.0, float(np.linalg.norm(state.G)))
+        state = _walk(state.at_gamma(first), problem.gamma, budget, history, on_step)
+    return _minimise(state, goal, budget, history, on_step)
+
+
+def _walk(
+    state: _State, gamma: float, budget: int, history: list[Step], on_step: Callable[[Step], None] | None
+) -> _State:
+    """Follow the optimum up to `gamma`: long strides while they are easy, back and shorter ones where they are not."""
+    stride = _LONGEST_STRIDE
+    state = _minimise(state, _LOOSE_GAP, budget, history, on_step)
+    while state.problem.gamma < gamma:
+        began = len(history)
+        # The last stretch is not left shorter than half a stride.
+        left = gamma / state.problem.gamma
+        trial = state.at_gamma(gamma if left <= stride**1.5 else state.problem.gamma * stride)
+        patience = budget if stride < _SHORTEST_STRIDE else min(budget, began + _PATIENCE)
+        trial = _minimise(trial, _LOOSE_GAP, patience, history, on_step)
+        if trial.relative_gap <= _LOOSE_GAP or stride < _SHORTEST_STRIDE:
+            state = trial
+            if len(history) - began <= _PATIENCE // 3:
+                stride = min(stride**1.5, _LONGEST_STRIDE)
+        else:
+            stride = stride**0.5
+        if len(history) >= budget:
+            return state.at_gamma(gamma)
+    return state
 
 
 def _minimise(
@@ -210,7 +225,7 @@ def _scaling(state: _State, curvature: np.ndarray) -> tuple[np.ndarray, Callable
     H ≈ I + ω (2 SΔS + tr(SΔ) S): diagonal plus rank one where S is diagonal, which is what Q is for.
     """
     values, vectors = np.linalg.eigh(state.Z)
-    M = vectors * np.maximum(values, 1e-14 * values[-1]) ** -0.25
+    M = vectors * np.clip(values, 1e-2, 1e2) ** -0.25
     n_violated = max(1, np.count_nonzero(curvature))
     omega = 0.5 * n_violated
     S = state.problem.forms.adjoint(state.Y, np.sqrt(curvature)) / n_violated
@@ -259,11 +274,20 @@ def _line_search(state: _State, delta: np.ndarray, q: np.ndarray) -> tuple[float
 
 
 def _dual_step(state: _State, target: np.ndarray) -> np.ndarray:
-    """From s towards the multipliers the Newton step predicts, as far as they stay admissible."""
-    change = state.problem.slack.admissible(target) - state.s
-    dZ = state.problem.forms.adjoint(state.Y, change)
+    """From s towards `target`, to where the dual objective stops rising (short of where it ends)."""
+    problem, s = state.problem, state.s
+    change = problem.slack.admissible(target) - s
+    dZ = problem.forms.adjoint(state.Y, change)
     factor = np.linalg.cholesky(state.Z)
     half = solve_triangular(factor, dZ, lower=True, check_finite=False)
-    smallest = np.linalg.eigvalsh(symmetrize(solve_triangular(factor, half.T, lower=True, check_finite=False)))[0]
-    t = min(1.0, 0.95 / -smallest) if smallest < 0 else 1.0
-    return state.s + t * change
+    mu = np.linalg.eigvalsh(symmetrize(solve_triangular(factor, half.T, lower=True, check_finite=False)))
+
+    def derivative(t: float) -> float:
+        slack = problem.offset + problem.slack.dual_slope(s + t * change)
+        return float((mu / (1.0 + t * mu)).sum()) + float(slack @ change)
+
+    longest = min(1.0, 0.95 / -mu[0]) if mu[0] < 0 else 1.0
+    if derivative(0.0) <= 0.0:
+        return s
+    t = longest if derivative(longest) >= 0.0 else brentq(derivative, 0.0, longest, rtol=1e-2, xtol=1e-14)
+    return s + t * change

@@ -1,0 +1,262 @@
+"""All γ at once: the whole regularisation path, and the choice of γ (and strategy) by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.neighbors import KNeighborsClassifier
+
+from .constraints import Constraints, PairSplit, as_constraints, class_codes
+from .learner import MetricLearner, check_gamma, make_metric, pair_auc, prepare, solve, warn_unless_converged
+from .metric import Metric
+from .progress import Progress
+from .solvers import Certificate, Solution
+
+__all__ = ["MetricLearnerCV", "MetricPath", "metric_path"]
+
+
+@dataclass(frozen=True)
+class MetricPath:
+    """One metric for each γ, in the order the γ were given."""
+
+    gammas: np.ndarray
+    metrics: tuple[Metric, ...]
+    certificates: tuple[Certificate, ...]
+    duals: np.ndarray
+    constraints: Constraints = field(repr=False)
+
+
+def metric_path(X, y=None, *, gammas=None, constraints=None, rows=None, **params) -> MetricPath:
+    """The metrics of many γ for little more than the price of the largest.
+
+    Parameters
+    ----------
+    X, y, constraints, rows
+        As in `MetricLearner.fit`.
+    gammas : array-like, optional
+        Default: 21 values from 0.01 to 1000. Solved in increasing order, each from the one before; returned in the
+        order given.
+    **params
+        Any parameter of `MetricLearner` but gamma.
+
+    Returns
+    -------
+    MetricPath
+        With gammas, metrics, certificates, duals (one row a γ) and the constraints.
+    """
+    gammas = _checked_gammas(np.logspace(-2, 3, 21) if gammas is None else gammas)
+    learner = MetricLearner(**params)
+    learner._check_parameters()
+    X, y = learner._validated(X, y, constraints)
+    learner.set_params(gamma=gammas.max())
+    setup = prepare(learner, X, y, as_constraints(constraints), rows)
+    solutions: list[Solution | None] = [None] * len(gammas)
+    with Progress(learner.verbose, learner.tol, float(gammas.max()), "path") as progress:
+        for k, solution in _warm_solutions(learner, setup, gammas, progress.callback):
+            warn_unless_converged(solution, learner.tol)
+            solutions[k] = solution
+    done = [s for s in solutions if s is not None]
+    return MetricPath(
+        gammas=gammas,
+        metrics=tuple(make_metric(setup, s, X, learner.n_components) for s in done),
+        certificates=tuple(s.certificate for s in done),
+        duals=np.ldexp(np.array([s.lam for s in done]), -2 * setup.exponent),
+        constraints=setup.constraints,
+    )
+
+
+def _warm_solutions(learner, setup, gammas: np.ndarray, on_step) -> Iterator[tuple[int, Solution]]:
+    """(position, solution) for each γ in increasing order."""
+    solution = None
+    for k in np.argsort(gammas, kind="stable"):
+        # A penalised solution is no start for hard constraints: its multipliers belong to another slack.
+        start = None if np.isinf(gammas[k]) else solution
+        solution = solve(learner, setup, gammas[k], start=start, on_step=on_step)
+        yield int(k), solution
+
+
+def _checked_gammas(gammas) -> np.ndarray:
+    gammas = np.atleast_1d(np.asarray(gammas, dtype=np.float64))
+    if gammas.ndim != 1 or not len(gammas):
+        raise ValueError(f"gammas must be a list of numbers; got shape {gammas.shape}.")
+    for gamma in gammas:
+        check_gamma(float(gamma))
+    return gammas
+
+
+class MetricLearnerCV(MetricLearner):
+    """MetricLearner with γ, and the way labels become pairs, chosen by cross-validation.
+
+    Inside every fold one warm-started path serves all γ. The winner is then fitted to all rows.
+
+    Parameters
+    ----------
+    gammas : array-like, optional
+        Candidates; default 13 values from 0.001 to 1000... see `DEFAULT_GAMMAS`.
+    strategy : str or sequence of str, default=("random", "neighbors")
+        Ways to make pairs from labels, to choose among. Ignored when constraints are given.
+    cv : int, splitter or iterable, optional
+        Splits of rows. Default: 3 stratified folds; with constraints only, five splits by `PairSplit`.
+    scoring : {"accuracy", "auc"} or callable, optional
+        "accuracy" (default with labels): 10-NN accuracy of held-out against training rows, unlabelled rows not scored.
+        "auc" (default with constraints only): area under the ROC curve over pairs among held-out rows.
+        A callable gets (metric, X_train, y_train, X_test, y_test) and returns a number, larger is better.
+
+    All other parameters are those of `MetricLearner`.
+
+    Attributes
+    ----------
+    gamma_ : float
+    strategy_ : str
+    best_score_ : float
+        Mean score over folds of the winner.
+    cv_results_ : dict
+        "strategy", "gamma", "mean_score", "std_score", "scores" (candidates × folds).
+
+    The others are those of `MetricLearner`.
+    """
+
+    def __init__(
+        self,
+        *,
+        gammas=None,
+        cv=None,
+        scoring=None,
+        prior="identity",
+        bounds=None,
+        percentiles=None,
+        strategy=("random", "neighbors"),
+        pairs_per_class=None,
+        n_components=None,
+        solver="auto",
+        tol=1e-4,
+        max_iter=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.gammas = gammas
+        self.cv = cv
+        self.scoring = scoring
+        self.prior = prior
+        self.bounds = bounds
+        self.percentiles = percentiles
+        self.strategy = strategy
+        self.pairs_per_class = pairs_per_class
+        self.n_components = n_components
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X, y=None, *, constraints=None, rows=None):
+        """Choose γ (and strategy) by cross-validation, then learn on all rows. Arguments as in `MetricLearner.fit`."""
+        self._check_parameters()
+        X, y = self._validated(X, y, constraints)
+        constraints = as_constraints(constraints)
+        rows = np.arange(X.shape[0]) if rows is None and constraints is not None else rows
+        gammas = np.sort(_checked_gammas(DEFAULT_GAMMAS if self.gammas is None else self.gammas))
+        strategies = (self.strategy,) if isinstance(self.strategy, str) else tuple(self.strategy)
+        if constraints is not None:
+            strategies = strategies[:1]
+        splits = list(self._splits(X, y, constraints, rows))
+        score = self._scorer(y, constraints)
+        scores = np.array(
+            [
+                [self._fold_scores(X, y, constraints, rows, fold, strategy, gammas, score) for fold in splits]
+                for strategy in strategies
+            ]
+        )  # strategy × fold × gamma
+        self._choose(strategies, gammas, scores)
+        winner = self._learner(self.strategy_, self.gamma_, verbose=self.verbose)
+        setup = prepare(winner, X, y, constraints, rows)
+        self._keep(X, setup, winner._solve(setup))
+        return self
+
+    def _learner(self, strategy: str, gamma: float, verbose=0) -> MetricLearner:
+        names = set(MetricLearner().get_params()) & set(self.get_params())
+        shared = {k: getattr(self, k) for k in names - {"strategy", "verbose"}}
+        return MetricLearner(**shared, strategy=strategy, gamma=gamma, verbose=verbose)
+
+    def _splits(self, X, y, constraints, rows):
+        if y is None:
+            if self.cv is None:
+                return PairSplit(constraints, random_state=self.random_state).split(X, rows=rows)
+            if isinstance(self.cv, PairSplit):
+                return self.cv.split(X, rows=rows)
+            return check_cv(self.cv).split(X)
+        if isinstance(self.cv, PairSplit):
+            return self.cv.split(X, rows=rows)
+        labels = np.asarray(y)
+        if self.cv is None:
+            smallest = np.bincount(class_codes(y)[class_codes(y) >= 0]).min()
+            cv = StratifiedKFold(max(2, min(3, smallest)), shuffle=True, random_state=self._seed())
+            return cv.split(X, labels)
+        return check_cv(self.cv, labels, classifier=True).split(X, labels)
+
+    def _seed(self):
+        return self.random_state if isinstance(self.random_state, (int, np.integer)) else 0
+
+    def _scorer(self, y, constraints) -> Callable:
+        scoring = self.scoring
+        if scoring is None:
+            scoring = "auc" if y is None else "accuracy"
+        if callable(scoring):
+            return lambda metric, X, y, train, test, rows: scoring(
+                metric, X[train], None if y is None else y[train], X[test], None if y is None else y[test]
+            )
+        if scoring == "accuracy" and y is not None:
+            return _knn_accuracy
+        if scoring == "auc":
+            return lambda metric, X, y, train, test, rows: pair_auc(
+                metric, X[test], None if y is None else y[test], constraints, None if rows is None else rows[test]
+            )
+        raise ValueError(
+            f"scoring must be 'accuracy' (needs y), 'auc' or a callable; got {self.scoring!r}"
+            f"{'' if y is not None else ' without y'}."
+        )
+
+    def _fold_scores(self, X, y, constraints, rows, fold, strategy, gammas, score) -> list[float]:
+        """Scores of all γ in one fold."""
+        train, test = fold
+        learner = self._learner(strategy, gammas[-1])
+        train_rows = None if rows is None else np.asarray(rows)[train]
+        setup = prepare(learner, X[train], None if y is None else y[train], constraints, train_rows)
+        out = []
+        with Progress(self.verbose, self.tol, float(gammas[-1]), f"choosing γ, {strategy}") as progress:
+            for _, solution in _warm_solutions(learner, setup, gammas, progress.callback):
+                metric = make_metric(setup, solution, X[train], None)
+                out.append(score(metric, X, y, train, test, rows))
+        return out
+
+    def _choose(self, strategies, gammas, scores: np.ndarray) -> None:
+        mean = scores.mean(axis=1)
+        # Ties go to the smaller γ (nearer the prior) and the earlier strategy.
+        best = np.unravel_index(np.argmax(mean), mean.shape)
+        self.strategy_, self.gamma_ = strategies[best[0]], float(gammas[best[1]])
+        self.best_score_ = float(mean[best])
+        candidates = list(product(strategies, gammas.tolist()))
+        by_candidate = scores.transpose(0, 2, 1).reshape(len(candidates), -1)
+        self.cv_results_ = {
+            "strategy": [s for s, _ in candidates],
+            "gamma": np.array([g for _, g in candidates]),
+            "mean_score": by_candidate.mean(axis=1),
+            "std_score": by_candidate.std(axis=1),
+            "scores": by_candidate,
+        }
+
+
+DEFAULT_GAMMAS = tuple(np.logspace(-3, 2, 11))
+
+
+def _knn_accuracy(metric: Metric, X, y, train, test, rows, k: int = 10) -> float:
+    """Accuracy of k nearest training rows on held-out rows; unlabelled rows neither vote nor count."""
+    codes = class_codes(y)
+    train, test = train[codes[train] >= 0], test[codes[test] >= 0]
+    neighbours = KNeighborsClassifier(n_neighbors=min(k, len(train)), algorithm="brute")
+    neighbours.fit(metric.transform(X[train]), codes[train])
+    return float(neighbours.score(metric.transform(X[test]), codes[test]))
