@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
+from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import StratifiedKFold, check_cv
-from sklearn.neighbors import KNeighborsClassifier
 
 from .constraints import Constraints, PairSplit, as_constraints, class_codes
 from .learner import MetricLearner, check_gamma, make_metric, pair_auc, prepare, solve, warn_unless_converged
@@ -257,6 +257,12 @@ def _knn_accuracy(metric: Metric, X, y, train, test, rows, k: int = 10) -> float
     """Accuracy of k nearest training rows on held-out rows; unlabelled rows neither vote nor count."""
     codes = class_codes(y)
     train, test = train[codes[train] >= 0], test[codes[test] >= 0]
-    neighbours = KNeighborsClassifier(n_neighbors=min(k, len(train)), algorithm="brute")
-    neighbours.fit(metric.transform(X[train]), codes[train])
-    return float(neighbours.score(metric.transform(X[test]), codes[test]))
+    k = min(k, len(train))
+    sources, n_right = metric.transform(X[train]), 0
+    for part in np.array_split(test, 1 + len(test) // 1000):
+        distance = euclidean_distances(metric.transform(X[part]), sources, squared=True)
+        nearest = np.argpartition(distance, k - 1, axis=1)[:, :k]
+        votes = np.zeros((len(part), codes.max() + 1))
+        np.add.at(votes, (np.arange(len(part))[:, None], codes[train][nearest]), 1.0)
+        n_right += int((votes.argmax(axis=1) == codes[part]).sum())
+    return n_right / len(test)

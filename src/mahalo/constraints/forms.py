@@ -83,7 +83,9 @@ class EdgeForms:
 
 def _in_threads(n: int, work: int, task) -> None:
     """Run task(first, last) over 0..n, shared among threads when there is enough to do."""
-    n_threads = min(os.cpu_count() or 1, 1 + work // _WORTH_A_THREAD, n)
+    n_threads = min(1 + work // _WORTH_A_THREAD, n)
+    if n_threads > 1:
+        n_threads = min(n_threads, os.cpu_count() or 1)
     if n_threads < 2:
         task(0, n)
         return

@@ -46,9 +46,12 @@ def choose_coordinates(prior: Prior, Z, forms: EdgeForms) -> LinearCoordinates:
     The optimum is the same in both; steps cost O(r²) and more.
     """
     n_features = Z.shape[1]
+    # Every row has an edge, so there are at most half as many components as rows.
+    if forms.n_rows / 2 >= _SPAN_PAYS_BELOW * n_features and n_features <= _LARGEST_RANK:
+        return LinearCoordinates(prior, n_features)
     component = _components(forms)
     at_most = len(component) - (component.max(initial=-1) + 1)
-    if at_most >= _SPAN_PAYS_BELOW * n_features and not (sp.issparse(Z) and n_features > _LARGEST_RANK):
+    if at_most >= _SPAN_PAYS_BELOW * n_features and n_features <= _LARGEST_RANK:
         return LinearCoordinates(prior, n_features)
     if at_most > _LARGEST_RANK:
         raise ValueError(

@@ -1,11 +1,12 @@
 """Symmetric-matrix functions; a leaf that knows nothing of metrics."""
 
 from .covariance import column_variances, shrunk_covariance
-from .symmetric import cholesky_or_none, log_det, spd_factor, spd_roots, symmetrize
+from .symmetric import cholesky_or_none, inverse_factor, log_det, spd_factor, spd_roots, symmetrize
 
 __all__ = [
     "cholesky_or_none",
     "column_variances",
+    "inverse_factor",
     "log_det",
     "shrunk_covariance",
     "spd_factor",

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg.lapack import dtrtri
 
 from ..errors import NotPositiveDefiniteError
 
-__all__ = ["cholesky_or_none", "log_det", "spd_factor", "spd_roots", "symmetrize"]
+__all__ = ["cholesky_or_none", "inverse_factor", "log_det", "spd_factor", "spd_roots", "symmetrize"]
 
 
 def symmetrize(A: np.ndarray) -> np.ndarray:
@@ -18,6 +19,12 @@ def cholesky_or_none(A: np.ndarray) -> np.ndarray | None:
     except np.linalg.LinAlgError:
         return None
     return L if np.isfinite(L[-1:, -1:]).all() else None
+
+
+def inverse_factor(L: np.ndarray) -> np.ndarray:
+    """L⁻¹ of a lower triangular factor."""
+    inverse, _ = dtrtri(L.T)  # LAPACK reads columns: Lᵀ, upper triangular
+    return inverse.T
 
 
 def log_det(L: np.ndarray) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from .._core.projections import sweep_block, sweep_features, sweep_kernel
-from ..linalg import cholesky_or_none, log_det, symmetrize
+from ..linalg import cholesky_or_none, inverse_factor, log_det, symmetrize
 from .certificate import certify
 from .problem import Problem
 from .result import Solution, Step
@@ -144,11 +144,10 @@ class Projections:
 
     def rebuild(self) -> None:
         """F = (I + Σ s_k z_k z_kᵀ)⁻¹: what F is by definition, without the rounding of many updates."""
-        identity = np.eye(len(self._F))
-        inverse = identity + self.problem.forms.adjoint(self._points, self.problem.sign * self.lam)
+        inverse = np.eye(len(self._F)) + self.problem.forms.adjoint(self._points, self.problem.sign * self.lam)
         factor = cholesky_or_none(symmetrize(inverse))
         if factor is not None:
-            half = solve_triangular(factor, identity, lower=True, check_finite=False)
+            half = inverse_factor(factor)
             self._F = half.T @ half
 
     def measure(self, largest: float) -> Step:

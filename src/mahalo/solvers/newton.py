@@ -18,10 +18,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.optimize import brentq
 
-from ..linalg import cholesky_or_none, log_det, symmetrize
+from ..linalg import cholesky_or_none, inverse_factor, log_det, symmetrize
 from .certificate import certify
 from .problem import Problem
 from .result import Solution, Step
@@ -29,9 +28,10 @@ from .result import Solution, Step
 __all__ = ["newton"]
 
 _LOOSE_GAP = 0.03  # relative gap at which the path moves on to the next γ
+_FIRST_GRADIENT = 10.0
 _LONGEST_STRIDE, _SHORTEST_STRIDE = 10**0.5, 1.05  # factors between one γ and the next
 _PATIENCE = 12  # steps at one γ before a shorter stride is tried
-_CLOSE_GAP = 0.1  # gap below which slope(v) alone serves as multipliers
+_CLOSE_GAP = 0.5  # gap below which slope(v) alone serves as multipliers
 _MAX_CG = 200
 _MAX_STEPS = 1000
 
@@ -56,7 +56,13 @@ class _State:
     def at(cls, problem: Problem, A: np.ndarray, log_det_F: float, s: np.ndarray) -> _State:
         """The state at F, with the better of two multipliers: those given (admissible), or slope(v)."""
         Y = problem.points @ A
-        v = problem.offset + problem.forms.apply(Y, Y)
+        return cls._at(problem, A, log_det_F, Y, problem.offset + problem.forms.apply(Y, Y), s)
+
+    def at_gamma(self, gamma: float) -> _State:
+        return self._at(self.problem.with_gamma(gamma), self.A, self.log_det_F, self.Y, self.v, self.s)
+
+    @classmethod
+    def _at(cls, problem: Problem, A, log_det_F: float, Y, v, s) -> _State:
         slope = problem.slack.slope(v)
         AtA = A.T @ A
         Z = symmetrize(AtA + problem.forms.adjoint(Y, slope))
@@ -73,9 +79,6 @@ class _State:
             else:
                 s = slope
         return cls(problem, A, log_det_F, Y, v, slope, G, primal, s, Z, gap)
-
-    def at_gamma(self, gamma: float) -> _State:
-        return _State.at(self.problem.with_gamma(gamma), self.A, self.log_det_F, self.s)
 
     @property
     def relative_gap(self) -> float:
@@ -130,8 +133,8 @@ def follow_path(
     budget = _MAX_STEPS if max_iter is None else max_iter
     state = _State.at(problem, A, log_det(A), s)
     if start is None and state.relative_gap > _LOOSE_GAP:
-        # At F = I the gradient is linear in γ: begin where its norm is about 1.
-        first = problem.gamma / max(1.0, float(np.linalg.norm(state.G)))
+        # At F = I the gradient is linear in γ: begin where its norm is moderate.
+        first = problem.gamma / max(1.0, float(np.linalg.norm(state.G)) / _FIRST_GRADIENT)
         state = _walk(state.at_gamma(first), problem.gamma, budget, history, on_step)
     return _minimise(state, goal, budget, history, on_step)
 
@@ -258,7 +261,7 @@ def _line_search(state: _State, delta: np.ndarray, q: np.ndarray) -> tuple[float
     factor = cholesky_or_none(identity + delta)
     if factor is not None:
         # Σ μ/(1+μ) = r − tr (I+Δ)⁻¹; the full step will do if it takes away most of the slope.
-        inverse = solve_triangular(factor, identity, lower=True, check_finite=False)
+        inverse = inverse_factor(factor)
         at_one = linear - (len(delta) - float(np.vdot(inverse, inverse))) + float(slack.slope(state.v + q) @ q)
         if abs(at_one) <= -0.5 * falling:
             return 1.0, factor
@@ -278,9 +281,8 @@ def _dual_step(state: _State, target: np.ndarray) -> np.ndarray:
     problem, s = state.problem, state.s
     change = problem.slack.admissible(target) - s
     dZ = problem.forms.adjoint(state.Y, change)
-    factor = np.linalg.cholesky(state.Z)
-    half = solve_triangular(factor, dZ, lower=True, check_finite=False)
-    mu = np.linalg.eigvalsh(symmetrize(solve_triangular(factor, half.T, lower=True, check_finite=False)))
+    inverse = inverse_factor(np.linalg.cholesky(state.Z))
+    mu = np.linalg.eigvalsh(symmetrize(inverse @ dZ @ inverse.T))
 
     def derivative(t: float) -> float:
         slack = problem.offset + problem.slack.dual_slope(s + t * change)
