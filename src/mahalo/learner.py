@@ -41,8 +41,8 @@ class Setup:
 class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Learn a Mahalanobis distance from labels, pairs, triplets or linear constraints.
 
-    Among all metrics W ≻ 0 the one is found that minimises the LogDet divergence to the prior plus γ times a penalty for
-    each violated constraint (Jain, Kulis, Davis and Dhillon). The problem is convex; the fit ends with a
+    Of all metrics W ≻ 0 the one is found that minimises the LogDet divergence to the prior plus γ times a penalty
+    for each violated constraint (Jain, Kulis, Davis and Dhillon). The problem is convex; the fit ends with a
     certificate that bounds how far the answer can be from the optimum.
 
     Parameters
@@ -189,14 +189,14 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return validate_data(self, X, y, **options)
 
     def _check_parameters(self) -> None:
-        if not (isinstance(self.tol, Real) and 0 < self.tol < np.inf):
+        if not (isinstance(self.tol, Real) and 0 < float(self.tol) < np.inf):
             raise ValueError(f"tol must be a positive number; got {self.tol!r}.")
-        if self.max_iter is not None and not (isinstance(self.max_iter, Integral) and self.max_iter >= 1):
+        if self.max_iter is not None and not (isinstance(self.max_iter, Integral) and int(self.max_iter) >= 1):
             raise ValueError(f"max_iter must be a positive integer or None; got {self.max_iter!r}.")
         if self.solver not in ("auto", "newton", "bregman"):
             raise ValueError(f"solver must be 'auto', 'newton' or 'bregman'; got {self.solver!r}.")
         if self.n_components is not None and not (
-            isinstance(self.n_components, Integral) and self.n_components >= 1
+            isinstance(self.n_components, Integral) and int(self.n_components) >= 1
         ):
             raise ValueError(f"n_components must be a positive integer or None; got {self.n_components!r}.")
 
@@ -224,7 +224,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
 
 def check_gamma(gamma) -> None:
-    if not (isinstance(gamma, Real) and gamma > 0):
+    if not (isinstance(gamma, Real) and float(gamma) > 0):
         raise ValueError(
             f"gamma must be a number > 0, or np.inf for hard constraints; got {gamma!r}. "
             "Small values stay close to the prior."
@@ -334,10 +334,8 @@ def _offsets(coordinates, forms, used, points, exponent) -> np.ndarray:
 def solve(learner, setup: Setup, gamma: float, *, start: Solution | None = None, on_step=None) -> Solution:
     """Solve at one γ; `start` is the solution of the same setup at a smaller one."""
     problem = setup.problem.with_gamma(float(gamma))
-    if learner.solver == "bregman":
-        method = bregman
-    else:
-        method = newton_hard if problem.hard else newton
+    by_newton = newton_hard if problem.hard else newton
+    method = bregman if learner.solver == "bregman" else by_newton
     try:
         return method(problem, tol=learner.tol, max_iter=learner.max_iter, start=start, on_step=on_step)
     except InfeasibleError as error:
@@ -361,8 +359,8 @@ def warn_unless_converged(solution: Solution, tol: float) -> None:
     certificate = solution.certificate
     if not certificate.converged:
         warnings.warn(
-            f"stopped after {solution.n_iter} steps with relative duality gap {certificate.relative_gap:.2e} (asked for "
-            f"{tol:.0e}), largest violation {certificate.max_violation:.2e}. Raise max_iter or tol, or lower gamma.",
+            f"stopped after {solution.n_iter} steps with relative duality gap {certificate.relative_gap:.2e} (asked "
+            f"for {tol:.0e}), largest violation {certificate.max_violation:.2e}. Raise max_iter or tol, or lower gamma.",
             ConvergenceWarning,
             stacklevel=4,
         )

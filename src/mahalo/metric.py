@@ -132,9 +132,7 @@ class Metric:
     def _checked(self, X):
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
         if X.shape[1] != self.n_features:
-            raise ValueError(
-                f"X has {X.shape[1]} features, but this metric was learned on {self.n_features} features."
-            )
+            raise ValueError(f"X has {X.shape[1]} features, but this metric was learned on {self.n_features} features.")
         return X
 
     def save(self, path: str | PathLike) -> None:

@@ -80,9 +80,7 @@ def _header(metadata: dict[str, str], path: Path) -> dict:
     except (KeyError, TypeError, json.JSONDecodeError):
         known = False
     if not known:
-        raise ValueError(
-            f"{str(path)!r} is a safetensors file, but not a mahalo metric: its header lacks our mark."
-        )
+        raise ValueError(f"{str(path)!r} is a safetensors file, but not a mahalo metric: its header lacks our mark.")
     if header.get("version") != _VERSION:
         raise ValueError(
             f"{str(path)!r} has format version {header.get('version')!r}; this mahalo reads version {_VERSION}. "
@@ -103,16 +101,16 @@ def _assemble(header: dict, tensors: dict[str, np.ndarray], path: Path) -> Metri
     F, basis = tensors["core"], tensors.get("basis")
     root, directions = tensors.get("prior_root"), tensors.get("directions")
     rank = d if basis is None else basis.shape[-1]
-    expected = [
+    expected: list[tuple[str, np.ndarray | None, list[tuple[int, ...]]]] = [
         ("core", F, [(rank, rank)]),
         ("basis", basis, [(d, rank)]),
         ("prior_root", root, [(d,), (d, d)]),
-        ("directions", directions, None if directions is None else [(directions.shape[0], d)]),
+        ("directions", directions, [] if directions is None else [(directions.shape[0], d)]),
     ]
     for name, array, shapes in expected:
         if array is None:
             continue
-        if shapes is not None and array.shape not in shapes:
+        if array.shape not in shapes:
             raise wrong(f"{name} has shape {array.shape}, expected {' or '.join(map(str, shapes))}")
         if array.dtype != np.float64 or not np.isfinite(array).all():
             raise wrong(f"{name} has numbers that are not finite float64")

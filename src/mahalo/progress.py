@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from typing import Any
 
 from .solvers import Step
 
@@ -20,7 +21,7 @@ class Progress:
     def __init__(self, verbose: int, tol: float, gamma: float, title: str = "learning"):
         self._verbose, self._tol, self._gamma, self._title = int(verbose), tol, gamma, title
         self._began, self._n = 0.0, 0
-        self._status = None
+        self._status: Any = None
         self._print: Callable[[str], None] = lambda _: None
 
     def __enter__(self) -> Progress:

@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.spatial.distance import pdist
 
 from .collection import Constraints
 
@@ -31,6 +32,9 @@ def sq_distances(X, index: np.ndarray) -> np.ndarray:
 def sample_sq_distances(X, rng: np.random.Generator) -> np.ndarray:
     """Squared distances of distinct points: of all pairs of rows if they are few, of a random sample if not."""
     n = X.shape[0]
+    if n * (n - 1) // 2 <= _SAMPLE and not sp.issparse(X):
+        distances = pdist(X, "sqeuclidean")
+        return distances[distances > 0]
     if n * (n - 1) // 2 <= _SAMPLE:
         index = np.column_stack(np.tril_indices(n, -1))
     else:
@@ -41,9 +45,7 @@ def sample_sq_distances(X, rng: np.random.Generator) -> np.ndarray:
     return distances[distances > 0]
 
 
-def resolve_bounds(
-    constraints: Constraints, X, bounds, percentiles, rng: np.random.Generator
-) -> Constraints:
+def resolve_bounds(constraints: Constraints, X, bounds, percentiles, rng: np.random.Generator) -> Constraints:
     """The same constraints with every bound and margin a number.
 
     `bounds` (upper, lower), squared, wins over percentiles. `percentiles` None: 5 and 95 of all distances; for local
@@ -67,12 +69,12 @@ def resolve_bounds(
             group = local & side
             if group.any():
                 distances = sq_distances(X, pairs.index[group])
-                bound[group] = _percentile(distances[distances > 0], q[which])
+                bound[group] = _percentiles(distances[distances > 0], [q[which]])[0]
         open_pairs = open_pairs & ~local
     if open_pairs.any() or open_margins.any():
         q = _checked_percentiles(percentiles, (5, 95))
         distances = sample_sq_distances(X, rng)
-        upper, lower = _percentile(distances, q[0]), _percentile(distances, q[1])
+        upper, lower = _percentiles(distances, q)
         if open_pairs.any():
             bound = np.where(open_pairs, np.where(similar, upper, lower), bound)
         margin = np.where(np.isnan(margin), upper, margin)
@@ -84,12 +86,12 @@ def resolve_bounds(
     )
 
 
-def _percentile(distances: np.ndarray, q: float) -> float:
+def _percentiles(distances: np.ndarray, q) -> np.ndarray:
     if len(distances) == 0:
         raise ValueError(
             "all rows are identical, so percentiles of their distances say nothing; check the data, or pass bounds=."
         )
-    return float(np.percentile(distances, q))
+    return np.percentile(distances, q)
 
 
 def _checked_bounds(bounds) -> tuple[float, float]:

@@ -155,9 +155,7 @@ class Constraints:
         return cls(linear=linear, n_rows=sizes.pop() if sizes else None)
 
     @classmethod
-    def from_labels(
-        cls, y, X=None, *, strategy="random", pairs_per_class=100, n_neighbors=5, random_state=None
-    ):
+    def from_labels(cls, y, X=None, *, strategy="random", pairs_per_class=100, n_neighbors=5, random_state=None):
         """Pairs from class labels; −1 marks unlabelled rows.
 
         Parameters

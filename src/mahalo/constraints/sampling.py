@@ -14,7 +14,8 @@ def class_codes(y) -> np.ndarray:
     y = np.asarray(y)
     if y.ndim != 1:
         raise ValueError(f"y must be one label for each row, a 1-D array; got shape {y.shape}.")
-    check_classification_targets(y)
+    if y.dtype.kind not in "iub":
+        check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     unlabelled = classes == -1 if classes.dtype.kind in "iuf" else np.zeros(len(classes), dtype=bool)
     if (~unlabelled).sum() < 2:

@@ -34,9 +34,7 @@ class PairSplit(BaseCrossValidator):
         if not isinstance(constraints, Constraints):
             raise ValueError(f"constraints must be a mahalo.Constraints; got {type(constraints).__name__}.")
         if n_splits < 1 or not 0 < test_size < 1:
-            raise ValueError(
-                f"n_splits must be ≥ 1 and test_size between 0 and 1; got {n_splits!r} and {test_size!r}."
-            )
+            raise ValueError(f"n_splits must be ≥ 1 and test_size between 0 and 1; got {n_splits!r} and {test_size!r}.")
         self.constraints = constraints
         self.n_splits = n_splits
         self.test_size = test_size

@@ -33,9 +33,7 @@ class Prior:
                 covariance, shrinkage = shrunk_covariance(X)
                 values, vectors = spd_factor(covariance, "the covariance of X")
                 return cls(spd_roots(values, vectors)[1], shrinkage)
-            raise ValueError(
-                f"prior must be 'identity', 'diagonal', 'covariance' or an SPD matrix; got {prior!r}."
-            )
+            raise ValueError(f"prior must be 'identity', 'diagonal', 'covariance' or an SPD matrix; got {prior!r}.")
         values, vectors = spd_factor(prior, "prior")
         if len(values) != X.shape[1]:
             raise ValueError(

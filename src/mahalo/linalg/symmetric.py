@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg.lapack import dtrtri
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from ..errors import NotPositiveDefiniteError
 
@@ -13,12 +13,9 @@ def symmetrize(A: np.ndarray) -> np.ndarray:
 
 
 def cholesky_or_none(A: np.ndarray) -> np.ndarray | None:
-    """Lower factor L with A = L Lᵀ, or None where A is not numerically positive definite."""
-    try:
-        L = np.linalg.cholesky(A)
-    except np.linalg.LinAlgError:
-        return None
-    return L if np.isfinite(L[-1:, -1:]).all() else None
+    """Lower factor L with A = L Lᵀ of a symmetric A, or None where A is not numerically positive definite."""
+    factor, info = dpotrf(A.T)  # LAPACK reads columns and returns the upper factor of Aᵀ = A
+    return factor.T if info == 0 and (not len(factor) or np.isfinite(factor[-1, -1])) else None
 
 
 def inverse_factor(L: np.ndarray) -> np.ndarray:

@@ -9,10 +9,24 @@ Constraint k asks sign_k (v_k − b_k) ≤ 0. A slack maps values v to a penalty
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-__all__ = ["HardSlack", "HingeSlack", "LogSlack", "SlackStack"]
+__all__ = ["HardSlack", "HingeSlack", "LogSlack", "Slack", "SlackStack"]
+
+
+class Slack(Protocol):
+    """What solvers and certificate ask of a slack, for all constraints at once."""
+
+    def value(self, v: np.ndarray) -> np.ndarray: ...
+    def slope(self, v: np.ndarray) -> np.ndarray: ...
+    def curvature(self, v: np.ndarray, s: np.ndarray) -> np.ndarray: ...
+    def admissible(self, s: np.ndarray) -> np.ndarray:
+        """The nearest multipliers of the right sign inside the domain of `dual`."""
+
+    def dual(self, s: np.ndarray) -> np.ndarray: ...
+    def dual_slope(self, s: np.ndarray) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)

@@ -130,9 +130,7 @@ class Projections:
         V = Z @ self._F
         H = V @ Z.T
         beta = np.empty(len(Z))
-        largest = sweep_block(
-            H, p.delta[part], p.offset[part], p.gamma[part], self.xi[part], self.lam[part], beta
-        )
+        largest = sweep_block(H, p.delta[part], p.offset[part], p.gamma[part], self.xi[part], self.lam[part], beta)
         used = np.flatnonzero(beta)
         if len(used):
             # a_t = F z_t just before projection t = V_t + Σ_{q<t} β_q H_qt a_q, a triangular system for all a at once.
@@ -188,6 +186,4 @@ class KernelProjections:
 
     def sweep(self) -> float:
         p = self.pairs
-        return sweep_kernel(
-            self.K, p.tail, p.head, p.delta, p.offset, p.gamma, self.xi, self.lam, self._column
-        )
+        return sweep_kernel(self.K, p.tail, p.head, p.delta, p.offset, p.gamma, self.xi, self.lam, self._column)

@@ -57,9 +57,7 @@ def certify(problem: Problem, F: np.ndarray, lam: np.ndarray, tol: float, feasib
     #  D = −Σ f*(eig S) + Σ s c + Σ dual(s),   S = −Σ s R
     S = -form_matrix(problem, s)
     dual = float(
-        -problem.loss.conjugate(np.linalg.eigvalsh(S)).sum()
-        + s @ problem.offset
-        + problem.slack.dual(s).sum()
+        -problem.loss.conjugate(np.linalg.eigvalsh(S)).sum() + s @ problem.offset + problem.slack.dual(s).sum()
     )
     gap = primal - dual
     relative_gap = gap / max(1.0, abs(primal)) if np.isfinite(gap) else np.inf

@@ -1,6 +1,6 @@
 """Hard constraints (γ = ∞): the method of multipliers over the Newton solver, or a proof that nothing satisfies them.
 
-Round by round the constraints are charged the squared hinge of their violation beyond what the multipliers λ already pay for,
+Round by round the constraints pay the squared hinge of their violation beyond what the multipliers λ pay already,
 
     minimise tr f(F) + Σ ρ/2 max(0, sign (v − b)/scale + scale λ/ρ)²,      λ ← the slope at its minimum,
 
@@ -59,6 +59,7 @@ def newton_hard(
         if solution.certificate.max_violation > 0.1 * violation:
             rho = min(10 * rho, _LAST_RHO)
         violation = solution.certificate.max_violation
+    assert solution is not None
     return solution
 
 

@@ -6,10 +6,11 @@ Write F = A Aᵀ and let y = Aᵀx̂. In these coordinates, for a step F⁺ = A 
     gap of (F, s)   P(F) − D(s) = tr G − log det(I + G),   finite where I + G ≻ 0
 
 Newton's Hessian Δ ↦ Δ + Σ curvature_k tr(Δ Yᵀ C_k Y) Yᵀ C_k Y takes F⁻¹ at its word; where F is thin, steps are
-then short, because thin directions must turn. So the solver also carries admissible multipliers s with Z = I + Σ s_k R_k ≻ 0
-(Z = F⁻¹ at the optimum) and replaces F by the geometric mean of F and Z⁻¹ in the first term. That mean is A M Mᵀ Aᵀ with
-M = (AᵀZA)^{-1/4}; in its coordinates the Hessian is again identity plus a positive semidefinite sum, the direction is
-still one of descent, and (F, s) close on the optimum from both sides with a finite gap all the way.
+then short, because thin directions must turn. So the solver also carries admissible multipliers s, with
+Z = I + Σ s_k R_k ≻ 0 (Z = F⁻¹ at the optimum), and replaces F by the geometric mean of F and Z⁻¹ in the first
+term. That mean is A M Mᵀ Aᵀ with M = (AᵀZA)^{-1/4} (its eigenvalues kept within bounds). In its coordinates the
+Hessian is again identity plus a positive semidefinite sum, the direction is still one of descent, and (F, s) close
+on the optimum from both sides with a finite gap all the way.
 """
 
 from __future__ import annotations
@@ -197,7 +198,7 @@ def _minimise(
 
 
 def _newton_direction(state: _State) -> tuple[np.ndarray, np.ndarray, int]:
-    """Δ (in A's coordinates) with H Δ ≈ −G by preconditioned conjugate gradients, the curvatures in H, and the effort."""
+    """Δ (in A's coordinates) with H Δ ≈ −G by preconditioned conjugate gradients, the curvatures, and the effort."""
     forms = state.problem.forms
     curvature = state.problem.slack.curvature(state.v, state.s)
     B, precondition = _scaling(state, curvature)
@@ -229,7 +230,7 @@ def _scaling(state: _State, curvature: np.ndarray) -> tuple[np.ndarray, Callable
     """
     values, vectors = np.linalg.eigh(state.Z)
     M = vectors * np.clip(values, 1e-2, 1e2) ** -0.25
-    n_violated = max(1, np.count_nonzero(curvature))
+    n_violated = max(1, int(np.count_nonzero(curvature)))
     omega = 0.5 * n_violated
     S = state.problem.forms.adjoint(state.Y, np.sqrt(curvature)) / n_violated
     sigma, Q = np.linalg.eigh(symmetrize(M.T @ S @ M))
@@ -271,7 +272,7 @@ def _line_search(state: _State, delta: np.ndarray, q: np.ndarray) -> tuple[float
         return linear - float((mu / (1.0 + t * mu)).sum()) + float(slack.slope(state.v + t * q) @ q)
 
     longest = 0.99 / -mu[0] if mu[0] < 0 else 1e3
-    t = longest if derivative(longest) <= 0.0 else brentq(derivative, 0.0, longest, rtol=1e-3, xtol=1e-14)
+    t = longest if derivative(longest) <= 0.0 else brentq(derivative, 0.0, longest, rtol=0.02, xtol=1e-14)
     factor = cholesky_or_none(identity + t * delta)
     return (0.0, identity) if factor is None else (t, factor)
 
@@ -291,5 +292,5 @@ def _dual_step(state: _State, target: np.ndarray) -> np.ndarray:
     longest = min(1.0, 0.95 / -mu[0]) if mu[0] < 0 else 1.0
     if derivative(0.0) <= 0.0:
         return s
-    t = longest if derivative(longest) >= 0.0 else brentq(derivative, 0.0, longest, rtol=1e-2, xtol=1e-14)
+    t = longest if derivative(longest) >= 0.0 else brentq(derivative, 0.0, longest, rtol=0.1, xtol=1e-14)
     return s + t * change

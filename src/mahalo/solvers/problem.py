@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..constraints.forms import EdgeForms
-from ..losses import HardSlack, HingeSlack, LogDet, LogSlack, SlackStack
+from ..losses import HardSlack, HingeSlack, LogDet, LogSlack, Slack, SlackStack
 
 __all__ = ["Problem"]
 
@@ -48,9 +48,9 @@ class Problem:
         return dataclasses.replace(self, gamma=gamma)
 
     @cached_property
-    def slack(self) -> LogSlack | HingeSlack | HardSlack | SlackStack:
+    def slack(self) -> Slack:
         if self.hard:
-            return HardSlack(self.sign, self.bound)
+            return HardSlack(self.sign, self.bound)  # type: ignore[return-value]  # certified, never stepped on
         k, gamma = self.n_log, self.gamma * self.weight
         log = LogSlack(self.sign[:k], self.bound[:k], gamma[:k])
         if k == self.n_constraints:

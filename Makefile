@@ -1,0 +1,41 @@
+# Every target sets up what it needs; all that must be there before is Python ≥ 3.11, gcc and make.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+SOURCES := $(shell find src -name '*.py' -o -name '*.pyx' -o -name '*.h' -o -name 'meson.build')
+
+.PHONY: help demo test test-all lint bench clean
+
+help:
+	@echo "make demo      learn on bundled data: a table, a certificate, pictures in out/"
+	@echo "make test      lint and the fast tests (a few minutes)"
+	@echo "make test-all  all tests, slow ones too"
+	@echo "make lint      ruff, mypy, import layers"
+	@echo "make bench     speed and accuracy against peers, as ratios (long)"
+	@echo "make clean     remove what the targets made"
+
+# The package is installed, not linked, so that what is tested is what pip installs.
+$(VENV)/.installed: pyproject.toml meson.build README.md $(SOURCES)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[test,lint,plots]"
+	touch $@
+
+demo: $(VENV)/.installed
+	$(BIN)/mahalo demo --out out
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	cd src && ../$(BIN)/lint-imports --config ../pyproject.toml --no-cache
+
+test: lint
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
+test-all: lint
+	$(BIN)/python -m pytest -n auto
+
+bench: $(VENV)/.installed
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) .venv-peers build out benchmarks/.cache

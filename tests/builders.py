@@ -1,0 +1,160 @@
+"""Small problems for the tests, and their objective written out as plainly as the formulas allow.
+
+Nothing here is clever on purpose: every constraint is a dense matrix C_k over the rows of X, every sum is a loop. What
+the library computes through edges, Laplacians and factorizations is compared with this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mahalo import Constraints
+from mahalo.solvers import Problem
+
+
+def dense_forms(constraints: Constraints, n_rows: int) -> list[np.ndarray]:
+    """C_k of every constraint: pairs, then triplets, then linear forms."""
+    unit = np.eye(n_rows)
+
+    def edge(i, j):
+        return np.outer(unit[i] - unit[j], unit[i] - unit[j])
+
+    forms = [edge(i, j) for i, j in constraints.pairs.index]
+    forms += [edge(a, b) - edge(a, c) for a, b, c in constraints.triplets.index]
+    return forms + [C.toarray() for C in constraints.linear.matrix]
+
+
+def problem_of(constraints: Constraints, X: np.ndarray, gamma: float, offset=0.0) -> Problem:
+    """The solver-facing problem, in the coordinates X is given in."""
+    forms, rows = constraints.edges()
+    origin = np.vstack([X, np.zeros(X.shape[1])])  # row −1
+    return Problem(
+        points=np.ascontiguousarray(origin[rows], dtype=np.float64),
+        forms=forms,
+        sign=constraints.sign,
+        bound=constraints.bound,
+        scale=constraints.scale,
+        weight=constraints.weight,
+        offset=np.broadcast_to(offset, constraints.n_constraints).astype(np.float64),
+        gamma=gamma,
+        n_log=len(constraints.pairs),
+    )
+
+
+@dataclass(frozen=True)
+class PlainProblem:
+    """The same problem with nothing hidden: R_k = Xᵀ C_k X as dense matrices."""
+
+    R: list[np.ndarray]
+    sign: np.ndarray
+    bound: np.ndarray
+    scale: np.ndarray
+    gamma: np.ndarray
+    offset: np.ndarray
+    n_log: int
+
+    @classmethod
+    def of(cls, constraints: Constraints, X: np.ndarray, gamma: float, offset=0.0) -> PlainProblem:
+        return cls(
+            R=[X.T @ C @ X for C in dense_forms(constraints, len(X))],
+            sign=constraints.sign,
+            bound=constraints.bound,
+            scale=constraints.scale,
+            gamma=gamma * constraints.weight,
+            offset=np.broadcast_to(offset, constraints.n_constraints).astype(np.float64),
+            n_log=len(constraints.pairs),
+        )
+
+    @property
+    def rank(self) -> int:
+        return self.R[0].shape[0]
+
+    def values(self, F: np.ndarray) -> np.ndarray:
+        return np.array([c + np.trace(F @ R) for R, c in zip(self.R, self.offset, strict=True)])
+
+    def primal(self, F: np.ndarray) -> float:
+        sign, log_det = np.linalg.slogdet(F)
+        assert sign > 0
+        total = np.trace(F) - log_det - self.rank
+        for k, v in enumerate(self.values(F)):
+            if self.sign[k] * (v - self.bound[k]) <= 0 or np.isinf(self.gamma[k]):
+                continue
+            if k < self.n_log:
+                total += self.gamma[k] * (v / self.bound[k] - np.log(v / self.bound[k]) - 1)
+            else:
+                total += self.gamma[k] / 2 * ((v - self.bound[k]) / self.scale[k]) ** 2
+        return total
+
+    def dual(self, lam: np.ndarray) -> float:
+        s = self.sign * lam
+        Z = np.eye(self.rank) + sum(s_k * R for s_k, R in zip(s, self.R, strict=True))
+        if np.linalg.eigvalsh(Z)[0] <= 0:
+            return -np.inf
+        total = np.linalg.slogdet(Z)[1] + s @ self.offset
+        for k, s_k in enumerate(s):
+            if np.isinf(self.gamma[k]):
+                total -= s_k * self.bound[k]
+            elif k < self.n_log:
+                inside = 1 - s_k * self.bound[k] / self.gamma[k]
+                total += self.gamma[k] * np.log(inside) if inside > 0 else -np.inf
+            else:
+                total -= s_k * self.bound[k] + (self.scale[k] * s_k) ** 2 / (2 * self.gamma[k])
+        return total
+
+    def relative_violation(self, F: np.ndarray) -> np.ndarray:
+        return np.maximum(self.sign * (self.values(F) - self.bound), 0.0) / self.scale
+
+
+def random_pairs(rng: np.random.Generator, n: int, m: int) -> np.ndarray:
+    """m different pairs of different rows."""
+    every = np.column_stack(np.triu_indices(n, 1))
+    return every[rng.choice(len(every), min(m, len(every)), replace=False)]
+
+
+def random_pair_constraints(rng: np.random.Generator, X: np.ndarray, m: int, weights=False) -> Constraints:
+    """About half similar, half dissimilar, most of them violated at W = I by up to a factor of about two."""
+    index = random_pairs(rng, len(X), m)
+    sq = ((X[index[:, 0]] - X[index[:, 1]]) ** 2).sum(axis=1)
+    n_similar = (len(index) + 1) // 2
+    weight = rng.uniform(0.3, 3.0, len(index)) if weights else None
+    return Constraints.from_pairs(
+        index[:n_similar],
+        index[n_similar:],
+        upper=sq[:n_similar] * rng.uniform(0.4, 1.2, n_similar),
+        lower=sq[n_similar:] * rng.uniform(0.8, 2.0, len(index) - n_similar),
+        weight=weight,
+    )
+
+
+def random_triplets(rng: np.random.Generator, X: np.ndarray, m: int) -> Constraints:
+    index = np.array([rng.choice(len(X), 3, replace=False) for _ in range(m)])
+    sq = ((X[index[:, 0]] - X[index[:, 1]]) ** 2).sum(axis=1)
+    return Constraints.from_triplets(index, margin=sq * rng.uniform(0.2, 1.0, m), weight=rng.uniform(0.5, 2.0, m))
+
+
+def random_linear(rng: np.random.Generator, X: np.ndarray, m: int) -> Constraints:
+    """Forms over a few rows each, of both senses, whose rows do not sum to zero: they touch the origin."""
+    matrices, bounds = [], []
+    for _ in range(m):
+        rows = rng.choice(len(X), 3, replace=False)
+        C = np.zeros((len(X), len(X)))
+        B = rng.standard_normal((3, 3))
+        C[np.ix_(rows, rows)] = B @ B.T  # positive semidefinite, so that every positive bound can be met
+        matrices.append(C)
+        bounds.append(np.trace(C @ X @ X.T))
+    senses = ["<=" if k % 2 == 0 else ">=" for k in range(m)]
+    bounds = [b * (0.6 if s == "<=" else 1.5) for b, s in zip(bounds, senses, strict=True)]
+    return Constraints.from_linear(matrices, bounds, sense=senses, weight=rng.uniform(0.5, 2.0, m))
+
+
+def random_rotation(rng: np.random.Generator, d: int) -> np.ndarray:
+    return np.linalg.qr(rng.standard_normal((d, d)))[0]
+
+
+def labelled_data(rng: np.random.Generator, n: int = 60, d: int = 4, n_classes: int = 3):
+    """Overlapping classes in d dimensions."""
+    y = np.arange(n) % n_classes
+    centres = 2.0 * rng.standard_normal((n_classes, d))
+    return centres[y] + rng.standard_normal((n, d)) @ np.diag(rng.uniform(0.3, 2.0, d)), y

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from sklearn.datasets import load_iris, load_wine
+
+# Fits on a busy machine have no business with a deadline; examples repeat from run to run.
+settings.register_profile(
+    "mahalo",
+    deadline=None,
+    derandomize=True,
+    max_examples=25,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("mahalo")
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20240229)
+
+
+@pytest.fixture(scope="session")
+def wine():
+    return load_wine(return_X_y=True)
+
+
+@pytest.fixture(scope="session")
+def iris():
+    return load_iris(return_X_y=True)
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of public tables, outside the repository."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("MAHALO_DATA", beside))
+    if not folder.is_dir():
+        pytest.skip(f"no data folder at {folder}; set MAHALO_DATA")
+    return folder
