@@ -3,8 +3,7 @@
 from .constraints import Constraints
 from .errors import InfeasibleError, NotPositiveDefiniteError
 from .learner import MetricLearner
-from .metric import Metric
-from .persistence import load
+from .metric import Metric, load
 from .selection import MetricLearnerCV, MetricPath, metric_path
 
 __all__ = [

@@ -11,10 +11,13 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_array
 
-from .coordinates import LinearCoordinates
+from .coordinates import LinearCoordinates, Prior
 from .linalg import symmetrize
+from .persistence import read_arrays, write_arrays
 
-__all__ = ["Metric"]
+__all__ = ["Metric", "load"]
+
+_FORMAT, _VERSION = "mahalo-metric", 1
 
 _WIDEST_DENSE = 20_000  # features beyond which d × d matrices and dense outputs are refused
 
@@ -137,10 +140,54 @@ class Metric:
 
     def save(self, path: str | PathLike) -> None:
         """Write to a safetensors file, whole or not at all. Load with `mahalo.load`."""
-        from .persistence import save
-
-        save(self, path)
+        arrays = {
+            "core": self.F,
+            "basis": self.coordinates.basis,
+            "prior_root": self.coordinates.prior.root,
+            "directions": self.directions,
+        }
+        header = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "kernel": "linear",
+            "eta": 1.0,
+            "n_features": self.n_features,
+            "shrinkage": self.coordinates.prior.shrinkage,
+        }
+        write_arrays(path, header, {name: a.astype(np.float64) for name, a in arrays.items() if a is not None})
 
     def __repr__(self) -> str:
         basis = "" if self.coordinates.basis is None else f", rank={self.coordinates.rank}"
         return f"Metric(n_features={self.n_features}{basis})"
+
+
+def load(path: str | PathLike) -> Metric:
+    """Read a metric that `Metric.save` wrote. Nothing in the file is executed; damage is an error, not a guess."""
+    header, arrays = read_arrays(path, _FORMAT, _VERSION)
+
+    def wrong(what: str) -> ValueError:
+        return ValueError(f"{str(path)!r} is damaged: {what}. Save the metric again with metric.save(path).")
+
+    d = header.get("n_features")
+    if not isinstance(d, int) or d < 1:
+        raise wrong(f"n_features is {d!r}")
+    if "core" not in arrays:
+        raise wrong("the core matrix is missing")
+    F, basis = arrays["core"], arrays.get("basis")
+    root, directions = arrays.get("prior_root"), arrays.get("directions")
+    rank = d if basis is None else basis.shape[-1]
+    shapes: dict[str, list[tuple[int, ...]]] = {
+        "core": [(rank, rank)],
+        "basis": [(d, rank)],
+        "prior_root": [(d,), (d, d)],
+        "directions": [] if directions is None else [(directions.shape[0], d)],
+    }
+    for name, array in arrays.items():
+        if array.shape not in shapes.get(name, []):
+            raise wrong(f"{name!r} of shape {array.shape} does not belong in a metric of {d} features")
+        if array.dtype != np.float64 or not np.isfinite(array).all():
+            raise wrong(f"{name!r} has numbers that are not finite float64")
+    if np.abs(F - F.T).max(initial=0.0) > 1e-8 * np.abs(F).max(initial=0.0):
+        raise wrong("the core matrix is not symmetric")
+    prior = Prior(root, float(header.get("shrinkage", 0.0)))
+    return Metric(LinearCoordinates(prior, d, basis), F, directions)

@@ -1,0 +1,162 @@
+"""Our optimum against a generic convex solver's, from the paper's own statement of the problem (ξ not eliminated)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from builders import (
+    PlainProblem,
+    problem_of,
+    random_linear,
+    random_pair_constraints,
+    random_triplets,
+)
+
+from mahalo import Constraints, MetricLearner
+from mahalo.solvers import bregman, newton, newton_hard
+
+cp = pytest.importorskip("cvxpy")
+
+
+def oracle(plain: PlainProblem, hard: bool) -> np.ndarray:
+    """argmin over F ≻ 0, ξ of  tr F − log det F + Σ γ (ξ/b − log ξ/b) + Σ γ/2 (excess/scale)²."""
+    F = cp.Variable((plain.rank, plain.rank), PSD=True)
+    objective = cp.trace(F) - cp.log_det(F)
+    asked = []
+    for k, R in enumerate(plain.R):
+        v = plain.offset[k] + cp.trace(F @ R)
+        sign, b, gamma = plain.sign[k], plain.bound[k], plain.gamma[k]
+        if hard:
+            asked.append(sign * (v - b) / plain.scale[k] <= 0)
+        elif k < plain.n_log:
+            t = cp.Variable()  # ξ/b
+            asked.append(sign * (v / b - t) <= 0)
+            objective += gamma * (t - cp.log(t))
+        else:
+            objective += gamma / 2 * cp.square(cp.pos(sign * (v - b) / plain.scale[k]))
+    problem = cp.Problem(cp.Minimize(objective), asked)
+    try:
+        problem.solve(solver=cp.CLARABEL)
+    except cp.SolverError:
+        problem.solve(solver=cp.SCS, eps=1e-8)
+    assert problem.status in ("optimal", "optimal_inaccurate")
+    return F.value
+
+
+def assert_same_optimum(solution, plain, constraints_hold=False):
+    """As good as the oracle's answer in an objective written down independently, and the same matrix."""
+    F = oracle(plain, constraints_hold)
+    ours, theirs = plain.primal(solution.F), plain.primal(F)
+    assert solution.certificate.converged
+    assert ours == pytest.approx(theirs, rel=1e-5, abs=1e-5)
+    np.testing.assert_allclose(solution.F, F, rtol=0, atol=3e-3 * np.abs(F).max())
+    if constraints_hold:
+        assert plain.relative_violation(solution.F).max() <= 1e-8
+    else:
+        assert ours <= theirs + 1e-9 * abs(theirs)
+
+
+def mixture(rng, X, kinds):
+    constraints = Constraints()
+    if "pairs" in kinds:
+        constraints = constraints + random_pair_constraints(rng, X, 8, weights=True)
+    if "triplets" in kinds:
+        constraints = constraints + random_triplets(rng, X, 5)
+    if "linear" in kinds:
+        constraints = constraints + random_linear(rng, X, 4)
+    return constraints
+
+
+KINDS = [("pairs",), ("triplets",), ("linear",), ("pairs", "triplets", "linear")]
+
+
+@pytest.mark.parametrize("gamma", [0.1, 3.0, 100.0])
+@pytest.mark.parametrize("kinds", KINDS, ids="+".join)
+def test_slack(rng, gamma, kinds):
+    X = rng.standard_normal((8, 3))
+    constraints = mixture(rng, X, kinds)
+    solution = newton(problem_of(constraints, X, gamma), tol=1e-10)
+    assert_same_optimum(solution, PlainProblem.of(constraints, X, gamma))
+
+
+@pytest.mark.parametrize("kinds", KINDS, ids="+".join)
+def test_slack_with_offsets(rng, kinds):
+    X = rng.standard_normal((8, 3))
+    constraints = mixture(rng, X, kinds)
+    offset = rng.uniform(0.0, 4.0, constraints.n_constraints)
+    solution = newton(problem_of(constraints, X, 2.0, offset), tol=1e-10)
+    assert_same_optimum(solution, PlainProblem.of(constraints, X, 2.0, offset))
+
+
+@pytest.mark.parametrize("gamma", [0.1, 1.0])
+@pytest.mark.parametrize("largest_offset", [0.0, 4.0])
+def test_slack_by_projections(rng, gamma, largest_offset):
+    X = rng.standard_normal((8, 3))
+    constraints = mixture(rng, X, ("pairs",))
+    offset = largest_offset * rng.random(constraints.n_constraints)
+    solution = bregman(problem_of(constraints, X, gamma, offset), tol=1e-8, max_iter=20_000)
+    assert_same_optimum(solution, PlainProblem.of(constraints, X, gamma, offset))
+
+
+def satisfiable(constraints, X, rng):
+    """The same constraints with bounds that a metric well away from the identity meets with a little room."""
+    B = rng.standard_normal((X.shape[1], X.shape[1] + 3))
+    v = PlainProblem.of(constraints, X, np.inf).values(B @ B.T / 6)
+    p, t = len(constraints.pairs), len(constraints.triplets)
+    room = np.where(constraints.sign > 0, 1.05, 0.95)
+    keep = np.ones(constraints.n_constraints, dtype=bool)
+    keep[p : p + t] = v[p : p + t] < 0
+    moved = Constraints(
+        dataclasses.replace(constraints.pairs, bound=(v * room)[:p]),
+        dataclasses.replace(constraints.triplets, margin=0.9 * np.abs(v[p : p + t])),
+        dataclasses.replace(constraints.linear, bound=(v * room)[p + t :]),
+    )
+    return moved.take(keep)
+
+
+@pytest.mark.parametrize("kinds", KINDS, ids="+".join)
+@pytest.mark.parametrize("with_offset", [False, True])
+def test_hard(rng, kinds, with_offset):
+    X = rng.standard_normal((8, 4))
+    constraints = satisfiable(mixture(rng, X, kinds), X, rng)
+    offset = 0.0
+    if with_offset:  # c on the left, and bounds moved along with it
+        offset = rng.uniform(0.0, 2.0, constraints.n_constraints)
+        p, t = len(constraints.pairs), len(constraints.triplets)
+        offset[p : p + t] = -offset[p : p + t]
+        constraints = Constraints(
+            dataclasses.replace(constraints.pairs, bound=constraints.pairs.bound + offset[:p]),
+            dataclasses.replace(
+                constraints.triplets, margin=constraints.triplets.margin - offset[p : p + t]
+            ),
+            dataclasses.replace(constraints.linear, bound=constraints.linear.bound + offset[p + t :]),
+        )
+    plain = PlainProblem.of(constraints, X, np.inf, offset)
+    assert plain.relative_violation(np.eye(4)).max() > 0.01  # something has to be learned
+    solution = newton_hard(problem_of(constraints, X, np.inf, offset), tol=1e-10)
+    assert_same_optimum(solution, plain, constraints_hold=True)
+    if kinds == ("pairs",):
+        solution = bregman(problem_of(constraints, X, np.inf, offset), tol=1e-6, max_iter=50_000)
+        assert_same_optimum(solution, plain, constraints_hold=True)
+
+
+@pytest.mark.parametrize("gamma", [0.5, np.inf])
+def test_learner_solves_the_problem_it_was_given(rng, gamma):
+    """Through the public door: units, centring and the origin of linear forms undone."""
+    X = 40.0 * rng.standard_normal((8, 3)) + 100.0
+    constraints = mixture(rng, X, ("pairs", "triplets", "linear"))
+    if np.isinf(gamma):
+        constraints = satisfiable(constraints, X, rng)
+    learner = MetricLearner(gamma=gamma, tol=1e-10).fit(X, constraints=constraints)
+    # The generic solver likes numbers of order one: in units of 40 W is the same and bounds are 1600 times smaller.
+    smaller = Constraints(
+        dataclasses.replace(constraints.pairs, bound=constraints.pairs.bound / 1600),
+        dataclasses.replace(constraints.triplets, margin=constraints.triplets.margin / 1600),
+        dataclasses.replace(constraints.linear, bound=constraints.linear.bound / 1600),
+    )
+    plain = PlainProblem.of(smaller, X / 40.0, gamma)
+    F = oracle(plain, np.isinf(gamma))
+    np.testing.assert_allclose(learner.metric_.matrix, F, rtol=0, atol=3e-3 * np.abs(F).max())
+    assert learner.certificate_.primal == pytest.approx(plain.primal(F), rel=1e-4)
