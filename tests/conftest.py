@@ -8,15 +8,17 @@ import pytest
 from hypothesis import HealthCheck, settings
 from sklearn.datasets import load_iris, load_wine
 
-# Fits on a busy machine have no business with a deadline; examples repeat from run to run.
+# Fits on a busy machine have no business with a deadline; examples repeat from run to run. To look for new ones:
+# pytest --hypothesis-profile=hunt
 settings.register_profile(
-    "mahalo",
+    "repeatable",
     deadline=None,
     derandomize=True,
-    max_examples=25,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    max_examples=50,
+    suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile("mahalo")
+settings.register_profile("hunt", settings.get_profile("repeatable"), derandomize=False, max_examples=2000)
+settings.load_profile("repeatable")
 
 
 @pytest.fixture
