@@ -126,7 +126,7 @@ def _hard_problems(tables: tuple[Table, ...]) -> list[_HardProblem]:
 def _from_a_known_metric(d: int, n_pairs: int, seed: int) -> _HardProblem:
     """Bounds that a known metric meets with a tenth to spare, so that all can be met at once."""
     rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n_pairs, d))
+    X = rng.standard_normal((2 * max(n_pairs, d), d))
     root = np.eye(d) + 0.5 * rng.standard_normal((d, d)) / np.sqrt(d)
     pairs = _independent_pairs(rng, X, n_pairs)
     sq_distance = (((X[pairs[:, 0]] - X[pairs[:, 1]]) @ root) ** 2).sum(axis=1)
@@ -145,7 +145,7 @@ def _fewer_pairs_than_dimensions(table: Table) -> _HardProblem:
     """Pairs with linearly independent differences: whatever their bounds, some metric meets them."""
     rng = np.random.default_rng(0)
     X, y = standardised(table.X), table.y
-    n_pairs = max(2, np.linalg.matrix_rank(X) // 2)
+    n_pairs = max(2, _rank_of_differences(X) // 2)
     pairs = _independent_pairs(rng, X, n_pairs)
     alike = y[pairs[:, 0]] == y[pairs[:, 1]]
     every = ((X[rng.integers(len(X), size=5000)] - X[rng.integers(len(X), size=5000)]) ** 2).sum(axis=1)
@@ -163,15 +163,20 @@ def _fewer_pairs_than_dimensions(table: Table) -> _HardProblem:
 def _independent_pairs(rng: np.random.Generator, X: np.ndarray, n_pairs: int) -> np.ndarray:
     """Distinct random pairs; their differences are linearly independent while the dimension allows it."""
     pairs: list[tuple[int, int]] = []
+    rank = _rank_of_differences(X)
     while len(pairs) < n_pairs:
         i, j = sorted(int(k) for k in rng.choice(len(X), 2, replace=False))
         if (i, j) in pairs:
             continue
         candidate = np.array([*pairs, (i, j)])
         Z = X[candidate[:, 0]] - X[candidate[:, 1]]
-        if np.linalg.matrix_rank(Z) == min(len(Z), np.linalg.matrix_rank(X)):
+        if np.linalg.matrix_rank(Z) == min(len(Z), rank):
             pairs.append((i, j))
     return np.array(pairs)
+
+
+def _rank_of_differences(X: np.ndarray) -> int:
+    return int(np.linalg.matrix_rank(X - X.mean(axis=0)))
 
 
 def _solve_hard(problem: _HardProblem) -> _HardResult:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import eigh
 
 from mahalo import Constraints
 from mahalo.solvers import Problem
@@ -158,3 +159,15 @@ def labelled_data(rng: np.random.Generator, n: int = 60, d: int = 4, n_classes: 
     y = np.arange(n) % n_classes
     centres = 2.0 * rng.standard_normal((n_classes, d))
     return centres[y] + rng.standard_normal((n, d)) @ np.diag(rng.uniform(0.3, 2.0, d)), y
+
+
+def assert_same_metric(W: np.ndarray, other: np.ndarray, *certificates) -> None:
+    """Two answers with gaps g agree to √(2g) or so, relatively and in every direction.
+
+    The objective is the LogDet divergence plus something convex, so an answer's divergence to the optimum is at
+    most its gap, and a divergence g means eigenvalues of W*⁻¹W within about √(2g) of 1.
+    """
+    values = eigh(W, other, eigvals_only=True)
+    within = 2 * sum(np.sqrt(2 * max(c.gap, 0.0)) for c in certificates) + 1e-7
+    assert np.abs(values - 1).max() <= within, f"{np.abs(values - 1).max():.2e} > {within:.2e}"
+    assert within < 1e-3, "the gaps are too wide to tell"

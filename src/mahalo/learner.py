@@ -238,7 +238,7 @@ def prepare(learner, X, y, constraints: Constraints | None, rows) -> Setup:
     """Everything up to the solver, shared by one fit and by a whole path of γ."""
     rng = as_generator(learner.random_state)
     prior = Prior.of(learner.prior, X)
-    Z = prior.whiten(X)
+    Z = prior.whitened(X)
     n_outside = 0
     if constraints is None:
         constraints = Constraints.from_labels(
@@ -374,13 +374,23 @@ def make_metric(setup: Setup, solution: Solution, X, n_components: int | None) -
     d = metric.n_features
     if n_components > d:
         raise ValueError(f"n_components must be at most the number of features, {d}; got {n_components}.")
-    T = metric.transform(X)
-    covariance = np.cov(T, rowvar=False, dtype=np.float64).reshape(d, d)
-    _, vectors = np.linalg.eigh(covariance)
+    _, vectors = np.linalg.eigh(_learned_covariance(metric, X))
     leading = vectors[:, ::-1][:, :n_components].T
     # Signs are arbitrary; the largest entry of each direction is made positive so that fits repeat exactly.
     leading = leading * np.sign(leading[np.arange(n_components), np.abs(leading).argmax(axis=1)])[:, None]
     return Metric(setup.coordinates, solution.F, np.ascontiguousarray(leading))
+
+
+def _learned_covariance(metric: Metric, X) -> np.ndarray:
+    """Covariance of the transformed rows, a block of them at a time."""
+    total, second = np.zeros(metric.n_features), np.zeros((metric.n_features,) * 2)
+    centre = np.asarray(metric.transform(X[:1]), dtype=np.float64)  # near the data, against cancellation
+    for a in range(0, X.shape[0], 1024):
+        T = metric.transform(X[a : a + 1024]) - centre
+        total += T.sum(axis=0)
+        second += T.T @ T
+    mean = total / X.shape[0]
+    return second / X.shape[0] - np.outer(mean, mean)
 
 
 def pair_auc(metric: Metric, X, y=None, constraints: Constraints | None = None, rows=None) -> float:

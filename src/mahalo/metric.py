@@ -63,13 +63,23 @@ class Metric:
     def transform(self, X) -> np.ndarray:
         """Rows in the space where the learned distance is the Euclidean one (its leading directions, if limited)."""
         X = self._checked(X)
+        if self.directions is not None:
+            return np.asarray(X @ self._projection.astype(X.dtype, copy=False))
         if sp.issparse(X) and X.shape[1] > _WIDEST_DENSE:
             raise ValueError(
                 f"transform would make a dense array with {X.shape[1]} columns. Use metric.distances or "
                 "metric.kernel, which take sparse rows as they are."
             )
-        Z = self._whole_transform(X)
-        return Z if self.directions is None else Z @ self.directions.T.astype(Z.dtype, copy=False)
+        return self._whole_transform(X)
+
+    @cached_property
+    def _projection(self) -> np.ndarray:
+        """W0^½ [I + Q (F^½ − I) Qᵀ] (kept directions)ᵀ, n_features × n_components."""
+        assert self.directions is not None
+        D, Q = self.directions.T, self.coordinates.basis
+        change = self._root_minus_identity @ (D if Q is None else Q.T @ D)
+        D = D + (change if Q is None else Q @ change)
+        return self.coordinates.prior.whiten(D.T).T
 
     def _whole_transform(self, X) -> np.ndarray:
         """[I + Q (F^½ − I) Qᵀ] W0^½ x for every row."""

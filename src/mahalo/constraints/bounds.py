@@ -32,7 +32,7 @@ def sq_distances(X, index: np.ndarray) -> np.ndarray:
 def sample_sq_distances(X, rng: np.random.Generator) -> np.ndarray:
     """Squared distances of distinct points: of all pairs of rows if they are few, of a random sample if not."""
     n = X.shape[0]
-    if n * (n - 1) // 2 <= _SAMPLE and not sp.issparse(X):
+    if n * (n - 1) // 2 <= _SAMPLE and isinstance(X, np.ndarray):
         distances = pdist(X, "sqeuclidean")
         return distances[distances > 0]
     if n * (n - 1) // 2 <= _SAMPLE:

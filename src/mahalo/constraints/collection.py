@@ -175,6 +175,7 @@ class Constraints:
         """
         from .sampling import pairs_from_labels
 
+        X = np.asarray(X) if isinstance(X, (list, tuple)) or hasattr(X, "to_numpy") else X
         index, sign, local = pairs_from_labels(y, X, strategy, pairs_per_class, n_neighbors, random_state)
         unset = np.full(len(sign), np.nan)
         pairs = Pairs(index, sign, unset, np.ones(len(sign)), np.full(len(sign), local))

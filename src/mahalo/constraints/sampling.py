@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -46,6 +47,11 @@ def pairs_from_labels(
     if strategy == "neighbors":
         if X is None:
             raise ValueError("strategy='neighbors' looks for nearest rows and needs X; pass X=.")
+        if not (sp.issparse(X) or isinstance(X, np.ndarray)):
+            raise ValueError(
+                "strategy='neighbors' would make sparse X dense under a prior with correlations; use prior='identity' "
+                "or 'diagonal', or strategy='random'."
+            )
         index, sign = _neighbour_pairs(codes, X, pairs_per_class, n_neighbors, rng)
         return index, sign, True
     raise ValueError(f"strategy must be 'random' or 'neighbors'; got {strategy!r}.")

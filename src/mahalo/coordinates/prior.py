@@ -49,3 +49,23 @@ class Prior:
         if root.ndim == 2:
             return np.asarray(X @ root)
         return sp.csr_array(X.multiply(root)) if sp.issparse(X) else X * root
+
+    def whitened(self, X):
+        """All rows W0^½ x: an array, or, where that would densify a sparse X, a view that makes rows when asked."""
+        dense_root = self.root is not None and self.root.ndim == 2
+        return _WhitenedRows(X, self) if sp.issparse(X) and dense_root else self.whiten(X)
+
+
+@dataclass(frozen=True)
+class _WhitenedRows:
+    """Rows of `prior.whiten(X)`, made as they are indexed."""
+
+    X: sp.csr_array
+    prior: Prior
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.X.shape
+
+    def __getitem__(self, rows) -> np.ndarray:
+        return self.prior.whiten(self.X[rows])

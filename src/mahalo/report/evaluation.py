@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.spatial.distance import pdist
 from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
 
-__all__ = ["View", "view"]
+from ..coordinates import Prior
+from ..learner import MetricLearner
+from ..selection import MetricLearnerCV
+
+__all__ = ["Comparison", "View", "compare", "view"]
 
 _MOST_ROWS = 2000  # held-out rows beyond which pairs are formed among a random part of them
 
@@ -44,6 +52,74 @@ class View:
     plane: np.ndarray
     share: float
     labels: np.ndarray
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Several distances on the same held-out halves.
+
+    Attributes
+    ----------
+    views : tuple of tuple of View
+        One tuple for each held-out half, with one view for each distance, the learned one last.
+    learners : tuple of MetricLearner
+        What was learned on the other half, in the same order.
+    seconds : tuple of float
+        How long each took to learn.
+    """
+
+    views: tuple[tuple[View, ...], ...]
+    learners: tuple[MetricLearner, ...]
+    seconds: tuple[float, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(seen.name for seen in self.views[0])
+
+    @property
+    def errors(self) -> np.ndarray:
+        """10-NN errors, halves × distances."""
+        return np.array([[seen.error for seen in half] for half in self.views])
+
+    @property
+    def aucs(self) -> np.ndarray:
+        """Pair AUCs, halves × distances."""
+        return np.array([[seen.auc for seen in half] for half in self.views])
+
+
+def compare(
+    X,
+    y,
+    *,
+    n_repeats: int = 1,
+    random_state: int = 0,
+    on_half: Callable[[int, int], None] | None = None,
+) -> Comparison:
+    """Learn on one half of the rows and judge on the other, then the other way round; `n_repeats` times.
+
+    Columns are standardised by the training half. The learner is `MetricLearnerCV` at its defaults; it sees the
+    training half only. `on_half(k, n)` is called before half k of n.
+    """
+    X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
+    splitter = RepeatedStratifiedKFold(n_splits=2, n_repeats=n_repeats, random_state=random_state)
+    views, learners, seconds = [], [], []
+    for k, (train, test) in enumerate(splitter.split(X, y)):
+        if on_half is not None:
+            on_half(k, 2 * n_repeats)
+        Z = StandardScaler().fit(X[train]).transform(X)
+        learner = MetricLearnerCV(random_state=random_state)
+        began = time.perf_counter()
+        learner.fit(Z[train], y[train])
+        seconds.append(time.perf_counter() - began)
+        learners.append(learner)
+        spaces = {
+            "Euclidean, columns as they are": X,
+            "Euclidean, columns standardised": Z,
+            "inverse covariance": Prior.of("covariance", X[train]).whiten(X),
+            "learned": learner.transform(Z),
+        }
+        views.append(tuple(view(name, S[train], y[train], S[test], y[test]) for name, S in spaces.items()))
+    return Comparison(tuple(views), tuple(learners), tuple(seconds))
 
 
 def view(name: str, train, y_train, test, y_test, *, n_neighbors: int = 10, random_state=0) -> View:

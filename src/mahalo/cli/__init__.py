@@ -1,0 +1,5 @@
+"""The command line: parses, prints, draws, and leaves the work to the library."""
+
+from .app import main
+
+__all__ = ["main"]

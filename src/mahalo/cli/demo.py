@@ -1,0 +1,157 @@
+"""`mahalo demo`: a learned distance beside the usual ones, on data that come with scikit-learn."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from sklearn import datasets
+from sklearn.exceptions import ConvergenceWarning
+
+from ..report import figures
+from ..report.evaluation import Comparison, compare
+
+__all__ = ["run"]
+
+
+@dataclass(frozen=True)
+class _Example:
+    name: str
+    load: str
+    rows: str
+    columns: str
+    n_repeats: int  # more where one half is too small to judge by
+    class_names: tuple[str, ...] | None = None
+
+
+_EXAMPLES = (
+    _Example("digits", "load_digits", "handwritten digits", "pixels", 1),
+    _Example("wine", "load_wine", "wines", "measurements", 5, ("class 0", "class 1", "class 2")),
+)
+
+_LEGEND = (
+    ("10-NN error", "share of held-out rows that the vote of their ten nearest training rows gets wrong."),
+    ("pair AUC", "chance that two held-out rows of one class are closer than two of different classes."),
+    (
+        "learned",
+        "MetricLearnerCV at its defaults: γ and the way pairs are made are chosen inside the training half.",
+    ),
+    (
+        "certificate",
+        "relative duality gap: no metric has an objective lower by more than this share; proved.",
+    ),
+)
+
+
+def run(out: Path | None, seed: int) -> None:
+    """Print the comparison for each data set and, where `out` is a directory, save a picture of it there."""
+    console = Console(highlight=False)
+    if out is not None:
+        _check_pictures_can_be_made(out)
+    console.print(
+        "[bold]Learn on one half of the rows, judge on the other, then the other way round.[/bold]\n"
+    )
+    legend = Table.grid(padding=(0, 2))
+    for name, meaning in _LEGEND:
+        legend.add_row(f"[cyan]{name}[/cyan]", meaning)
+    console.print(legend)
+    for example in _EXAMPLES:
+        data = getattr(datasets, example.load)()
+        comparison = _compared(example, data, seed, console)
+        _print_comparison(console, example, data, comparison)
+        if out is not None:
+            console.print(f"picture      {_draw(example, comparison, out)}", soft_wrap=True)
+
+
+def _check_pictures_can_be_made(out: Path) -> None:
+    """Better now than after the work is done."""
+    try:
+        figures.require_matplotlib()
+    except ImportError as error:
+        raise ImportError(f"{error}, or run the demo with --no-plot") from None
+    out.mkdir(parents=True, exist_ok=True)
+
+
+def _compared(example: _Example, data, seed: int, console: Console) -> Comparison:
+    with console.status(f"{example.name} …") as status, warnings.catch_warnings():
+        # A fit that stops early is counted in the table; a warning would say it twice.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+
+        def on_half(k: int, n: int) -> None:
+            status.update(f"{example.name}: learning on half {k + 1} of {n} …")
+
+        return compare(
+            data.data, data.target, n_repeats=example.n_repeats, random_state=seed, on_half=on_half
+        )
+
+
+def _print_comparison(console: Console, example: _Example, data, comparison: Comparison) -> None:
+    n, d = data.data.shape
+    n_halves = len(comparison.views)
+    console.print(
+        f"\n[bold]{example.name}[/bold]: {n:,} {example.rows}, {d} {example.columns}, "
+        f"{len(data.target_names)} classes; mean over {n_halves} held-out halves ± their standard deviation"
+    )
+    table = Table(show_edge=False, pad_edge=False, header_style="dim")
+    table.add_column("distance")
+    table.add_column("10-NN error", justify="right")
+    table.add_column("pair AUC", justify="right")
+    errors, aucs = 100 * comparison.errors, comparison.aucs
+    for k, name in enumerate(comparison.names):
+        table.add_row(
+            name,
+            f"{errors[:, k].mean():.1f} % ± {errors[:, k].std():.1f}",
+            f"{aucs[:, k].mean():.3f} ± {aucs[:, k].std():.3f}",
+            style="bold green" if name == "learned" else None,
+        )
+    console.print(table)
+    learners = comparison.learners
+    gaps = [learner.certificate_.relative_gap for learner in learners]
+    n_converged = sum(learner.certificate_.converged for learner in learners)
+    n_problems = len(learners[0].cv_results_["scores"].ravel()) + 1
+    console.print(
+        f"chosen       γ {_range([learner.gamma_ for learner in learners])}; pairs "
+        f"{_counts([learner.strategy_ for learner in learners])}"
+    )
+    console.print(
+        f"certificate  relative gap at most {max(gaps):.1e} (asked for {learners[0].tol:.0e}); "
+        f"converged in {n_converged} of {n_halves} fits"
+    )
+    console.print(
+        f"time         {np.mean(comparison.seconds):.2f} s a fit, the choice of γ and pairs included "
+        f"({n_problems} problems solved)"
+    )
+
+
+def _range(values: list[float]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:.2g}" if low == high else f"{low:.2g} to {high:.2g}"
+
+
+def _counts(names: list[str]) -> str:
+    counted = Counter(names).most_common()
+    if len(counted) == 1:
+        return f'"{counted[0][0]}"'
+    return ", ".join(f'"{name}" in {count} of {len(names)} fits' for name, count in counted)
+
+
+def _draw(example: _Example, comparison: Comparison, out: Path) -> Path:
+    """The first half that was held out."""
+    _, before, _, after = comparison.views[0]
+    figure = figures.overview(
+        dataclasses.replace(before, name="before"),
+        dataclasses.replace(after, name="after"),
+        comparison.learners[0],
+        title=(
+            f"{example.name}: Euclidean distance on standardised columns before, learned distance after; "
+            f"{len(before.labels)} held-out rows"
+        ),
+        class_names=example.class_names,
+    )
+    return figures.save(figure, out / f"demo-{example.name}.png")

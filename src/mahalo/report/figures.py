@@ -1,0 +1,281 @@
+"""Pictures of a learned metric: functions that take results and return a matplotlib Figure.
+
+No pyplot, so nothing global changes and any back end can show or save what is returned:
+``overview(...).savefig("metric.png")``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from itertools import pairwise
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..solvers import Step
+from .evaluation import View
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ..learner import MetricLearner
+
+__all__ = ["convergence", "distances", "maps", "overview", "require_matplotlib", "save", "spectrum"]
+
+# The "muted" scheme of Paul Tol: distinct for all common kinds of colour blindness.
+_CLASSES = (
+    "#332288",
+    "#CC6677",
+    "#117733",
+    "#88CCEE",
+    "#AA4499",
+    "#999933",
+    "#882255",
+    "#44AA99",
+    "#555555",
+    "#C09A2F",
+)
+_SHAPES = "os^Dv<>pPX"
+_BLUE, _ORANGE, _INK, _PALE, _FAINT = "#0077BB", "#CC5500", "#222222", "#777777", "#D0D0D0"
+_SMALL: dict[str, Any] = {"fontsize": 8.5, "color": _PALE}
+_MOST_CLASSES_NAMED = 10
+_MOST_UNSEEN = 1000  # directions that the constraints do not see and a spectrum still shows
+
+
+def require_matplotlib() -> None:
+    """Raise an ImportError that says what to do where matplotlib is missing."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise ImportError("pictures need matplotlib: pip install 'mahalo[plots]'") from None
+
+
+# -- one figure each -----------------------------------------------------------------------------------------
+
+
+def maps(before: View, after: View, class_names: Sequence[str] | None = None) -> Figure:
+    """Held-out rows in the plane of the two leading principal directions, before and after learning."""
+    figure, axes = _new_figure(1, 2, width=10, height=5)
+    _draw_maps(axes[0], before, after, class_names)
+    return figure
+
+
+def distances(before: View, after: View) -> Figure:
+    """Histograms of the distances of alike and unalike held-out pairs, before and after learning."""
+    figure, axes = _new_figure(1, 2, width=10, height=4)
+    _draw_distances(axes[0], before, after)
+    return figure
+
+
+def spectrum(learner: MetricLearner) -> Figure:
+    """Eigenvalues of the learned metric relative to its prior, largest first."""
+    figure, axes = _new_figure(1, 1, width=5.5, height=4)
+    _draw_spectrum(axes[0, 0], learner)
+    return figure
+
+
+def convergence(learner: MetricLearner) -> Figure:
+    """Relative duality gap after each step of the solver, and the γ it was solving for."""
+    figure, axes = _new_figure(1, 1, width=5.5, height=4)
+    _draw_convergence(axes[0, 0], learner)
+    return figure
+
+
+def overview(
+    before: View,
+    after: View,
+    learner: MetricLearner,
+    *,
+    title: str = "",
+    class_names: Sequence[str] | None = None,
+) -> Figure:
+    """Everything on one page: maps, histograms, spectrum, convergence."""
+    figure, axes = _new_figure(2, 3, width=12.5, height=7.8, row_heights=(1.35, 1.0))
+    _draw_maps(axes[0, :2], before, after, class_names)
+    _draw_distances(axes[1, :2], before, after)
+    _draw_spectrum(axes[0, 2], learner)
+    _draw_convergence(axes[1, 2], learner)
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold", color=_INK)
+    return figure
+
+
+def save(figure: Figure, path: str | PathLike, dpi: int = 120) -> Path:
+    """Write a figure; a PNG gets a palette of 128 colours, which drawings do not outgrow and which halves the file."""
+    path = Path(path)
+    if path.suffix.lower() != ".png":
+        figure.savefig(path, dpi=dpi)
+        return path
+    from PIL import Image  # a dependency of matplotlib
+
+    buffer = BytesIO()
+    figure.savefig(buffer, format="png", dpi=dpi)
+    picture = Image.open(buffer).convert("RGB").quantize(colors=128, dither=Image.Dither.NONE)
+    picture.save(path, optimize=True)
+    return path
+
+
+# -- panels --------------------------------------------------------------------------------------------------
+
+
+def _draw_maps(axes: Sequence[Axes], before: View, after: View, class_names: Sequence[str] | None) -> None:
+    for ax, seen in zip(axes, (before, after), strict=True):
+        _draw_map(ax, seen, class_names)
+        _title(ax, seen.name, f"10-NN error {100 * seen.error:.1f} %")
+        ax.set_xlabel(f"principal plane, {100 * seen.share:.0f} % of the variance")
+
+
+def _draw_map(ax: Axes, seen: View, class_names: Sequence[str] | None) -> None:
+    classes = np.unique(seen.labels)
+    names = [str(c) for c in classes] if class_names is None else [str(n) for n in class_names]
+    if len(names) != len(classes):
+        raise ValueError(
+            f"class_names must name the {len(classes)} classes of the held-out rows; got {len(names)}."
+        )
+    # A class that is called by one character is drawn as that character: colours then need not be told apart.
+    as_glyphs = all(len(n) == 1 and n.isascii() and n.isalnum() for n in names)
+    for k, (c, name) in enumerate(zip(classes, names, strict=True)):
+        ax.scatter(
+            *seen.plane[seen.labels == c].T,
+            s=28,
+            marker=f"${name}$" if as_glyphs else _SHAPES[k % len(_SHAPES)],
+            color=_CLASSES[k % len(_CLASSES)],
+            linewidths=0.1 if as_glyphs else 0.5,
+            edgecolors=None if as_glyphs else "white",
+            label=name,
+        )
+    if not as_glyphs and len(classes) <= _MOST_CLASSES_NAMED:
+        ax.legend(loc="best", frameon=False, fontsize=9, handletextpad=0.1, borderaxespad=0.2)
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.margins(0.03)
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.spines[:].set_visible(True)
+    ax.spines[:].set_color(_FAINT)
+
+
+def _draw_distances(axes: Sequence[Axes], before: View, after: View) -> None:
+    """Distances in units of their median, which takes the scale out and leaves the AUC as it is."""
+    scaled = []
+    for seen in (before, after):
+        unit = float(np.median(np.concatenate([seen.alike, seen.unalike]))) or 1.0
+        scaled.append((seen.alike / unit, seen.unalike / unit))
+    end = float(max(np.percentile(np.concatenate(both), 99) for both in scaled))
+    bins = np.linspace(0.0, min(max(end, 1.5), 2.5), 50)
+    tallest = 0.0
+    for ax, seen, both in zip(axes, (before, after), scaled, strict=True):
+        for values, colour in zip(both, (_BLUE, _ORANGE), strict=True):
+            heights = np.histogram(values, bins)[0] / (len(values) * np.diff(bins))
+            tallest = max(tallest, float(heights.max()))
+            ax.stairs(heights, bins, fill=True, color=colour, alpha=0.3)
+            ax.stairs(heights, bins, color=colour, linewidth=1.5)
+        _title(ax, seen.name, f"pair AUC {seen.auc:.3f}")
+        beyond = 100 * float(np.mean(np.concatenate(both) > bins[-1]))
+        _key(
+            ax,
+            (f"{len(both[0]):,} alike pairs", _BLUE),
+            (f"{len(both[1]):,} unalike pairs", _ORANGE),
+            (f"{beyond:.1f} % beyond →" if beyond >= 0.05 else "", _PALE),
+        )
+        ax.set_xlabel("distance / median distance")
+        ax.set_xlim(0.0, bins[-1])
+        ax.set_yticks([])
+        ax.spines["left"].set_visible(False)
+    for ax in axes:
+        ax.set_ylim(0.0, 1.05 * tallest)
+
+
+def _draw_spectrum(ax: Axes, learner: MetricLearner) -> None:
+    """Eigenvalues of W0^-½ W W0^-½: those of F, and 1 in directions that no constraint sees."""
+    metric = learner.metric_
+    values = np.linalg.eigvalsh(metric.F)
+    unseen = min(metric.n_features - len(values), _MOST_UNSEEN)
+    values = np.sort(np.concatenate([values, np.ones(unseen)]))[::-1]
+    position = np.arange(1, len(values) + 1)
+    ax.set_yscale("log")
+    ax.axhline(1.0, color=_PALE, linewidth=1, linestyle="--", zorder=0)
+    ax.vlines(position, 1.0, values, color=_BLUE, linewidth=1, alpha=0.45)
+    ax.plot(position, values, "o", color=_BLUE, markersize=3.5)
+    _title(ax, "learned metric", "eigenvalues")
+    stretched, shrunk = int((values > 1.05).sum()), int((values < 0.95).sum())
+    _key(ax, (f"{stretched} directions stretched", _INK), (f"{shrunk} shrunk", _INK))
+    _name_level(ax, 1.0, "prior = 1", below=True)
+    ax.set_xlabel("direction, most stretched first")
+    ax.set_xlim(0.0, len(values) + 1.0)
+
+
+def _draw_convergence(ax: Axes, learner: MetricLearner) -> None:
+    """Shaded bands are the stages of the path, γ above them; the gap is that of the problem at the stage's γ."""
+    history: Sequence[Step] = learner.history_
+    gap = np.array([step.relative_gap for step in history])
+    gap = np.where(np.isfinite(gap) & (gap > 0), gap, np.nan)
+    gamma = np.array([step.gamma for step in history])
+    n = len(gap)
+    steps = f"{n} step{'' if n == 1 else 's'}"
+    _title(ax, "proof", f"relative gap {learner.certificate_.relative_gap:.0e} after {steps}", pad=17)
+    ax.set_yscale("log")
+    ax.set_xlabel("step of the solver")
+    ax.set_xlim(0.5, max(n, 1) + 0.5)
+    ax.axhline(learner.tol, color=_PALE, linewidth=1, linestyle="--", zorder=1)
+    _name_level(ax, learner.tol, f"asked for {learner.tol:.0e}")
+    starts = [0, *(np.flatnonzero(np.diff(gamma) != 0) + 1), n]
+    free_from = -np.inf
+    for stage, (a, b) in enumerate(pairwise(starts)):
+        if stage % 2 == 0:
+            ax.axvspan(a + 0.5, b + 0.5, color=_FAINT, alpha=0.35, linewidth=0, zorder=0)
+        ax.plot(np.arange(a, b) + 1, gap[a:b], "o-", color=_BLUE, linewidth=1.5, markersize=4.5)
+        label = f"{gamma[a]:.2g}" if n else ""
+        middle, half = (a + b) / (2 * max(n, 1)), 0.01 * len(label) + 0.006
+        if middle - half >= free_from:
+            ax.text(middle, 1.01, label, transform=ax.transAxes, ha="center", va="bottom", **_SMALL)
+            free_from = middle + half
+    ax.text(-0.02, 1.01, "γ", transform=ax.transAxes, ha="right", va="bottom", **_SMALL)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+
+
+def _title(ax: Axes, name: str, what: str, pad: float = 7.0) -> None:
+    ax.set_title(f"{name}: {what}", loc="left", fontsize=11, color=_INK, pad=pad)
+
+
+def _key(ax: Axes, *entries: tuple[str, str]) -> None:
+    """Names in the colour of what they name, one below the other in the upper right corner."""
+    for k, (name, colour) in enumerate(entries):
+        ax.annotate(
+            name,
+            (1.0, 1.0),
+            xycoords="axes fraction",
+            xytext=(-4, -6 - 14 * k),
+            textcoords="offset points",
+            ha="right",
+            va="top",
+            color=colour,
+            fontsize=9.5,
+        )
+
+
+def _name_level(ax: Axes, level: float, name: str, below: bool = False) -> None:
+    """A word beside a horizontal line."""
+    where = {
+        "xytext": (4, -3 if below else 3),
+        "textcoords": "offset points",
+        "va": "top" if below else "bottom",
+    }
+    ax.annotate(name, (0.0, level), xycoords=("axes fraction", "data"), **where, **_SMALL)
+
+
+def _new_figure(
+    n_rows: int, n_cols: int, *, width: float, height: float, row_heights: Sequence[float] | None = None
+) -> tuple[Figure, Any]:
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.08)  # type: ignore[union-attr]
+    axes = figure.subplots(n_rows, n_cols, squeeze=False, height_ratios=row_heights)
+    for ax in axes.flat:
+        ax.spines[["top", "right"]].set_visible(False)
+    return figure, axes
