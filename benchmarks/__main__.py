@@ -19,9 +19,7 @@ NAMES = ("logdet", "algorithm1", "gammas", "overhead", "accuracy")
 
 
 def main(
-    names: Annotated[
-        list[str] | None, typer.Argument(help=f"Which of {', '.join(NAMES)}; all if none.")
-    ] = None,
+    names: Annotated[list[str] | None, typer.Argument(help=f"Which of {', '.join(NAMES)}; all if none.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Smaller problems, shorter time limits.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Run the peers again, whatever is cached.")] = False,
     time_limit: Annotated[float | None, typer.Option(help="Longest fit of a peer, in seconds.")] = None,

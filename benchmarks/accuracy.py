@@ -182,9 +182,7 @@ def _score(table: Table, n_repeats: int, cache: _Cache) -> _Scores:
     reduced = _reduce(table)
     splits = list(_splits(reduced, n_repeats))
     outcomes = {
-        method: [
-            cache.get(method, split) or cache.put(method, split, _evaluate(learn, split)) for split in splits
-        ]
+        method: [cache.get(method, split) or cache.put(method, split, _evaluate(learn, split)) for split in splits]
         for method, learn in METHODS.items()
     }
     return _Scores(
@@ -248,9 +246,7 @@ class _Cache:
         digest = hashlib.sha256(f"{method} {CACHED.get(method)} {N_NEIGHBORS}".encode())
         for array in (split.X_train, split.y_train, split.X_test, split.y_test):
             digest.update(np.ascontiguousarray(array).tobytes())
-        return (
-            self.folder / f"{method}-{split.table}-{split.repeat}-{split.fold}-{digest.hexdigest()[:12]}.json"
-        )
+        return self.folder / f"{method}-{split.table}-{split.repeat}-{split.fold}-{digest.hexdigest()[:12]}.json"
 
 
 def _ranks(scores: _Scores) -> np.ndarray:
@@ -266,15 +262,11 @@ def _difference_mark(scores: _Scores, method: str) -> str:
     return "+" if difference.mean() < 0 else "−"
 
 
-def _checks(
-    scores: list[_Scores], mean_error: dict[str, float], mean_rank: dict[str, float]
-) -> Iterator[Check]:
+def _checks(scores: list[_Scores], mean_error: dict[str, float], mean_rank: dict[str, float]) -> Iterator[Check]:
     worse = [s.table for s in scores if _difference_mark(s, OURS) == "−"]
     for what, value in (("mean error", mean_error), ("mean rank", mean_rank)):
         best = min((method for method in METHODS if method != OURS), key=value.__getitem__)
-        yield Check(
-            f"{what}, against the best other ({best})", value[OURS], _below(value[best]), at_least=False
-        )
+        yield Check(f"{what}, against the best other ({best})", value[OURS], _below(value[best]), at_least=False)
     yield Check(
         "tables significantly worse than Euclidean",
         float(len(worse)),
@@ -289,9 +281,7 @@ def _below(value: float) -> float:
     return float(np.nextafter(value, -np.inf))
 
 
-def _error_table(
-    scores: list[_Scores], mean_error: dict[str, float], mean_rank: dict[str, float]
-) -> ReportTable:
+def _error_table(scores: list[_Scores], mean_error: dict[str, float], mean_rank: dict[str, float]) -> ReportTable:
     rows = [
         (
             s.table,
@@ -307,6 +297,4 @@ def _error_table(
 
 def _seconds_table(scores: list[_Scores]) -> ReportTable:
     rows = tuple((s.table, s.n_rows, *(s.seconds[method] for method in METHODS)) for s in scores)
-    return ReportTable(
-        "seconds to learn (peers' may be from an earlier run)", ("table", "rows", *METHODS), rows
-    )
+    return ReportTable("seconds to learn (peers' may be from an earlier run)", ("table", "rows", *METHODS), rows)

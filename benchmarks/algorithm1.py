@@ -100,9 +100,7 @@ def _measure(case: _Case, repeats: int) -> _Measured:
     for _ in range(repeats):
         # Ours is short: several turns of it for each turn of the peer.
         sweeps.append(median(_sweep_seconds(problem, case) for _ in range(5)))
-        solver.append(
-            _added_seconds(case, lambda n: seconds_of(lambda: bregman(problem, tol=NEVER, max_iter=n)))
-        )
+        solver.append(_added_seconds(case, lambda n: seconds_of(lambda: bregman(problem, tol=NEVER, max_iter=n))))
         peer.append(_added_seconds(case, lambda n: _peer_seconds(case.problem, n)))
     return _Measured(
         case=case,

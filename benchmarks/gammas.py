@@ -204,9 +204,7 @@ def _max_violation(problem: _HardProblem, learner: MetricLearner) -> float:
         return learner.metric_.pair_distances(problem.X[pairs[:, 0]], problem.X[pairs[:, 1]], squared=True)
 
     too_far = sq_distances(problem.similar) / problem.upper - 1.0 if len(problem.similar) else np.zeros(1)
-    too_near = (
-        1.0 - sq_distances(problem.dissimilar) / problem.lower if len(problem.dissimilar) else np.zeros(1)
-    )
+    too_near = 1.0 - sq_distances(problem.dissimilar) / problem.lower if len(problem.dissimilar) else np.zeros(1)
     return float(max(0.0, too_far.max(), too_near.max()))
 
 
@@ -229,7 +227,5 @@ def _sweep_table(sweeps: list[_Sweep], gammas: tuple[float, ...]) -> ReportTable
 
 def _hard_table(results: list[_HardResult]) -> ReportTable:
     columns = ("hard constraints", "pairs", "largest violation", "relative gap", "time (s)")
-    rows = tuple(
-        (h.name, h.n_pairs, f"{h.max_violation:.1e}", f"{h.relative_gap:.1e}", h.seconds) for h in results
-    )
+    rows = tuple((h.name, h.n_pairs, f"{h.max_violation:.1e}", f"{h.relative_gap:.1e}", h.seconds) for h in results)
     return ReportTable("γ = ∞", columns, rows)

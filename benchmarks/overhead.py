@@ -64,9 +64,7 @@ def _plain_installation() -> Iterator[Path | None]:
         return
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
-        subprocess.run(
-            [*command, "--target", folder, str(ROOT)], check=True, capture_output=True, env=_with_tools()
-        )
+        subprocess.run([*command, "--target", folder, str(ROOT)], check=True, capture_output=True, env=_with_tools())
         yield Path(folder)
 
 

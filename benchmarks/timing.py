@@ -33,7 +33,7 @@ def alternate(tasks: Mapping[str, Callable[[], object]], repeats: int) -> dict[s
     return {name: median(values) for name, values in seconds.items()}
 
 
-def environment() -> dict[str, str | int]:
+def environment() -> dict[str, str | int | float]:
     """Where the numbers come from: versions, processors, threads of the linear algebra library."""
     blas = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
     packages = ("mahalo", "numpy", "scipy", "scikit-learn")
@@ -43,4 +43,5 @@ def environment() -> dict[str, str | int]:
         "cpu_count": os.cpu_count() or 1,
         "blas": ", ".join(sorted({f"{pool['internal_api']} {pool['version']}" for pool in blas})),
         "blas_threads": max((pool["num_threads"] for pool in blas), default=1),
+        "load_average": round(os.getloadavg()[0], 2),  # other work on the machine, when the run began
     }

@@ -3,10 +3,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import numpy as np
-import pytest
-from hypothesis import HealthCheck, settings
-from sklearn.datasets import load_iris, load_wine
+# Many small fits in several processes: threads below them would only get in each other's way.
+for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
+from sklearn.datasets import load_iris, load_wine  # noqa: E402
 
 # Fits on a busy machine have no business with a deadline; examples repeat from run to run. To look for new ones:
 # pytest --hypothesis-profile=hunt

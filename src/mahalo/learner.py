@@ -61,7 +61,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     strategy : {"random", "neighbors"}, default="random"
         How labels become pairs; see `Constraints.from_labels`. "random" is the paper's.
     pairs_per_class : int or None, default=100
-        Pairs of each kind and class to draw from labels.
+        Pairs of either kind for each class to draw from labels; None: see `Constraints.from_labels`.
     n_components : int, optional
         `transform` keeps this many directions, those in which the training rows differ most under the learned metric.
     solver : {"auto", "newton", "bregman"}, default="auto"

@@ -18,6 +18,8 @@ from .solvers import Certificate, Solution
 
 __all__ = ["MetricLearnerCV", "MetricPath", "metric_path"]
 
+DEFAULT_GAMMAS = tuple(np.logspace(-3, 2, 11))
+
 
 @dataclass(frozen=True)
 class MetricPath:
@@ -96,7 +98,7 @@ class MetricLearnerCV(MetricLearner):
     Parameters
     ----------
     gammas : array-like, optional
-        Candidates; default 13 values from 0.001 to 1000... see `DEFAULT_GAMMAS`.
+        Candidates; default 11 values from 0.001 to 100.
     strategy : str or sequence of str, default=("random", "neighbors")
         Ways to make pairs from labels, to choose among. Ignored when constraints are given.
     cv : int, splitter or iterable, optional
@@ -106,7 +108,12 @@ class MetricLearnerCV(MetricLearner):
         "auc" (default with constraints only): area under the ROC curve over pairs among held-out rows.
         A callable gets (metric, X_train, y_train, X_test, y_test) and returns a number, larger is better.
 
-    All other parameters are those of `MetricLearner`.
+    pairs_per_class : int or None, default=None
+        Pairs of either kind for each class to draw from labels; None: as many as measurements found useful, 500 random
+        pairs, or all rows with their neighbours.
+
+    All other parameters are those of `MetricLearner`. The paper's protocol by name is
+    ``MetricLearnerCV(strategy="random", pairs_per_class=100, percentiles=(1, 99), gammas=[.01, .1, 1, 10, 100, 1000])``.
 
     Attributes
     ----------
@@ -248,9 +255,6 @@ class MetricLearnerCV(MetricLearner):
             "std_score": by_candidate.std(axis=1),
             "scores": by_candidate,
         }
-
-
-DEFAULT_GAMMAS = tuple(np.logspace(-3, 2, 11))
 
 
 def _knn_accuracy(metric: Metric, X, y, train, test, rows, k: int = 10) -> float:

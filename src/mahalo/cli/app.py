@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 __all__ = ["app", "main"]
 
 # What a wrong option or argument raises; typer names only its subclass.
-_UsageError = typer.BadParameter.__mro__[1]
+_UsageError: Any = typer.BadParameter.__mro__[1]
 
 app = typer.Typer(
     name="mahalo",
@@ -29,7 +29,7 @@ def main(args: list[str] | None = None) -> None:
     except _UsageError as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "mahalo"
-        _fail(f"{error.format_message().rstrip('.')}; see {path} --help", 2)  # type: ignore[attr-defined]
+        _fail(f"{error.format_message().rstrip('.')} (see {path} --help)", 2)
     except (ValueError, OSError, ImportError) as error:
         _fail(_one_line(error), 1)
     except (KeyboardInterrupt, typer.Abort):
@@ -65,7 +65,7 @@ def _start(
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:
-        print(context.get_help())
+        print(context.get_help(), end="")
 
 
 @app.command()
@@ -76,8 +76,9 @@ def demo(
 ) -> None:
     """The whole story on bundled data: learn, certify, compare, draw.
 
-    Takes scikit-learn's digits and wine, learns a distance on one half of the rows, judges it on the other half
-    beside the usual distances, and saves one picture for each data set. No network, no files needed.
+    Learns a distance on one half of the rows of scikit-learn's digits and wine,
+    judges it on the other half beside the usual distances, and saves one
+    picture for each data set. Needs no network and no files.
     """
     from .demo import run
 

@@ -26,27 +26,22 @@ class _Example:
     load: str
     rows: str
     columns: str
+    standardise: bool  # where columns have different units
     n_repeats: int  # more where one half is too small to judge by
     class_names: tuple[str, ...] | None = None
 
 
 _EXAMPLES = (
-    _Example("digits", "load_digits", "handwritten digits", "pixels", 1),
-    _Example("wine", "load_wine", "wines", "measurements", 5, ("class 0", "class 1", "class 2")),
+    _Example("digits", "load_digits", "handwritten digits", "pixels", False, 1),
+    _Example("wine", "load_wine", "wines", "measurements, standardised", True, 5, ("class 0", "class 1", "class 2")),
 )
 
-_LEGEND = (
-    ("10-NN error", "share of held-out rows that the vote of their ten nearest training rows gets wrong."),
-    ("pair AUC", "chance that two held-out rows of one class are closer than two of different classes."),
-    (
-        "learned",
-        "MetricLearnerCV at its defaults: γ and the way pairs are made are chosen inside the training half.",
-    ),
-    (
-        "certificate",
-        "relative duality gap: no metric has an objective lower by more than this share; proved.",
-    ),
-)
+_LEGEND = {
+    "10-NN error": "share of held-out rows that the vote of their ten nearest training rows gets wrong.",
+    "pair AUC": "chance that two held-out rows of one class are closer than two of different classes.",
+    "learned": "MetricLearnerCV at its defaults: γ and the way pairs are made are chosen inside the training half.",
+    "certificate": "relative duality gap: no metric has an objective lower by more than this share, proved.",
+}
 
 
 def run(out: Path | None, seed: int) -> None:
@@ -54,19 +49,14 @@ def run(out: Path | None, seed: int) -> None:
     console = Console(highlight=False)
     if out is not None:
         _check_pictures_can_be_made(out)
-    console.print(
-        "[bold]Learn on one half of the rows, judge on the other, then the other way round.[/bold]\n"
-    )
-    legend = Table.grid(padding=(0, 2))
-    for name, meaning in _LEGEND:
-        legend.add_row(f"[cyan]{name}[/cyan]", meaning)
-    console.print(legend)
+    console.print("[bold]Learn on one half of the rows, judge on the other, then the other way round.[/bold]\n")
+    console.print(_listed(_LEGEND))
     for example in _EXAMPLES:
         data = getattr(datasets, example.load)()
         comparison = _compared(example, data, seed, console)
         _print_comparison(console, example, data, comparison)
         if out is not None:
-            console.print(f"picture      {_draw(example, comparison, out)}", soft_wrap=True)
+            console.print(f"[cyan]picture[/cyan]      {_draw(example, comparison, out)}", soft_wrap=True)
 
 
 def _check_pictures_can_be_made(out: Path) -> None:
@@ -87,7 +77,12 @@ def _compared(example: _Example, data, seed: int, console: Console) -> Compariso
             status.update(f"{example.name}: learning on half {k + 1} of {n} …")
 
         return compare(
-            data.data, data.target, n_repeats=example.n_repeats, random_state=seed, on_half=on_half
+            data.data,
+            data.target,
+            standardise=example.standardise,
+            n_repeats=example.n_repeats,
+            random_state=seed,
+            on_half=on_half,
         )
 
 
@@ -96,7 +91,7 @@ def _print_comparison(console: Console, example: _Example, data, comparison: Com
     n_halves = len(comparison.views)
     console.print(
         f"\n[bold]{example.name}[/bold]: {n:,} {example.rows}, {d} {example.columns}, "
-        f"{len(data.target_names)} classes; mean over {n_halves} held-out halves ± their standard deviation"
+        f"{len(data.target_names)} classes; mean over {n_halves} held-out halves ± standard deviation"
     )
     table = Table(show_edge=False, pad_edge=False, header_style="dim")
     table.add_column("distance")
@@ -115,18 +110,22 @@ def _print_comparison(console: Console, example: _Example, data, comparison: Com
     gaps = [learner.certificate_.relative_gap for learner in learners]
     n_converged = sum(learner.certificate_.converged for learner in learners)
     n_problems = len(learners[0].cv_results_["scores"].ravel()) + 1
-    console.print(
-        f"chosen       γ {_range([learner.gamma_ for learner in learners])}; pairs "
-        f"{_counts([learner.strategy_ for learner in learners])}"
-    )
-    console.print(
-        f"certificate  relative gap at most {max(gaps):.1e} (asked for {learners[0].tol:.0e}); "
-        f"converged in {n_converged} of {n_halves} fits"
-    )
-    console.print(
-        f"time         {np.mean(comparison.seconds):.2f} s a fit, the choice of γ and pairs included "
-        f"({n_problems} problems solved)"
-    )
+    facts = {
+        "chosen": f"γ {_range([learner.gamma_ for learner in learners])}; pairs "
+        f"{_counts([learner.strategy_ for learner in learners])}",
+        "certificate": f"relative gap at most {max(gaps):.1e} (asked for {learners[0].tol:.0e}); converged in "
+        f"{n_converged} of {n_halves} fits",
+        "time": f"{np.mean(comparison.seconds):.2f} s a fit with all its choices, {n_problems} problems solved",
+    }
+    console.print(_listed(facts))
+
+
+def _listed(entries: dict[str, str]) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(min_width=max(map(len, _LEGEND)), style="cyan")
+    for name, text in entries.items():
+        grid.add_row(name, text)
+    return grid
 
 
 def _range(values: list[float]) -> str:
@@ -143,15 +142,12 @@ def _counts(names: list[str]) -> str:
 
 def _draw(example: _Example, comparison: Comparison, out: Path) -> Path:
     """The first half that was held out."""
-    _, before, _, after = comparison.views[0]
+    before, _, after = comparison.views[0]
     figure = figures.overview(
         dataclasses.replace(before, name="before"),
         dataclasses.replace(after, name="after"),
         comparison.learners[0],
-        title=(
-            f"{example.name}: Euclidean distance on standardised columns before, learned distance after; "
-            f"{len(before.labels)} held-out rows"
-        ),
+        title=f"{example.name}: Euclidean distance before, learned after, on {len(before.labels)} held-out rows",
         class_names=example.class_names,
     )
     return figures.save(figure, out / f"demo-{example.name}.png")

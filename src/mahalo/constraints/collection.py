@@ -168,8 +168,8 @@ class Constraints:
             end outside. "neighbors": each row with its `n_neighbors` nearest rows of its own class, and with its
             `n_neighbors` nearest rows of other classes; bounds then come from percentiles of each of these groups.
         pairs_per_class : int or None
-            For "neighbors", random rows of each class are used until there are this many; None: all rows.
-            For "random" None means 100.
+            Pairs of either kind for each class. For "neighbors", random rows of the class are used until there are
+            this many. None: 500 for "random", 10,000 for "neighbors" (mostly: all rows).
         n_neighbors : int
         random_state : int, Generator, RandomState or None
         """

@@ -10,6 +10,10 @@ from sklearn.utils.multiclass import check_classification_targets
 __all__ = ["class_codes", "pairs_from_labels"]
 
 
+# Pairs of each kind and class where the caller leaves it to us. Neighbour pairs are few for each row and all of use.
+_MANY_RANDOM, _MANY_NEIGHBOURS = 500, 10_000
+
+
 def class_codes(y) -> np.ndarray:
     """Labels as 0, 1, ...; −1 for unlabelled. Raises if there is nothing to tell apart."""
     y = np.asarray(y)
@@ -42,7 +46,7 @@ def pairs_from_labels(
         raise ValueError(f"pairs_per_class must be at least 1; got {pairs_per_class}.")
     rng = as_generator(random_state)
     if strategy == "random":
-        index, sign = _random_pairs(codes, 100 if pairs_per_class is None else pairs_per_class, rng)
+        index, sign = _random_pairs(codes, pairs_per_class or _MANY_RANDOM, rng)
         return index, sign, False
     if strategy == "neighbors":
         if X is None:
@@ -52,7 +56,7 @@ def pairs_from_labels(
                 "strategy='neighbors' would make sparse X dense under a prior with correlations; use prior='identity' "
                 "or 'diagonal', or strategy='random'."
             )
-        index, sign = _neighbour_pairs(codes, X, pairs_per_class, n_neighbors, rng)
+        index, sign = _neighbour_pairs(codes, X, pairs_per_class or _MANY_NEIGHBOURS, n_neighbors, rng)
         return index, sign, True
     raise ValueError(f"strategy must be 'random' or 'neighbors'; got {strategy!r}.")
 
@@ -107,7 +111,7 @@ def _unique_pairs(index: np.ndarray) -> np.ndarray:
     return index[np.sort(first)]
 
 
-def _neighbour_pairs(codes, X, per_class: int | None, k: int, rng) -> tuple[np.ndarray, np.ndarray]:
+def _neighbour_pairs(codes, X, per_class: int, k: int, rng) -> tuple[np.ndarray, np.ndarray]:
     from sklearn.neighbors import NearestNeighbors
 
     near, far = [], []
@@ -115,7 +119,7 @@ def _neighbour_pairs(codes, X, per_class: int | None, k: int, rng) -> tuple[np.n
     for c in range(codes.max() + 1):
         inside, outside = labelled[codes[labelled] == c], labelled[codes[labelled] != c]
         anchors = inside
-        if per_class is not None and len(inside) * k > per_class:
+        if len(inside) * k > per_class:
             anchors = inside[np.sort(rng.choice(len(inside), -(-per_class // k), replace=False))]
         if len(inside) > 1:
             # One more than asked for, since a row is its own nearest neighbour (or ties with a duplicate).

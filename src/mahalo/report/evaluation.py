@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import orthogonal_procrustes
 from scipy.spatial.distance import pdist
+from sklearn.decomposition import PCA
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
@@ -17,7 +19,7 @@ from ..coordinates import Prior
 from ..learner import MetricLearner
 from ..selection import MetricLearnerCV
 
-__all__ = ["Comparison", "View", "compare", "view"]
+__all__ = ["Comparison", "View", "compare", "neighbour_maps", "view"]
 
 _MOST_ROWS = 2000  # held-out rows beyond which pairs are formed among a random part of them
 
@@ -35,13 +37,10 @@ class View:
         Distances of held-out pairs of the same class, and of different classes.
     auc : float
         Chance that a random alike pair is closer than a random unalike one.
-    plane : ndarray of shape (n_rows, 2)
-        Held-out rows along the two directions in which the training rows differ most. Labels play no part in
-        choosing them, so that two views differ by their distance alone.
-    share : float
-        Part of the training rows' variance that the plane shows.
+    rows : ndarray of shape (n_rows, n_dimensions)
+        The held-out rows, in the space where the distance is the Euclidean one.
     labels : ndarray of shape (n_rows,)
-        Class of each row of `plane`.
+        Their classes.
     """
 
     name: str
@@ -49,8 +48,7 @@ class View:
     alike: np.ndarray
     unalike: np.ndarray
     auc: float
-    plane: np.ndarray
-    share: float
+    rows: np.ndarray
     labels: np.ndarray
 
 
@@ -91,14 +89,24 @@ def compare(
     X,
     y,
     *,
+    standardise: bool = False,
     n_repeats: int = 1,
     random_state: int = 0,
     on_half: Callable[[int, int], None] | None = None,
 ) -> Comparison:
-    """Learn on one half of the rows and judge on the other, then the other way round; `n_repeats` times.
+    """Euclidean, inverse covariance and learned: learn on one half of the rows, judge on the other, and vice versa.
 
-    Columns are standardised by the training half. The learner is `MetricLearnerCV` at its defaults; it sees the
-    training half only. `on_half(k, n)` is called before half k of n.
+    Parameters
+    ----------
+    X, y : array-like
+    standardise : bool
+        Bring every column to mean 0 and variance 1 on the training half first: for columns in different units.
+    n_repeats : int
+        Number of times the rows are cut in two; each gives two held-out halves.
+    random_state : int
+        Of the cuts and of the learner, a `MetricLearnerCV` otherwise at its defaults. It sees the training half only.
+    on_half : callable, optional
+        Called as on_half(k, n) before half k of n.
     """
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
     splitter = RepeatedStratifiedKFold(n_splits=2, n_repeats=n_repeats, random_state=random_state)
@@ -106,16 +114,15 @@ def compare(
     for k, (train, test) in enumerate(splitter.split(X, y)):
         if on_half is not None:
             on_half(k, 2 * n_repeats)
-        Z = StandardScaler().fit(X[train]).transform(X)
+        Z = StandardScaler().fit(X[train]).transform(X) if standardise else X
         learner = MetricLearnerCV(random_state=random_state)
         began = time.perf_counter()
         learner.fit(Z[train], y[train])
         seconds.append(time.perf_counter() - began)
         learners.append(learner)
         spaces = {
-            "Euclidean, columns as they are": X,
-            "Euclidean, columns standardised": Z,
-            "inverse covariance": Prior.of("covariance", X[train]).whiten(X),
+            "Euclidean": Z,
+            "inverse covariance": Prior.of("covariance", Z[train]).whiten(Z),
             "learned": learner.transform(Z),
         }
         views.append(tuple(view(name, S[train], y[train], S[test], y[test]) for name, S in spaces.items()))
@@ -128,15 +135,13 @@ def view(name: str, train, y_train, test, y_test, *, n_neighbors: int = 10, rand
     y_train, y_test = np.asarray(y_train), np.asarray(y_test)
     vote = KNeighborsClassifier(min(n_neighbors, len(train))).fit(train, y_train)
     alike, unalike = _pair_distances(test, y_test, random_state)
-    plane, share = _plane(train, test)
     return View(
         name=name,
         error=1.0 - float(vote.score(test, y_test)),
         alike=alike,
         unalike=unalike,
         auc=_auc(alike, unalike),
-        plane=plane,
-        share=share,
+        rows=test,
         labels=y_test,
     )
 
@@ -161,16 +166,25 @@ def _auc(alike: np.ndarray, unalike: np.ndarray) -> float:
     return float(roc_auc_score(is_alike, -np.concatenate([alike, unalike])))
 
 
-def _plane(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, float]:
-    """Held-out rows in the plane of the two leading principal directions of the training rows."""
-    mean = train.mean(axis=0)
-    _, singular, directions = np.linalg.svd(train - mean, full_matrices=False)
-    directions = directions[:2]
-    # Signs are arbitrary: the largest entry of each direction is made positive, so that pictures repeat.
-    largest = np.abs(directions).argmax(axis=1)
-    directions = directions * np.sign(directions[np.arange(len(directions)), largest])[:, None]
-    plane = (test - mean) @ directions.T
-    if plane.shape[1] < 2:
-        plane = np.column_stack([plane, np.zeros(len(plane))])
-    total = float((singular**2).sum())
-    return plane, float((singular[:2] ** 2).sum()) / total if total > 0 else 1.0
+def neighbour_maps(before: View, after: View, *, most_rows: int = 1500) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Two maps in the plane, and the positions of the rows they show (all, or a random part if there are many).
+
+    Each is a t-SNE of the held-out rows: rows that are neighbours in space stay neighbours on the map. Labels play no
+    part, and both maps are made the same way, so they differ by the distance alone. The second is turned (a map has no
+    up or down) to lie as the first does.
+    """
+    n = len(before.rows)
+    shown = np.arange(n) if n <= most_rows else np.sort(np.random.default_rng(0).permutation(n)[:most_rows])
+    first, second = _tsne(before.rows[shown]), _tsne(after.rows[shown])
+    turn, _ = orthogonal_procrustes(second, first)
+    return first, second @ turn, shown
+
+
+def _tsne(rows: np.ndarray) -> np.ndarray:
+    from sklearn.manifold import TSNE
+
+    # PCA is exact here (the rows are few) and gives the map its start, so that it repeats.
+    start = PCA(2).fit_transform(rows) if rows.shape[1] > 1 else np.column_stack([rows, np.zeros(len(rows))])
+    start = 1e-4 * start / max(float(start[:, 0].std()), 1e-300)
+    plane = TSNE(perplexity=min(30.0, (len(rows) - 1) / 3), init=start, random_state=0).fit_transform(rows)
+    return plane - plane.mean(axis=0)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..solvers import Step
-from .evaluation import View
+from .evaluation import View, neighbour_maps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +58,7 @@ def require_matplotlib() -> None:
 
 
 def maps(before: View, after: View, class_names: Sequence[str] | None = None) -> Figure:
-    """Held-out rows in the plane of the two leading principal directions, before and after learning."""
+    """Maps of the held-out rows, neighbours beside neighbours, before and after learning."""
     figure, axes = _new_figure(1, 2, width=10, height=5)
     _draw_maps(axes[0], before, after, class_names)
     return figure
@@ -123,24 +123,26 @@ def save(figure: Figure, path: str | PathLike, dpi: int = 120) -> Path:
 
 
 def _draw_maps(axes: Sequence[Axes], before: View, after: View, class_names: Sequence[str] | None) -> None:
-    for ax, seen in zip(axes, (before, after), strict=True):
-        _draw_map(ax, seen, class_names)
+    *planes, shown = neighbour_maps(before, after)
+    for ax, seen, plane in zip(axes, (before, after), planes, strict=True):
+        _draw_map(ax, plane, seen.labels[shown], class_names)
         _title(ax, seen.name, f"10-NN error {100 * seen.error:.1f} %")
-        ax.set_xlabel(f"principal plane, {100 * seen.share:.0f} % of the variance")
+        ax.set_xlabel("map of neighbourhoods (t-SNE)")
+    # One legend serves both.
+    if axes[1].get_legend() is not None:
+        axes[1].get_legend().remove()
 
 
-def _draw_map(ax: Axes, seen: View, class_names: Sequence[str] | None) -> None:
-    classes = np.unique(seen.labels)
+def _draw_map(ax: Axes, plane: np.ndarray, labels: np.ndarray, class_names: Sequence[str] | None) -> None:
+    classes = np.unique(labels)
     names = [str(c) for c in classes] if class_names is None else [str(n) for n in class_names]
     if len(names) != len(classes):
-        raise ValueError(
-            f"class_names must name the {len(classes)} classes of the held-out rows; got {len(names)}."
-        )
+        raise ValueError(f"class_names must name the {len(classes)} classes of the held-out rows; got {len(names)}.")
     # A class that is called by one character is drawn as that character: colours then need not be told apart.
     as_glyphs = all(len(n) == 1 and n.isascii() and n.isalnum() for n in names)
     for k, (c, name) in enumerate(zip(classes, names, strict=True)):
         ax.scatter(
-            *seen.plane[seen.labels == c].T,
+            *plane[labels == c].T,
             s=28,
             marker=f"${name}$" if as_glyphs else _SHAPES[k % len(_SHAPES)],
             color=_CLASSES[k % len(_CLASSES)],
@@ -165,7 +167,7 @@ def _draw_distances(axes: Sequence[Axes], before: View, after: View) -> None:
         unit = float(np.median(np.concatenate([seen.alike, seen.unalike]))) or 1.0
         scaled.append((seen.alike / unit, seen.unalike / unit))
     end = float(max(np.percentile(np.concatenate(both), 99) for both in scaled))
-    bins = np.linspace(0.0, min(max(end, 1.5), 2.5), 50)
+    bins = np.linspace(0.0, min(max(end, 2.0), 2.5), 50)
     tallest = 0.0
     for ax, seen, both in zip(axes, (before, after), scaled, strict=True):
         for values, colour in zip(both, (_BLUE, _ORANGE), strict=True):
@@ -186,7 +188,7 @@ def _draw_distances(axes: Sequence[Axes], before: View, after: View) -> None:
         ax.set_yticks([])
         ax.spines["left"].set_visible(False)
     for ax in axes:
-        ax.set_ylim(0.0, 1.05 * tallest)
+        ax.set_ylim(0.0, 1.15 * tallest)
 
 
 def _draw_spectrum(ax: Axes, learner: MetricLearner) -> None:
@@ -197,6 +199,7 @@ def _draw_spectrum(ax: Axes, learner: MetricLearner) -> None:
     values = np.sort(np.concatenate([values, np.ones(unseen)]))[::-1]
     position = np.arange(1, len(values) + 1)
     ax.set_yscale("log")
+    _plain_numbers(ax, values)
     ax.axhline(1.0, color=_PALE, linewidth=1, linestyle="--", zorder=0)
     ax.vlines(position, 1.0, values, color=_BLUE, linewidth=1, alpha=0.45)
     ax.plot(position, values, "o", color=_BLUE, markersize=3.5)
@@ -237,6 +240,16 @@ def _draw_convergence(ax: Axes, learner: MetricLearner) -> None:
     ax.xaxis.get_major_locator().set_params(integer=True)
 
 
+def _plain_numbers(ax: Axes, values: np.ndarray) -> None:
+    """Label a logarithmic axis 0.1, 1, 10; with 0.2, 0.5, 2, 5 between where it spans little."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    few = values.max(initial=1.0) < 100 * max(values.min(initial=1.0), 1e-300)
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
+    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    ax.yaxis.set_minor_formatter(NullFormatter())
+
+
 def _title(ax: Axes, name: str, what: str, pad: float = 7.0) -> None:
     ax.set_title(f"{name}: {what}", loc="left", fontsize=11, color=_INK, pad=pad)
 
@@ -272,9 +285,9 @@ def _new_figure(
 ) -> tuple[Figure, Any]:
     require_matplotlib()
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    figure = Figure(figsize=(width, height), layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.08)  # type: ignore[union-attr]
+    figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08))
     axes = figure.subplots(n_rows, n_cols, squeeze=False, height_ratios=row_heights)
     for ax in axes.flat:
         ax.spines[["top", "right"]].set_visible(False)

@@ -228,8 +228,11 @@ def _scaling(state: _State, curvature: np.ndarray) -> tuple[np.ndarray, Callable
     E (yᵀΔy) yyᵀ = 2 SΔS + tr(SΔ) S; with S the mean of √curvature yyᵀ and ω of the order of their number,
     H ≈ I + ω (2 SΔS + tr(SΔ) S): diagonal plus rank one where S is diagonal, which is what Q is for.
     """
-    values, vectors = np.linalg.eigh(state.Z)
-    M = vectors * np.clip(values, 1e-2, 1e2) ** -0.25
+    if state.gap <= _CLOSE_GAP:
+        M = np.eye(state.problem.rank)  # Z is near the identity
+    else:
+        values, vectors = np.linalg.eigh(state.Z)
+        M = vectors * np.clip(values, 1e-2, 1e2) ** -0.25
     n_violated = max(1, int(np.count_nonzero(curvature)))
     omega = 0.5 * n_violated
     S = state.problem.forms.adjoint(state.Y, np.sqrt(curvature)) / n_violated
