@@ -113,7 +113,7 @@ class MetricLearnerCV(MetricLearner):
         pairs, or all rows with their neighbours.
 
     All other parameters are those of `MetricLearner`. The paper's protocol by name is
-    ``MetricLearnerCV(strategy="random", pairs_per_class=100, percentiles=(1, 99), gammas=[.01, .1, 1, 10, 100, 1000])``.
+    ``MetricLearnerCV(strategy="random", pairs_per_class=100, percentiles=(1, 99), gammas=np.logspace(-2, 3, 6))``.
 
     Attributes
     ----------
