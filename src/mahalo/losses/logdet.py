@@ -15,8 +15,10 @@ class LogDet:
     eta = 1.0
 
     def value(self, w: np.ndarray) -> np.ndarray:
+        # ln w from w − 1, exact near 1, or from w itself, exact near 0.
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(w > 0, (w - 1) - np.log1p(w - 1), np.inf)
+            log = np.where(w > 0.5, np.log1p(w - 1), np.log(w))
+            return np.where(w > 0, (w - 1) - log, np.inf)
 
     def conjugate(self, s: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore", invalid="ignore"):

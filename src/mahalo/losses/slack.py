@@ -41,10 +41,11 @@ class LogSlack:
         return self.sign * (v - self.bound) > 0
 
     def value(self, v: np.ndarray) -> np.ndarray:
-        # (v − b)/b, not v/b − 1: exact where they nearly agree.
+        # ln(v/b) from (v − b)/b, exact where they nearly agree, or from v/b, exact where v is far below b.
         t = np.where(self._violated(v), (v - self.bound) / self.bound, 0.0)
-        with np.errstate(divide="ignore"):
-            return self.gamma * (t - np.log1p(t))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log = np.where(t < -0.5, np.log(v / self.bound), np.log1p(t))
+        return self.gamma * (t - log)
 
     def slope(self, v: np.ndarray) -> np.ndarray:
         return np.where(self._violated(v), self.gamma * ((v - self.bound) / (self.bound * v)), 0.0)
