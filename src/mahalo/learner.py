@@ -10,16 +10,20 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
-from .constraints import Constraints, as_constraints, as_generator, class_codes, resolve_bounds, sq_distances
-from .coordinates import LinearCoordinates, Prior, choose_coordinates
+from .basis import as_basis
+from .basis.common import FixedBasis, Rows
+from .constraints import Constraints, Geometry, as_constraints, as_generator, class_codes, resolve_bounds
+from .coordinates import BaseKernel, KernelCoordinates, KernelSpace, LinearCoordinates, LinearSpace, Prior, orthonormal
 from .errors import InfeasibleError
-from .metric import Metric
+from .metric import Metric, as_objects, len_of
 from .progress import Progress
 from .solvers import Problem, Solution, bregman, newton, newton_hard
 
 __all__ = ["MetricLearner", "Setup"]
+
+Coordinates = LinearCoordinates | KernelCoordinates
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ class Setup:
     """
 
     constraints: Constraints
-    coordinates: LinearCoordinates
+    coordinates: Coordinates
     problem: Problem
     exponent: int
     n_dropped: int
@@ -47,9 +51,22 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     Parameters
     ----------
+    kernel : str or callable, default="linear"
+        The base similarity: "linear" (a metric on the features themselves), any other name that
+        sklearn.metrics.pairwise knows, a callable(X, Y) that returns a matrix of similarities (of objects of any kind), or
+        "precomputed" (X is then the n × n kernel matrix).
+    kernel_params : dict, optional
+        Passed to the kernel, such as {"gamma": 0.1} for "rbf".
+    basis : int, Basis or array, optional
+        Learn in these few directions only, the metric being identity plus low rank: a number of directions, an object
+        of `mahalo.basis`, or an array R of shape (n_features, k), for kernels J of shape (n_samples, k). None: exact.
+    residual : bool, default=True
+        With a basis: keep the identity outside it; False: the low-dimensional part alone.
+    psd : {"error", "clip", "shift"}, default="error"
+        What to do about a kernel matrix with negative eigenvalues.
     prior : {"identity", "diagonal", "covariance"} or array of shape (n_features, n_features), default="identity"
         The metric to stay close to: Euclidean; 1/variance of each feature; the inverse covariance (shrunk where it is
-        singular); or any symmetric positive definite matrix W0.
+        singular); or any symmetric positive definite matrix W0. Linear kernel only.
     gamma : float, default=1.0
         Price of violating constraints. Small: stay near the prior. np.inf: constraints must hold.
     bounds : (upper, lower), optional
@@ -111,6 +128,11 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def __init__(
         self,
         *,
+        kernel="linear",
+        kernel_params=None,
+        basis=None,
+        residual=True,
+        psd="error",
         prior="identity",
         gamma=1.0,
         bounds=None,
@@ -124,6 +146,11 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         random_state=None,
         verbose=0,
     ):
+        self.kernel = kernel
+        self.kernel_params = kernel_params
+        self.basis = basis
+        self.residual = residual
+        self.psd = psd
         self.prior = prior
         self.gamma = gamma
         self.bounds = bounds
@@ -175,7 +202,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.history_ = solution.history
         self.n_iter_ = max(1, solution.n_iter)
         self.n_dropped_, self.n_outside_ = setup.n_dropped, setup.n_outside
-        self._n_features_out = X.shape[1] if self.n_components is None else self.n_components
+        self._n_features_out = self.metric_.n_outputs if self.n_components is None else self.n_components
 
     def _validated(self, X, y, constraints):
         if y is None and constraints is None:
@@ -183,16 +210,47 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None. "
                 "Pass labels y, or constraints=."
             )
+        if self._takes_objects(X):
+            X = as_objects(X)
+            if len(X) < 2:
+                raise ValueError(f"at least 2 objects are needed to learn a distance; got {len(X)}.")
+            if y is not None:
+                check_consistent_length(X, y)
+            return X, None if y is None else column_or_1d(y)
         options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_min_samples": 2}
+        if self.kernel == "precomputed":
+            options["accept_sparse"] = False
         if y is None:
-            return validate_data(self, X, **options), None
-        return validate_data(self, X, y, **options)
+            X = validate_data(self, X, **options)
+        else:
+            X, y = validate_data(self, X, y, **options)
+        if self.kernel == "precomputed":
+            _check_gram(X)
+        return X, y
+
+    def _takes_objects(self, X) -> bool:
+        """Whether rows are objects only the user's kernel understands, not vectors."""
+        if not callable(self.kernel):
+            return False
+        shape = getattr(X, "shape", None)
+        return shape is None or len(shape) != 2
 
     def _check_parameters(self) -> None:
         if not (isinstance(self.tol, Real) and 0 < float(self.tol) < np.inf):
             raise ValueError(f"tol must be a positive number; got {self.tol!r}.")
         if self.max_iter is not None and not (isinstance(self.max_iter, Integral) and int(self.max_iter) >= 1):
             raise ValueError(f"max_iter must be a positive integer or None; got {self.max_iter!r}.")
+        if self.psd not in ("error", "clip", "shift"):
+            raise ValueError(f"psd must be 'error', 'clip' or 'shift'; got {self.psd!r}.")
+        if not self.residual and self.basis is None:
+            raise ValueError("residual=False learns the part inside a basis alone; give a basis too, such as basis=20.")
+        linear = isinstance(self.kernel, str) and self.kernel == "linear"
+        if not linear and not (isinstance(self.prior, str) and self.prior == "identity"):
+            raise ValueError(
+                "a prior is a matrix over features and needs kernel='linear'; with another kernel leave prior='identity'."
+            )
+        if linear and self.kernel_params:
+            raise ValueError(f"kernel='linear' takes no kernel_params; got {sorted(self.kernel_params)}.")
         if self.solver not in ("auto", "newton", "bregman"):
             raise ValueError(f"solver must be 'auto', 'newton' or 'bregman'; got {self.solver!r}.")
         if self.n_components is not None and not (
@@ -203,8 +261,13 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def transform(self, X):
         """Rows in the space where the learned distance is the Euclidean one."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return self.metric_.transform(X)
+        return self.metric_.transform(self._rows(X))
+
+    def _rows(self, X):
+        if self._takes_objects(X):
+            return as_objects(X)
+        sparse = False if self.kernel == "precomputed" else "csr"
+        return validate_data(self, X, accept_sparse=sparse, dtype=[np.float64, np.float32], reset=False)
 
     def score(self, X, y=None, *, constraints=None, rows=None) -> float:
         """How well the learned distance tells alike from unalike: area under the ROC curve over pairs of rows of X.
@@ -212,13 +275,13 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         The pairs are those of `constraints` with both ends among `rows`, or, from labels, random pairs of either kind.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return pair_auc(self.metric_, X, y, as_constraints(constraints), rows)
+        return pair_auc(self.metric_, self._rows(X), y, as_constraints(constraints), rows)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = not (isinstance(self.kernel, str) and self.kernel == "precomputed")
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -237,24 +300,86 @@ def check_gamma(gamma) -> None:
 def prepare(learner, X, y, constraints: Constraints | None, rows) -> Setup:
     """Everything up to the solver, shared by one fit and by a whole path of γ."""
     rng = as_generator(learner.random_state)
-    prior = Prior.of(learner.prior, X)
-    Z = prior.whitened(X)
+    space = make_space(learner, X, y, rows, rng)
+    geometry = space.geometry
     n_outside = 0
     if constraints is None:
         constraints = Constraints.from_labels(
-            y, Z, strategy=learner.strategy, pairs_per_class=learner.pairs_per_class, random_state=rng
+            y, geometry, strategy=learner.strategy, pairs_per_class=learner.pairs_per_class, random_state=rng
         )
     else:
-        constraints, n_outside = _on_these_rows(constraints, rows, X.shape[0])
-    constraints, n_dropped = _without_identical_points(constraints, Z, hard=np.isinf(learner.gamma))
-    constraints = resolve_bounds(constraints, Z, learner.bounds, learner.percentiles, rng)
+        constraints, n_outside = _on_these_rows(constraints, rows, len_of(X))
+    constraints, n_dropped = _without_identical_points(constraints, geometry, hard=np.isinf(learner.gamma))
+    constraints = resolve_bounds(constraints, geometry, learner.bounds, learner.percentiles, rng)
     if constraints.n_constraints == 0:
         raise ValueError(
             f"no constraint is left to learn from ({n_outside} mention rows that are not in X, {n_dropped} join "
             "identical points). Check the constraints with constraints.report(X)."
         )
-    coordinates, problem, exponent = _pose(constraints, prior, Z)
+    coordinates, problem, exponent = _pose(constraints, space)
     return Setup(constraints, coordinates, problem, exponent, n_dropped, n_outside)
+
+
+def make_space(learner, X, y, rows, rng) -> LinearSpace | KernelSpace:
+    """Where distances are measured and learned: features under a prior, or the feature space of a kernel."""
+    linear = isinstance(learner.kernel, str) and learner.kernel == "linear"
+    basis = as_basis(learner.basis, kernel_space=not linear, has_labels=y is not None)
+    codes = class_codes(y) if basis is not None and y is not None else None
+    if linear:
+        prior = Prior.of(learner.prior, X)
+        if basis is None:
+            return LinearSpace(prior, X)
+        Z = prior.whitened(X)
+        return LinearSpace(prior, X, orthonormal(_vectors(basis, Z, codes, rng)), learner.residual)
+    kernel = BaseKernel.of(learner.kernel, learner.kernel_params)
+    if basis is None:
+        return KernelSpace(kernel, X, psd=learner.psd)
+    if isinstance(basis, FixedBasis):
+        J = _on_rows_of(basis.array, rows, len_of(X))
+    else:
+        J = basis.coefficients(Rows(len_of(X), None, KernelSpace(kernel, X).gram, codes), rng)
+    return KernelSpace(kernel, X, J, learner.residual, learner.psd)
+
+
+def _vectors(basis, Z, codes, rng) -> np.ndarray:
+    """R, n_features × k, of whitened rows."""
+    if isinstance(basis, FixedBasis):
+        R = basis.array
+        if R.shape[0] != Z.shape[1]:
+            raise ValueError(
+                f"basis must have one row for each of {Z.shape[1]} features (n_features × k); got shape {R.shape}."
+            )
+    elif hasattr(basis, "vectors"):
+        R = basis.vectors(Rows(Z.shape[0], Z, None, codes), rng)
+    else:
+        R = Z.T @ basis.coefficients(Rows(Z.shape[0], Z, lambda rows: _gram_of(Z[rows]), codes), rng)
+    return np.asarray(R.todense() if sp.issparse(R) else R, dtype=np.float64)
+
+
+def _gram_of(Z) -> np.ndarray:
+    G = Z @ Z.T
+    return np.asarray(G.todense() if sp.issparse(G) else G, dtype=np.float64)
+
+
+def _on_rows_of(J, rows, n_samples: int):
+    """J over the rows of X: renumbered like constraints where X is a part of the data."""
+    if rows is not None and J.shape[0] > int(np.max(rows)):
+        J = sp.csr_array(J)[np.asarray(rows)]
+    if J.shape[0] != n_samples:
+        raise ValueError(
+            f"with this kernel basis is J, one row for each of {n_samples} samples (n_samples × k); got shape {J.shape}."
+        )
+    return J
+
+
+def _check_gram(K: np.ndarray) -> None:
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(f"kernel='precomputed' needs the n × n matrix of the training rows; got shape {K.shape}.")
+    asymmetry = float(np.abs(K - K.T).max())
+    if asymmetry > 1e-6 * float(np.abs(K).max()):
+        raise ValueError(
+            f"the precomputed kernel matrix must be symmetric; it differs from its transpose by {asymmetry:.3g}."
+        )
 
 
 def _on_these_rows(constraints: Constraints, rows, n_samples: int) -> tuple[Constraints, int]:
@@ -267,10 +392,10 @@ def _on_these_rows(constraints: Constraints, rows, n_samples: int) -> tuple[Cons
     return kept, int((~keep).sum())
 
 
-def _without_identical_points(constraints: Constraints, Z, hard: bool) -> tuple[Constraints, int]:
+def _without_identical_points(constraints: Constraints, geometry: Geometry, hard: bool) -> tuple[Constraints, int]:
     """Drop pairs of identical points: similar ones hold whatever is learned, dissimilar ones never can."""
     pairs = constraints.pairs
-    zero = sq_distances(Z, pairs.index) == 0
+    zero = geometry.sq_distances(pairs.index) == 0
     impossible = zero & (pairs.sign < 0)
     if impossible.any():
         i, j = pairs.index[impossible][0]
@@ -289,20 +414,16 @@ def _without_identical_points(constraints: Constraints, Z, hard: bool) -> tuple[
     return constraints.take(keep), int(zero.sum())
 
 
-def _pose(constraints: Constraints, prior: Prior, Z) -> tuple[LinearCoordinates, Problem, int]:
+def _pose(constraints: Constraints, space: LinearSpace | KernelSpace) -> tuple[Coordinates, Problem, int]:
     """The problem in coordinates, in units in which bounds are of order 1."""
     forms, rows = constraints.edges()
-    used = Z[np.maximum(rows, 0)]
-    if len(rows) and rows[0] == -1:  # the origin, for linear forms
-        used = sp.vstack([sp.csr_array((1, Z.shape[1])), used[1:]], format="csr") if sp.issparse(used) else used
-        if not sp.issparse(used):
-            used = used.copy()
-            used[0] = 0.0
-    coordinates = choose_coordinates(prior, used, forms)
+    coordinates, points, left_out = space.pose(forms, rows)
     scale = constraints.scale
     exponent = round(float(np.median(np.frexp(scale)[1])) / 2)
-    points = np.ldexp(coordinates.map_whitened(used).astype(np.float64), -exponent)
+    points = np.ldexp(points, -exponent)
     points -= points.mean(axis=0)  # differences are all that counts, and they are more exact near zero
+    # c_k = η [tr(C_k K0) − tr(C_k X̂X̂ᵀ)]: what the coordinates leave out of each constraint.
+    left_out = np.ldexp(left_out, -2 * exponent)
     problem = Problem(
         points=np.ascontiguousarray(points),
         forms=forms,
@@ -310,22 +431,11 @@ def _pose(constraints: Constraints, prior: Prior, Z) -> tuple[LinearCoordinates,
         bound=np.ldexp(constraints.bound, -2 * exponent),
         scale=np.ldexp(scale, -2 * exponent),
         weight=constraints.weight,
-        offset=_offsets(coordinates, forms, used, points, exponent),
+        offset=left_out if forms.combine is None else forms.combine @ left_out,
         gamma=1.0,
         n_log=len(constraints.pairs),
     )
     return coordinates, problem, exponent
-
-
-def _offsets(coordinates, forms, used, points, exponent) -> np.ndarray:
-    """c_k = tr(C_k K0) − tr(C_k X̂X̂ᵀ): what the coordinates leave out; zero unless a sparse span was truncated."""
-    if coordinates.basis is None or not sp.issparse(used):
-        return np.zeros(forms.n_forms)
-    full = np.ldexp(sq_distances(used, np.column_stack([forms.tail, forms.head])), -2 * exponent)
-    kept = sq_distances(points, np.column_stack([forms.tail, forms.head]))
-    left = np.maximum(full - kept, 0.0)
-    left[left <= 1e-12 * full] = 0.0  # rounding, not truncation
-    return left if forms.combine is None else forms.combine @ left
 
 
 # -- from problem to metric ------------------------------------------------------------------------------------
@@ -371,9 +481,8 @@ def make_metric(setup: Setup, solution: Solution, X, n_components: int | None) -
     metric = Metric(setup.coordinates, solution.F)
     if n_components is None:
         return metric
-    d = metric.n_features
-    if n_components > d:
-        raise ValueError(f"n_components must be at most the number of features, {d}; got {n_components}.")
+    if n_components > metric.n_outputs:
+        raise ValueError(f"n_components must be at most the number of outputs, {metric.n_outputs}; got {n_components}.")
     _, vectors = np.linalg.eigh(_learned_covariance(metric, X))
     leading = vectors[:, ::-1][:, :n_components].T
     # Signs are arbitrary; the largest entry of each direction is made positive so that fits repeat exactly.
@@ -383,14 +492,14 @@ def make_metric(setup: Setup, solution: Solution, X, n_components: int | None) -
 
 def _learned_covariance(metric: Metric, X) -> np.ndarray:
     """Covariance of the transformed rows, a block of them at a time."""
-    total, second = np.zeros(metric.n_features), np.zeros((metric.n_features,) * 2)
+    total, second = np.zeros(metric.n_outputs), np.zeros((metric.n_outputs,) * 2)
     centre = np.asarray(metric.transform(X[:1]), dtype=np.float64)  # near the data, against cancellation
-    for a in range(0, X.shape[0], 1024):
+    for a in range(0, len_of(X), 1024):
         T = metric.transform(X[a : a + 1024]) - centre
         total += T.sum(axis=0)
         second += T.T @ T
-    mean = total / X.shape[0]
-    return second / X.shape[0] - np.outer(mean, mean)
+    mean = total / len_of(X)
+    return second / len_of(X) - np.outer(mean, mean)
 
 
 def pair_auc(metric: Metric, X, y=None, constraints: Constraints | None = None, rows=None) -> float:
@@ -402,7 +511,7 @@ def pair_auc(metric: Metric, X, y=None, constraints: Constraints | None = None, 
             raise ValueError("score needs labels y or constraints= to know which rows are alike.")
         constraints = Constraints.from_labels(np.asarray(y), pairs_per_class=1000, random_state=0)
     else:
-        constraints, _ = _on_these_rows(constraints, rows, X.shape[0])
+        constraints, _ = _on_these_rows(constraints, rows, len_of(X))
     pairs, triplets = constraints.pairs, constraints.triplets
     index = np.concatenate([pairs.index, triplets.index[:, :2], triplets.index[:, ::2]])
     n = len(triplets)
@@ -414,7 +523,3 @@ def pair_auc(metric: Metric, X, y=None, constraints: Constraints | None = None, 
         )
     distance = metric.pair_distances(X[index[:, 0]], X[index[:, 1]], squared=True)
     return float(roc_auc_score(similar, -distance))
-
-
-def labelled_rows(y) -> np.ndarray:
-    return class_codes(y) >= 0

@@ -1,203 +1,432 @@
-"""The learned metric: a small object that measures, transforms and can be saved."""
+"""The learned metric: κ = η κ0 + φᵀ (F − ηI) φ, as a small object that measures, transforms and can be saved."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_array
 
-from .coordinates import LinearCoordinates, Prior
+from ._core.distances import finish_distances
+from .coordinates import BaseKernel, KernelCoordinates, LinearCoordinates, Prior
 from .linalg import symmetrize
 from .persistence import read_arrays, write_arrays
 
 __all__ = ["Metric", "load"]
 
 _FORMAT, _VERSION = "mahalo-metric", 1
-
 _WIDEST_DENSE = 20_000  # features beyond which d × d matrices and dense outputs are refused
+_BLOCK_BYTES = 1 << 22  # of a distance matrix, finished while still in cache
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A learned Mahalanobis metric, κ(x, y) = xᵀ W y with W = W0^½ [I + Q (F − I) Qᵀ] W0^½.
+    """A learned similarity κ and the distance that belongs to it, for any rows, seen or not.
+
+    With φ the coordinates and κ0 the base kernel (xᵀ W0 y for linear ones),
+    κ(x, y) = η κ0(x, y) + φ(x)ᵀ (F − ηI) φ(y), or φ(x)ᵀ F φ(y) where the coordinates keep no residual, and
+    d²(x, y) = κ(x, x) + κ(y, y) − 2 κ(x, y).
+
+    With a precomputed kernel rows are similarities to the training rows, and what the formula needs beyond them is
+    passed along: `cross`, κ0 between the rows compared, and `diag_x`, `diag_y`, κ0 of each with itself.
 
     Parameters
     ----------
-    coordinates : LinearCoordinates
-        The prior's root W0^½ and the basis Q (or all of space).
+    coordinates : LinearCoordinates or KernelCoordinates
     F : ndarray of shape (rank, rank)
         Core matrix.
-    directions : ndarray of shape (n_components, n_features), optional
+    directions : ndarray of shape (n_components, n_outputs), optional
         Orthonormal directions of the learned space that `transform` keeps.
+    eta : float
+        The loss's resting point.
     """
 
-    coordinates: LinearCoordinates
+    coordinates: LinearCoordinates | KernelCoordinates
     F: np.ndarray
     directions: np.ndarray | None = None
+    eta: float = 1.0
 
     @property
-    def n_features(self) -> int:
+    def n_features(self) -> int | None:
         return self.coordinates.n_features
 
+    @property
+    def _linear(self) -> bool:
+        return isinstance(self.coordinates, LinearCoordinates)
+
+    @property
+    def _base_weight(self) -> float:
+        return self.eta if self.coordinates.residual else 0.0
+
     @cached_property
-    def _root_minus_identity(self) -> np.ndarray:
+    def _change(self) -> np.ndarray:
+        """F − ηI (F without residual)."""
+        return self.F - self._base_weight * np.eye(len(self.F))
+
+    @cached_property
+    def _root(self) -> np.ndarray:
         values, vectors = np.linalg.eigh(symmetrize(self.F))
-        return (vectors * (np.sqrt(np.maximum(values, 0.0)) - 1.0)) @ vectors.T
+        return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
 
     @cached_property
     def matrix(self) -> np.ndarray:
-        """W, d × d."""
-        if self.n_features > _WIDEST_DENSE:
+        """W, d × d; linear kernel only."""
+        if not self._linear:
+            raise ValueError("a metric in the feature space of a kernel has no d × d matrix; use distances or kernel.")
+        d = self.n_features
+        if d is None or d > _WIDEST_DENSE:
             raise ValueError(
-                f"the matrix of this metric would be {self.n_features} × {self.n_features}. Use distances, "
-                "pair_distances or kernel, which do not need it."
+                f"the matrix of this metric would be {d} × {d}. Use distances, pair_distances or kernel, which do not "
+                "need it."
             )
-        G = self._whole_transform(np.eye(self.n_features))
+        G = self._whole_transform(np.eye(d))
         return symmetrize(G @ G.T)
 
+    # -- transform ---------------------------------------------------------------------------------------------
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of `transform` before directions are left out."""
+        keeps_all = self._linear and self.coordinates.residual
+        return self.coordinates.n_features if keeps_all else self.coordinates.rank  # type: ignore[return-value]
+
     def transform(self, X) -> np.ndarray:
-        """Rows in the space where the learned distance is the Euclidean one (its leading directions, if limited)."""
+        """Rows in a space where the learned distance is the Euclidean one (its leading directions, if limited).
+
+        Exact for linear kernels. For others F^½ φ(x), which leaves out what of φ(x) lies outside the span of the
+        training rows: exact between those, approximate for new ones; `distances` is exact for all.
+        """
         X = self._checked(X)
+        if not self._linear or not self.coordinates.residual:
+            phi = self.coordinates.map(X)
+            T = phi @ self._root.astype(phi.dtype, copy=False)
+            T = T if self.directions is None else T @ self.directions.T.astype(T.dtype, copy=False)
+            return T.astype(X.dtype, copy=False) if getattr(X, "dtype", None) == np.float32 else T
         if self.directions is not None:
             return np.asarray(X @ self._projection.astype(X.dtype, copy=False))
         if sp.issparse(X) and X.shape[1] > _WIDEST_DENSE:
             raise ValueError(
                 f"transform would make a dense array with {X.shape[1]} columns. Use metric.distances or "
-                "metric.kernel, which take sparse rows as they are."
+                "metric.kernel, which take sparse rows as they are, or learn with a basis and residual=False."
             )
         return self._whole_transform(X)
 
     @cached_property
     def _projection(self) -> np.ndarray:
-        """W0^½ [I + Q (F^½ − I) Qᵀ] (kept directions)ᵀ, n_features × n_components."""
-        assert self.directions is not None
-        D, Q = self.directions.T, self.coordinates.basis
-        change = self._root_minus_identity @ (D if Q is None else Q.T @ D)
-        D = D + (change if Q is None else Q @ change)
-        return self.coordinates.prior.whiten(D.T).T
+        """W0^½ [√η I + Q (F^½ − √η I) Qᵀ] (kept directions)ᵀ, n_features × n_components."""
+        coordinates = self.coordinates
+        assert self.directions is not None and isinstance(coordinates, LinearCoordinates)
+        D, Q = self.directions.T, coordinates.basis
+        change = self._root_change @ (D if Q is None else Q.T @ D)
+        D = np.sqrt(self.eta) * D + (change if Q is None else Q @ change)
+        return coordinates.prior.whiten(D.T).T
+
+    @property
+    def _root_change(self) -> np.ndarray:
+        return self._root - np.sqrt(self.eta) * np.eye(len(self.F))
 
     def _whole_transform(self, X) -> np.ndarray:
-        """[I + Q (F^½ − I) Qᵀ] W0^½ x for every row."""
-        Z = self.coordinates.prior.whiten(X)
-        phi = self.coordinates.map_whitened(Z)
-        change = phi @ self._root_minus_identity.astype(phi.dtype, copy=False)
-        if self.coordinates.basis is not None:
-            change = change @ self.coordinates.basis.T.astype(phi.dtype, copy=False)
-        return np.asarray(Z.todense() if sp.issparse(Z) else Z) + change
+        """[√η I + Q (F^½ − √η I) Qᵀ] W0^½ x for every row; without residual F^½ Qᵀ W0^½ x."""
+        coordinates = self.coordinates
+        assert isinstance(coordinates, LinearCoordinates)
+        Z = coordinates.prior.whiten(X)
+        phi = coordinates.map_whitened(Z)
+        if not coordinates.residual or coordinates.basis is None:
+            return phi @ self._root.astype(phi.dtype, copy=False)
+        change = phi @ self._root_change.astype(phi.dtype, copy=False)
+        change = change @ coordinates.basis.T.astype(phi.dtype, copy=False)
+        change += np.sqrt(self.eta) * (Z.toarray() if sp.issparse(Z) else Z)
+        return change
 
-    def distances(self, X, Y=None, *, squared: bool = False) -> np.ndarray:
+    # -- distances and similarities -----------------------------------------------------------------------------
+
+    def distances(self, X, Y=None, *, squared: bool = False, cross=None, diag_x=None, diag_y=None) -> np.ndarray:
         """Learned distances between all rows of X and all rows of Y (of X itself by default)."""
         X = self._checked(X)
-        Y = None if Y is None else self._checked(Y)
-        if sp.issparse(X) or sp.issparse(Y):
-            D = self._sparse_sq_distances(X, X if Y is None else Y)
-            if Y is None:
-                np.fill_diagonal(D, 0.0)
-            return D if squared else np.sqrt(D, out=D)
-        TX = self._whole_transform(X)
-        return euclidean_distances(TX, None if Y is None else self._whole_transform(Y), squared=squared)
+        itself = Y is None
+        Y = X if itself else self._checked(Y)
+        if self._explicit(X, Y):
+            TX = self._whole_transform(X)
+            TY = TX if itself else self._whole_transform(Y)
+            D = _distances(TX, TY, squared)
+        else:
+            self._need(cross, diag_x, diag_y, itself, both=True)
+            diag_x = np.diagonal(cross) if cross is not None and itself and diag_x is None else diag_x
+            own_x = self._self_kernel(X, diag_x)
+            own_y = own_x if itself else self._self_kernel(Y, diag_y)
+            D = self._kernel(X, Y, cross)
+            finish_distances(D, own_x.astype(D.dtype), own_y.astype(D.dtype), squared)
+        if itself:
+            np.fill_diagonal(D, 0.0)
+        return D
 
-    def _sparse_sq_distances(self, X, Y) -> np.ndarray:
-        """κ(x,x) + κ(y,y) − 2κ(x,y), with only the basis part of the rows made dense."""
-        D = self._self_kernel(X)[:, None] + self._self_kernel(Y)[None, :] - 2.0 * self._kernel(X, Y)
-        return np.maximum(D, 0.0, out=D)
-
-    def pair_distances(self, X, Y, *, squared: bool = False) -> np.ndarray:
+    def pair_distances(self, X, Y, *, squared: bool = False, cross=None, diag_x=None, diag_y=None) -> np.ndarray:
         """Learned distance between row k of X and row k of Y, for every k."""
         X, Y = self._checked(X), self._checked(Y)
-        if X.shape != Y.shape:
+        if len_of(X) != len_of(Y):
             raise ValueError(
-                f"pair_distances compares rows one by one and needs as many of each; got {X.shape[0]} and "
-                f"{Y.shape[0]} rows. For all against all use distances."
+                f"pair_distances compares rows one by one and needs as many of each; got {len_of(X)} and "
+                f"{len_of(Y)} rows. For all against all use distances."
             )
-        D = np.maximum(self._self_kernel(X - Y), 0.0)
+        if self._linear:
+            D = self._self_kernel(X - Y, None)
+        else:
+            self._need(cross, diag_x, diag_y, False, both=True)
+            phi_x, phi_y = self.coordinates.map(X), self.coordinates.map(Y)
+            D = np.einsum("ij,ij->i", (phi_x - phi_y) @ self._change, phi_x - phi_y)
+            if self._base_weight:
+                if cross is None:
+                    base = self.coordinates
+                    diag_x, diag_y, cross = base.base_diagonal(X), base.base_diagonal(Y), base.base_paired(X, Y)
+                D += self._base_weight * (np.asarray(diag_x) + np.asarray(diag_y) - 2.0 * np.asarray(cross))
+        D = np.maximum(D, 0.0)
         return D if squared else np.sqrt(D)
 
-    def kernel(self, X, Y=None) -> np.ndarray:
-        """Learned similarities κ(x, y) = xᵀ W y; usable as SVC(kernel=metric.kernel)."""
+    def kernel(self, X, Y=None, *, cross=None) -> np.ndarray:
+        """Learned similarities κ(x, y); usable as SVC(kernel=metric.kernel)."""
         X = self._checked(X)
-        return self._kernel(X, X if Y is None else self._checked(Y))
+        itself = Y is None
+        Y = X if itself else self._checked(Y)
+        if self._explicit(X, Y):
+            TX = self._whole_transform(X)
+            return TX @ (TX if itself else self._whole_transform(Y)).T
+        self._need(cross, None, None, itself, both=False)
+        return self._kernel(X, Y, cross)
 
-    def _kernel(self, X, Y) -> np.ndarray:
-        if not sp.issparse(X) and not sp.issparse(Y):
-            return self._whole_transform(X) @ self._whole_transform(Y).T
-        whiten, phi = self.coordinates.prior.whiten, self.coordinates.map_whitened
-        ZX, ZY = whiten(X), whiten(Y)
-        base = ZX @ ZY.T
-        base = base.toarray() if sp.issparse(base) else np.asarray(base)
-        return base + phi(ZX) @ (self.F - np.eye(len(self.F))) @ phi(ZY).T
+    def _explicit(self, X, Y) -> bool:
+        """Whether rows may be transformed whole: dense, linear."""
+        return self._linear and (not self.coordinates.residual or not (sp.issparse(X) or sp.issparse(Y)))
 
-    def _self_kernel(self, X) -> np.ndarray:
+    def _kernel(self, X, Y, cross) -> np.ndarray:
+        phi_x = self.coordinates.map(X)
+        phi_y = phi_x if Y is X else self.coordinates.map(Y)
+        K = (phi_x @ self._change.astype(phi_x.dtype, copy=False)) @ phi_y.T
+        if self._base_weight:
+            base = self.coordinates.base(X, Y) if cross is None else self._checked_cross(cross, K.shape)
+            K += self._base_weight * base
+        return K
+
+    def _self_kernel(self, X, diagonal) -> np.ndarray:
         """κ(x, x) for every row."""
-        if not sp.issparse(X):
-            T = self._whole_transform(X)
-            return np.einsum("ij,ij->i", T, T)
-        Z = self.coordinates.prior.whiten(X)
-        base = np.asarray(Z.multiply(Z).sum(axis=1)).ravel() if sp.issparse(Z) else np.einsum("ij,ij->i", Z, Z)
-        phi = self.coordinates.map_whitened(Z)
-        return base + np.einsum("ij,ij->i", phi @ (self.F - np.eye(len(self.F))), phi)
+        if self._explicit(X, X):
+            return _sq_norms(self._whole_transform(X))
+        phi = self.coordinates.map(X)
+        own = np.einsum("ij,ij->i", phi @ self._change.astype(phi.dtype, copy=False), phi)
+        if self._base_weight:
+            own += self._base_weight * (self.coordinates.base_diagonal(X) if diagonal is None else np.asarray(diagonal))
+        return own
+
+    # -- checks ------------------------------------------------------------------------------------------------
+
+    @property
+    def _precomputed(self) -> bool:
+        return isinstance(self.coordinates, KernelCoordinates) and self.coordinates.kernel.precomputed
+
+    def _need(self, cross, diag_x, diag_y, itself: bool, both: bool) -> None:
+        """Raise where a precomputed kernel lacks similarities that cannot be worked out."""
+        if not self._precomputed or not self._base_weight:
+            return
+        if cross is None:
+            raise ValueError(
+                "with a precomputed kernel, similarities between the rows compared cannot be computed; pass cross=, "
+                "κ0 between the rows of X and the rows of Y."
+            )
+        if both and not itself and (diag_x is None or diag_y is None):
+            raise ValueError("with a precomputed kernel pass diag_x= and diag_y=, κ0 of each row with itself.")
+
+    @staticmethod
+    def _checked_cross(cross, shape: tuple[int, int]) -> np.ndarray:
+        cross = np.asarray(cross, dtype=np.float64)
+        if cross.shape != shape:
+            raise ValueError(f"cross must be κ0 of the rows of X and Y, of shape {shape}; got {cross.shape}.")
+        return cross
 
     def _checked(self, X):
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        coordinates = self.coordinates
+        if isinstance(coordinates, KernelCoordinates) and callable(coordinates.kernel.kind) and self.n_features is None:
+            return as_objects(X)
+        X = check_array(X, accept_sparse=not self._precomputed and "csr", dtype=[np.float64, np.float32])
         if X.shape[1] != self.n_features:
+            if self._precomputed:
+                raise ValueError(
+                    f"X must hold similarities to the {self.n_features} training rows, one column each; it has "
+                    f"{X.shape[1]} columns."
+                )
             raise ValueError(f"X has {X.shape[1]} features, but this metric was learned on {self.n_features} features.")
         return X
 
+    # -- files -------------------------------------------------------------------------------------------------
+
     def save(self, path: str | PathLike) -> None:
-        """Write to a safetensors file, whole or not at all. Load with `mahalo.load`."""
-        arrays = {
-            "core": self.F,
-            "basis": self.coordinates.basis,
-            "prior_root": self.coordinates.prior.root,
-            "directions": self.directions,
-        }
-        header = {
+        """Write to a safetensors file, whole or not at all. Load with `mahalo.load`.
+
+        A callable kernel is not stored, nor are support points that are not vectors: `load` asks for them again.
+        """
+        c = self.coordinates
+        header: dict[str, Any] = {
             "format": _FORMAT,
             "version": _VERSION,
-            "kernel": "linear",
-            "eta": 1.0,
+            "eta": self.eta,
             "n_features": self.n_features,
-            "shrinkage": self.coordinates.prior.shrinkage,
+            "residual": c.residual,
         }
-        write_arrays(path, header, {name: a.astype(np.float64) for name, a in arrays.items() if a is not None})
+        arrays: dict[str, Any] = {"core": self.F, "directions": self.directions}
+        if isinstance(c, LinearCoordinates):
+            header |= {"kernel": "linear-map", "shrinkage": c.prior.shrinkage}
+            arrays |= {"basis": c.basis, "prior_root": c.prior.root}
+        else:
+            named = isinstance(c.kernel.kind, str)
+            header |= {
+                "kernel": c.kernel.kind if named else None,
+                "kernel_params": c.kernel.params if named else {},
+                "shift": c.kernel.shift,
+            }
+            arrays |= {"map": c.T} | _support_arrays(c.support)
+        kept = {
+            name: np.asarray(a, dtype=np.int64 if a.dtype.kind in "iu" else np.float64)
+            for name, a in arrays.items()
+            if a is not None
+        }
+        write_arrays(path, header, kept)
 
     def __repr__(self) -> str:
-        basis = "" if self.coordinates.basis is None else f", rank={self.coordinates.rank}"
-        return f"Metric(n_features={self.n_features}{basis})"
+        c = self.coordinates
+        kernel = "" if isinstance(c, LinearCoordinates) else f", kernel={c.kernel.kind!r}"
+        basis = f", rank={c.rank}" if c.rank != c.n_features else ""
+        return f"Metric(n_features={self.n_features}{kernel}{basis})"
 
 
-def load(path: str | PathLike) -> Metric:
-    """Read a metric that `Metric.save` wrote. Nothing in the file is executed; damage is an error, not a guess."""
+def len_of(X) -> int:
+    return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
+def as_objects(X) -> np.ndarray:
+    """Objects of any kind as a 1-D array that can be indexed; arrays of vectors stay as they are."""
+    if hasattr(X, "shape") and len(X.shape) == 2:
+        return X
+    objects = np.empty(len(X), dtype=object)
+    objects[:] = list(X)
+    return objects
+
+
+def _sq_norms(T: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->i", T, T)
+
+
+def _distances(TX, TY, squared: bool) -> np.ndarray:
+    """√(‖x‖² + ‖y‖² − 2 xᵀy), in blocks of rows that are finished before they leave the cache."""
+    # A common shift changes no distance and spares digits where points are far from the origin.
+    centre = TY.mean(axis=0)
+    TX, TY = TX - centre, TY - centre
+    own_x, own_y = _sq_norms(TX), _sq_norms(TY)
+    D = np.empty((len(TX), len(TY)), dtype=np.result_type(TX, TY))
+    step = max(1, _BLOCK_BYTES // max(1, D.itemsize * len(TY)))
+    for a in range(0, len(TX), step):
+        part = slice(a, a + step)
+        np.matmul(TX[part], TY.T, out=D[part])
+        finish_distances(D[part], own_x[part], own_y, squared)
+    return D
+
+
+def _support_arrays(support) -> dict[str, np.ndarray]:
+    if sp.issparse(support):
+        s = sp.csr_array(support)
+        return {
+            "support_data": s.data,
+            "support_indices": s.indices,
+            "support_indptr": s.indptr,
+            "support_shape": np.array(s.shape),
+        }
+    if getattr(support, "dtype", np.dtype(object)).kind in "fiu":
+        return {"support": np.asarray(support)}
+    return {}
+
+
+def load(path: str | PathLike, *, kernel=None, points=None) -> Metric:
+    """Read a metric that `Metric.save` wrote. Nothing in the file is executed; damage is an error, not a guess.
+
+    Parameters
+    ----------
+    path : path
+    kernel : callable, optional
+        Needed if the metric was learned with a callable kernel: the same function again.
+    points : sequence, optional
+        Needed if the support points are not vectors: the objects, in the order of ``metric.coordinates.support``.
+    """
     header, arrays = read_arrays(path, _FORMAT, _VERSION)
 
     def wrong(what: str) -> ValueError:
         return ValueError(f"{str(path)!r} is damaged: {what}. Save the metric again with metric.save(path).")
 
-    d = header.get("n_features")
-    if not isinstance(d, int) or d < 1:
-        raise wrong(f"n_features is {d!r}")
-    if "core" not in arrays:
-        raise wrong("the core matrix is missing")
-    F, basis = arrays["core"], arrays.get("basis")
-    root, directions = arrays.get("prior_root"), arrays.get("directions")
-    rank = d if basis is None else basis.shape[-1]
-    shapes: dict[str, list[tuple[int, ...]]] = {
-        "core": [(rank, rank)],
-        "basis": [(d, rank)],
-        "prior_root": [(d,), (d, d)],
-        "directions": [] if directions is None else [(directions.shape[0], d)],
-    }
     for name, array in arrays.items():
-        if array.shape not in shapes.get(name, []):
-            raise wrong(f"{name!r} of shape {array.shape} does not belong in a metric of {d} features")
-        if array.dtype != np.float64 or not np.isfinite(array).all():
-            raise wrong(f"{name!r} has numbers that are not finite float64")
+        if array.dtype not in (np.float64, np.int64) or not np.isfinite(array).all():
+            raise wrong(f"{name!r} has numbers that are not finite float64 or int64")
+    F = arrays.pop("core", None)
+    if F is None or F.ndim != 2 or F.shape[0] != F.shape[1]:
+        raise wrong("the core matrix is missing or not square")
     if np.abs(F - F.T).max(initial=0.0) > 1e-8 * np.abs(F).max(initial=0.0):
         raise wrong("the core matrix is not symmetric")
-    prior = Prior(root, float(header.get("shrinkage", 0.0)))
-    return Metric(LinearCoordinates(prior, d, basis), F, directions)
+    directions = arrays.pop("directions", None)
+    eta, residual, d = header.get("eta"), header.get("residual"), header.get("n_features")
+    if (
+        not isinstance(eta, float)
+        or not isinstance(residual, bool)
+        or not (d is None or (isinstance(d, int) and d > 0))
+    ):
+        raise wrong(f"the header says eta={eta!r}, residual={residual!r}, n_features={d!r}")
+    if header.get("kernel") == "linear-map":
+        coordinates = _linear_coordinates(header, arrays, len(F), residual, wrong)
+    else:
+        coordinates = _kernel_coordinates(header, arrays, len(F), residual, kernel, points, wrong)
+    metric = Metric(coordinates, F, directions, eta)
+    if directions is not None and (directions.ndim != 2 or directions.shape[1] != metric.n_outputs):
+        raise wrong(f"'directions' of shape {directions.shape} do not fit {metric.n_outputs} outputs")
+    return metric
+
+
+def _linear_coordinates(header, arrays, rank: int, residual: bool, wrong) -> LinearCoordinates:
+    d, basis, root = header["n_features"], arrays.get("basis"), arrays.get("prior_root")
+    if d is None or set(arrays) - {"basis", "prior_root"}:
+        raise wrong(f"it holds {sorted(arrays)} for {d} features")
+    if (d, rank) != ((d, d) if basis is None else basis.shape):
+        raise wrong(f"a core matrix of order {rank} does not fit its basis")
+    if root is not None and root.shape not in [(d,), (d, d)]:
+        raise wrong(f"'prior_root' of shape {root.shape} does not fit {d} features")
+    return LinearCoordinates(Prior(root, float(header.get("shrinkage", 0.0))), d, basis, residual)
+
+
+def _kernel_coordinates(header, arrays, rank: int, residual: bool, kernel, points, wrong) -> KernelCoordinates:
+    name, params, T = header.get("kernel"), header.get("kernel_params"), arrays.get("map")
+    if T is None or T.ndim != 2 or T.shape[0] != rank or not isinstance(params, dict):
+        raise wrong("the coordinate map is missing or does not fit the core matrix")
+    if name is None and kernel is None:
+        raise ValueError(
+            "this metric was learned with a callable kernel, which files do not hold; pass it again: "
+            "mahalo.load(path, kernel=...)."
+        )
+    base = BaseKernel(
+        kernel if name is None else BaseKernel.of(name, params).kind, params, float(header.get("shift", 0.0))
+    )
+    if {"support_data", "support_indices", "support_indptr", "support_shape"} <= set(arrays):
+        parts = (arrays["support_data"], arrays["support_indices"], arrays["support_indptr"])
+        try:
+            support: Any = sp.csr_array(parts, shape=tuple(arrays["support_shape"]))
+            support.check_format(full_check=True)
+        except ValueError as error:
+            raise wrong(f"the support points are not a valid sparse matrix ({error})") from None
+    elif "support" in arrays:
+        support = arrays["support"]
+    elif points is not None:
+        support = as_objects(points)
+    else:
+        raise ValueError(
+            f"the {T.shape[1]} support points of this metric are not vectors and not in the file; pass them again: "
+            "mahalo.load(path, kernel=..., points=...), in the order of metric.coordinates.support."
+        )
+    if len_of(support) != T.shape[1]:
+        raise ValueError(f"this metric has {T.shape[1]} support points; got {len_of(support)}.")
+    return KernelCoordinates(base, support, T, header["n_features"], residual)

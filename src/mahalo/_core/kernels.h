@@ -2,6 +2,7 @@
 #ifndef MAHALO_KERNELS_H
 #define MAHALO_KERNELS_H
 
+#include <math.h>
 #include <stddef.h>
 
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
@@ -92,5 +93,27 @@ static void mahalo_edge_laplacian(const double *restrict Y, const ptrdiff_t *sta
         }
     }
 }
+
+/* G ← a_i + b_j − 2 G, clipped at 0, rooted if asked: one function a precision. */
+#define MAHALO_FINISH(name, real, root_of)                                                              \
+    MAHALO_VECTORIZED                                                                                   \
+    static void name(real *restrict G, const real *restrict a, const real *restrict b, ptrdiff_t n,     \
+                     ptrdiff_t m, int root)                                                             \
+    {                                                                                                   \
+        for (ptrdiff_t i = 0; i < n; i++) {                                                             \
+            real *row = G + i * m;                                                                      \
+            real ai = a[i];                                                                             \
+            for (ptrdiff_t j = 0; j < m; j++) {                                                         \
+                real d = ai + b[j] - 2 * row[j];                                                        \
+                row[j] = d > 0 ? d : 0;                                                                 \
+            }                                                                                           \
+            if (root)                                                                                   \
+                for (ptrdiff_t j = 0; j < m; j++)                                                       \
+                    row[j] = root_of(row[j]);                                                           \
+        }                                                                                               \
+    }
+
+MAHALO_FINISH(mahalo_finish_d, double, sqrt)
+MAHALO_FINISH(mahalo_finish_s, float, sqrtf)
 
 #endif

@@ -1,9 +1,10 @@
 """Pairs, triplets and linear forms: made, checked, sampled from labels, given bounds, turned into an operator."""
 
-from .bounds import resolve_bounds, sample_sq_distances, sq_distances
+from .bounds import resolve_bounds
 from .collection import Constraints, as_constraints
 from .diagnosis import ConstraintReport
 from .forms import EdgeForms
+from .geometry import Geometry, VectorGeometry, sq_distances
 from .sampling import as_generator, class_codes
 from .splitting import PairSplit
 
@@ -11,11 +12,12 @@ __all__ = [
     "ConstraintReport",
     "Constraints",
     "EdgeForms",
+    "Geometry",
     "PairSplit",
+    "VectorGeometry",
     "as_constraints",
     "as_generator",
     "class_codes",
     "resolve_bounds",
-    "sample_sq_distances",
     "sq_distances",
 ]

@@ -5,47 +5,16 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.spatial.distance import pdist
 
 from .collection import Constraints
+from .geometry import Geometry
 
-__all__ = ["resolve_bounds", "sample_sq_distances", "sq_distances"]
-
-_SAMPLE = 20_000
-
-
-def sq_distances(X, index: np.ndarray) -> np.ndarray:
-    """Squared Euclidean distances between rows of X (dense or sparse), pair by pair."""
-    out = np.empty(len(index))
-    step = max(1, (1 << 21) // max(1, X.shape[1]))
-    for a in range(0, len(index), step):
-        i, j = index[a : a + step].T
-        D = X[i] - X[j]
-        if sp.issparse(D):
-            out[a : a + step] = np.asarray(D.multiply(D).sum(axis=1)).ravel()
-        else:
-            out[a : a + step] = np.einsum("ij,ij->i", D, D, dtype=np.float64)
-    return out
+__all__ = ["resolve_bounds"]
 
 
-def sample_sq_distances(X, rng: np.random.Generator) -> np.ndarray:
-    """Squared distances of distinct points: of all pairs of rows if they are few, of a random sample if not."""
-    n = X.shape[0]
-    if n * (n - 1) // 2 <= _SAMPLE and isinstance(X, np.ndarray):
-        distances = pdist(X, "sqeuclidean")
-        return distances[distances > 0]
-    if n * (n - 1) // 2 <= _SAMPLE:
-        index = np.column_stack(np.tril_indices(n, -1))
-    else:
-        # i < n, and an offset of 1 … n−1 from it: never a row with itself.
-        i = rng.integers(0, n, _SAMPLE)
-        index = np.column_stack([i, (i + rng.integers(1, n, _SAMPLE)) % n])
-    distances = sq_distances(X, index)
-    return distances[distances > 0]
-
-
-def resolve_bounds(constraints: Constraints, X, bounds, percentiles, rng: np.random.Generator) -> Constraints:
+def resolve_bounds(
+    constraints: Constraints, geometry: Geometry, bounds, percentiles, rng: np.random.Generator
+) -> Constraints:
     """The same constraints with every bound and margin a number.
 
     `bounds` (upper, lower), squared, wins over percentiles. `percentiles` None: 5 and 95 of all distances; for local
@@ -68,12 +37,12 @@ def resolve_bounds(constraints: Constraints, X, bounds, percentiles, rng: np.ran
         for side, which in ((similar, 0), (~similar, 1)):
             group = local & side
             if group.any():
-                distances = sq_distances(X, pairs.index[group])
+                distances = geometry.sq_distances(pairs.index[group])
                 bound[group] = _percentiles(distances[distances > 0], [q[which]])[0]
         open_pairs = open_pairs & ~local
     if open_pairs.any() or open_margins.any():
         q = _checked_percentiles(percentiles, (5, 95))
-        distances = sample_sq_distances(X, rng)
+        distances = geometry.sample_sq_distances(rng)
         upper, lower = _percentiles(distances, q)
         if open_pairs.any():
             bound = np.where(open_pairs, np.where(similar, upper, lower), bound)

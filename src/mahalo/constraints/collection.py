@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .forms import EdgeForms
+from .geometry import VectorGeometry
 
 __all__ = ["Constraints", "LinearForms", "Pairs", "Triplets"]
 
@@ -175,8 +176,10 @@ class Constraints:
         """
         from .sampling import pairs_from_labels
 
-        X = np.asarray(X) if isinstance(X, (list, tuple)) or hasattr(X, "to_numpy") else X
-        index, sign, local = pairs_from_labels(y, X, strategy, pairs_per_class, n_neighbors, random_state)
+        geometry = X
+        if X is not None and not hasattr(X, "nearest"):
+            geometry = VectorGeometry(X if sp.issparse(X) else np.asarray(X))
+        index, sign, local = pairs_from_labels(y, geometry, strategy, pairs_per_class, n_neighbors, random_state)
         unset = np.full(len(sign), np.nan)
         pairs = Pairs(index, sign, unset, np.ones(len(sign)), np.full(len(sign), local))
         return cls(pairs=pairs, n_rows=len(y))

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .bounds import sq_distances
 from .collection import Constraints
+from .geometry import sq_distances
 
 __all__ = ["ConstraintReport", "diagnose"]
 

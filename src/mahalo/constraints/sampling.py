@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
+
+from .geometry import Geometry
 
 __all__ = ["class_codes", "pairs_from_labels"]
 
@@ -38,7 +39,7 @@ def class_codes(y) -> np.ndarray:
 
 
 def pairs_from_labels(
-    y, X, strategy: str, pairs_per_class: int | None, n_neighbors: int, random_state
+    y, geometry: Geometry | None, strategy: str, pairs_per_class: int | None, n_neighbors: int, random_state
 ) -> tuple[np.ndarray, np.ndarray, bool]:
     """(index, sign, local): pairs, +1/−1, and whether bounds should come from the pairs' own distances."""
     codes = class_codes(y)
@@ -49,14 +50,9 @@ def pairs_from_labels(
         index, sign = _random_pairs(codes, pairs_per_class or _MANY_RANDOM, rng)
         return index, sign, False
     if strategy == "neighbors":
-        if X is None:
+        if geometry is None:
             raise ValueError("strategy='neighbors' looks for nearest rows and needs X; pass X=.")
-        if not (sp.issparse(X) or isinstance(X, np.ndarray)):
-            raise ValueError(
-                "strategy='neighbors' would make sparse X dense under a prior with correlations; use prior='identity' "
-                "or 'diagonal', or strategy='random'."
-            )
-        index, sign = _neighbour_pairs(codes, X, pairs_per_class or _MANY_NEIGHBOURS, n_neighbors, rng)
+        index, sign = _neighbour_pairs(codes, geometry, pairs_per_class or _MANY_NEIGHBOURS, n_neighbors, rng)
         return index, sign, True
     raise ValueError(f"strategy must be 'random' or 'neighbors'; got {strategy!r}.")
 
@@ -111,9 +107,7 @@ def _unique_pairs(index: np.ndarray) -> np.ndarray:
     return index[np.sort(first)]
 
 
-def _neighbour_pairs(codes, X, per_class: int, k: int, rng) -> tuple[np.ndarray, np.ndarray]:
-    from sklearn.neighbors import NearestNeighbors
-
+def _neighbour_pairs(codes, geometry: Geometry, per_class: int, k: int, rng) -> tuple[np.ndarray, np.ndarray]:
     near, far = [], []
     labelled = np.flatnonzero(codes >= 0)
     for c in range(codes.max() + 1):
@@ -123,12 +117,10 @@ def _neighbour_pairs(codes, X, per_class: int, k: int, rng) -> tuple[np.ndarray,
             anchors = inside[np.sort(rng.choice(len(inside), -(-per_class // k), replace=False))]
         if len(inside) > 1:
             # One more than asked for, since a row is its own nearest neighbour (or ties with a duplicate).
-            search = NearestNeighbors(n_neighbors=min(k + 1, len(inside))).fit(X[inside])
-            found = inside[search.kneighbors(X[anchors], return_distance=False)]
+            found = geometry.nearest(anchors, inside, min(k + 1, len(inside)))
             pairs = np.column_stack([np.repeat(anchors, found.shape[1]), found.ravel()])
             near.append(pairs[pairs[:, 0] != pairs[:, 1]])
-        search = NearestNeighbors(n_neighbors=min(k, len(outside))).fit(X[outside])
-        found = outside[search.kneighbors(X[anchors], return_distance=False)]
+        found = geometry.nearest(anchors, outside, min(k, len(outside)))
         far.append(np.column_stack([np.repeat(anchors, found.shape[1]), found.ravel()]))
     similar = _unique_pairs(np.concatenate([*near, np.empty((0, 2), dtype=np.intp)]))
     dissimilar = _unique_pairs(np.concatenate(far))

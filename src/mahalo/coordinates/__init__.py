@@ -1,6 +1,15 @@
-"""Rows to r numbers: the prior whitened away, and, where it pays, only the span that the constraints can see."""
+"""Rows to r numbers: linear, in the span of the constraints, in the feature space of a kernel, or over a basis."""
 
-from .linear import LinearCoordinates, choose_coordinates
+from .kernel import BaseKernel, KernelCoordinates, KernelSpace
+from .linear import LinearCoordinates, LinearSpace, orthonormal
 from .prior import Prior
 
-__all__ = ["LinearCoordinates", "Prior", "choose_coordinates"]
+__all__ = [
+    "BaseKernel",
+    "KernelCoordinates",
+    "KernelSpace",
+    "LinearCoordinates",
+    "LinearSpace",
+    "Prior",
+    "orthonormal",
+]

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from ..constraints import EdgeForms
+from ..constraints import EdgeForms, VectorGeometry, sq_distances
+from ..linalg import symmetrize
 from .prior import Prior
 
-__all__ = ["LinearCoordinates", "choose_coordinates"]
+__all__ = ["LinearCoordinates", "LinearSpace"]
 
 _SPAN_PAYS_BELOW = 0.8  # of the number of features
 _LARGEST_RANK = 20_000  # beyond which r × r matrices are not attempted
@@ -18,12 +19,14 @@ _LARGEST_RANK = 20_000  # beyond which r × r matrices are not attempted
 class LinearCoordinates:
     """φ(x) = Qᵀ W0^½ x; Q orthonormal, or None for all of space.
 
-    W = W0^½ [I + Q (F − I) Qᵀ] W0^½ is the metric that a core matrix F stands for.
+    W = W0^½ [I + Q (F − I) Qᵀ] W0^½ is the metric that a core matrix F stands for; without `residual`,
+    W = W0^½ Q F Qᵀ W0^½.
     """
 
     prior: Prior
     n_features: int
     basis: np.ndarray | None = None
+    residual: bool = True
 
     @property
     def rank(self) -> int:
@@ -38,12 +41,107 @@ class LinearCoordinates:
             return np.asarray(Z @ self.basis.astype(Z.dtype, copy=False))
         return Z.toarray() if sp.issparse(Z) else Z
 
+    def base(self, X, Y) -> np.ndarray:
+        """κ0(x, y) = xᵀ W0 y for all rows of X and Y."""
+        K = self.prior.whiten(X) @ self.prior.whiten(Y).T
+        return K.toarray() if sp.issparse(K) else np.asarray(K)
 
-def choose_coordinates(prior: Prior, Z, forms: EdgeForms) -> LinearCoordinates:
+    def base_paired(self, X, Y) -> np.ndarray:
+        ZX, ZY = self.prior.whiten(X), self.prior.whiten(Y)
+        if sp.issparse(ZX) or sp.issparse(ZY):
+            return np.asarray(sp.csr_array(ZX).multiply(ZY).sum(axis=1)).ravel()
+        return np.einsum("ij,ij->i", ZX, ZY)
+
+    def base_diagonal(self, X) -> np.ndarray:
+        return self.base_paired(X, X)
+
+
+class LinearSpace:
+    """The rows of X as vectors under a prior: their distances, and coordinates for a set of constraints.
+
+    `basis` fixes the directions to learn in (orthonormal columns); without it they are all of space, or, where that is
+    clearly smaller, what the constraints can see.
+    """
+
+    def __init__(self, prior: Prior, X, basis: np.ndarray | None = None, residual: bool = True):
+        self.prior, self.basis, self.residual = prior, basis, residual
+        self.n_features = X.shape[1]
+        self.Z = prior.whitened(X)
+
+    @property
+    def geometry(self) -> VectorGeometry:
+        """Distances between whitened rows, or, without the residual, between their coordinates alone."""
+        return VectorGeometry(self.Z if self.residual else _MappedRows(self.Z, self._fixed()))
+
+    def _fixed(self) -> LinearCoordinates:
+        return LinearCoordinates(self.prior, self.n_features, self.basis, self.residual)
+
+    def pose(self, forms: EdgeForms, rows: np.ndarray) -> tuple[LinearCoordinates, np.ndarray, np.ndarray]:
+        """Coordinates, the points x̂ of `rows` (−1: the origin), and what they leave out of each edge's squared length."""
+        used = _with_origin(self.Z[np.maximum(rows, 0)], rows)
+        if self.basis is not None:
+            coordinates = self._fixed()
+        else:
+            coordinates = _choose(self.prior, used, forms)
+        points = coordinates.map_whitened(used).astype(np.float64)
+        if coordinates.basis is None or not self.residual:
+            return coordinates, points, np.zeros(len(forms.tail))
+        if self.basis is None and not sp.issparse(used):
+            return coordinates, points, np.zeros(len(forms.tail))  # an exact span
+        return coordinates, points, _left_out(used, points, forms)
+
+
+@dataclass(frozen=True)
+class _MappedRows:
+    """Coordinates of rows, made as they are indexed."""
+
+    Z: object
+    coordinates: LinearCoordinates
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.Z.shape[0], self.coordinates.rank  # type: ignore[attr-defined]
+
+    def __getitem__(self, rows) -> np.ndarray:
+        return self.coordinates.map_whitened(self.Z[rows])  # type: ignore[index]
+
+
+def _with_origin(used, rows: np.ndarray):
+    """Row 0 made zero where it stands for the origin."""
+    if not len(rows) or rows[0] != -1:
+        return used
+    if sp.issparse(used):
+        return sp.vstack([sp.csr_array((1, used.shape[1])), used[1:]], format="csr")
+    used = used.copy()
+    used[0] = 0.0
+    return used
+
+
+def _left_out(used, points: np.ndarray, forms: EdgeForms) -> np.ndarray:
+    """‖z_i − z_j‖² − ‖x̂_i − x̂_j‖² of every edge."""
+    index = np.column_stack([forms.tail, forms.head])
+    full = sq_distances(used, index)
+    left = full - sq_distances(points, index)
+    return np.where(left > 1e-12 * full, left, 0.0)  # less is rounding
+
+
+def orthonormal(R: np.ndarray) -> np.ndarray:
+    """U = R (RᵀR)^{-1/2}, directions of no size left out."""
+    scale = np.abs(R).max(initial=0.0)
+    R = R / scale if scale > 0 else R
+    values, vectors = np.linalg.eigh(symmetrize(R.T @ R))
+    keep = values > 1e-12 * max(values[-1], 1e-300)
+    if not keep.any():
+        raise ValueError("the basis is zero; give at least one direction that is not.")
+    U = R @ ((vectors[:, keep] / np.sqrt(values[keep])) @ vectors[:, keep].T) if keep.all() else R @ vectors[:, keep]
+    return np.linalg.qr(U)[0] if not keep.all() else U
+
+
+def _choose(prior: Prior, Z, forms: EdgeForms) -> LinearCoordinates:
     """All of space, or the span of the constraints' differences where that is clearly smaller.
 
-    `Z` holds the whitened constrained rows (a zero row for the origin, if used), `forms` the edges between them.
-    The optimum is the same in both; steps cost O(r²) and more.
+    `Z` holds the whitened constrained rows, `forms` the edges between them. The optimum is the same in both; steps
+    cost O(r²) and more.
     """
     n_features = Z.shape[1]
     # Every row has an edge, so there are at most half as many components as rows.
@@ -55,8 +153,8 @@ def choose_coordinates(prior: Prior, Z, forms: EdgeForms) -> LinearCoordinates:
         return LinearCoordinates(prior, n_features)
     if at_most > _LARGEST_RANK:
         raise ValueError(
-            f"the constraints span up to {at_most} of {n_features} dimensions, too many for a full matrix. Use fewer "
-            "constraints, or reduce the features first (e.g. TruncatedSVD)."
+            f"the constraints span up to {at_most} of {n_features} dimensions, too many for a full matrix. Use a "
+            "basis (e.g. basis=100), or fewer constraints."
         )
     basis = _span(Z, component)
     if basis.shape[1] >= _SPAN_PAYS_BELOW * n_features and n_features <= _LARGEST_RANK:

@@ -62,6 +62,7 @@ class _WhitenedRows:
 
     X: sp.csr_array
     prior: Prior
+    densifies = True
 
     @property
     def shape(self) -> tuple[int, int]:

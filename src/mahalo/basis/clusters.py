@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from .common import MOST_ROWS, Basis, Rows, indicator
+
+__all__ = ["ClassBasis", "KMeansBasis", "KernelKMeans", "SpectralBasis"]
+
+_MOST_VECTORS = 20_000
+
+
+class KMeansBasis(Basis):
+    """Centres of k clusters of the rows (k-means; kernel k-means in a kernel's feature space)."""
+
+    def __init__(self, k: int = 10):
+        self.k = k
+
+    def coefficients(self, rows: Rows, rng: np.random.Generator) -> sp.csc_array:
+        used = rows.sample(rng, MOST_ROWS if rows.X is None else _MOST_VECTORS)
+        return indicator(rows.n_rows, _clusters(rows, used, self._checked_k(), rng))
+
+
+class KernelKMeans(Basis):
+    """Centres of k clusters found by kernel k-means, on at most 2,000 rows."""
+
+    def __init__(self, k: int = 10):
+        self.k = k
+
+    def coefficients(self, rows: Rows, rng: np.random.Generator) -> sp.csc_array:
+        used = rows.sample(rng, MOST_ROWS)
+        label = kernel_kmeans(rows.gram(used), min(self._checked_k(), len(used)), rng)
+        return indicator(rows.n_rows, _groups(used, label))
+
+
+class SpectralBasis(Basis):
+    """Centres of k clusters found by spectral clustering of the kernel matrix, on at most 2,000 rows.
+
+    Similarities below zero count as zero.
+    """
+
+    def __init__(self, k: int = 10):
+        self.k = k
+
+    def coefficients(self, rows: Rows, rng: np.random.Generator) -> sp.csc_array:
+        used = rows.sample(rng, MOST_ROWS)
+        k = min(self._checked_k(), len(used))
+        affinity = np.maximum(rows.gram(used), 0.0)
+        np.fill_diagonal(affinity, 0.0)
+        # Leading eigenvectors of D^{-½} A D^{-½}, rows on the unit sphere, then k-means (Ng, Jordan and Weiss).
+        degree = np.maximum(affinity.sum(axis=1), 1e-12 * max(affinity.sum(axis=1).max(initial=0.0), 1e-300))
+        scaled = affinity / np.sqrt(np.outer(degree, degree))
+        embedding = np.linalg.eigh(scaled)[1][:, ::-1][:, :k]
+        embedding /= np.maximum(np.linalg.norm(embedding, axis=1, keepdims=True), 1e-12)
+        return indicator(rows.n_rows, _groups(used, _kmeans(embedding, k, rng)))
+
+
+class ClassBasis(Basis):
+    """From labels, as in the paper: with c classes, k = c gives the class means; k < c the means clustered into k;
+    k > c about k/c clusters inside each class.
+
+    Parameters
+    ----------
+    k : int
+    random_classes : bool, default=False
+        For k < c use the means of k classes drawn at random instead, as in the paper's text experiments.
+    """
+
+    def __init__(self, k: int = 10, random_classes: bool = False):
+        self.k = k
+        self.random_classes = random_classes
+
+    def coefficients(self, rows: Rows, rng: np.random.Generator) -> sp.csc_array:
+        k = self._checked_k()
+        if rows.codes is None:
+            raise ValueError(
+                "ClassBasis needs labels: pass y to fit (with constraints given, y serves the basis alone)."
+            )
+        members = [np.flatnonzero(rows.codes == c) for c in range(rows.codes.max() + 1)]
+        if rows.X is None:
+            members = [rows.sample(rng, max(1, MOST_ROWS // len(members)), m) for m in members]
+        if k == len(members):
+            return indicator(rows.n_rows, members)
+        if k < len(members):
+            return self._fewer(rows, members, k, rng)
+        return indicator(rows.n_rows, _clusters_in_classes(rows, members, k, rng))
+
+    def _fewer(self, rows: Rows, members: list[np.ndarray], k: int, rng) -> sp.csc_array:
+        if self.random_classes:
+            chosen = np.sort(rng.choice(len(members), k, replace=False))
+            return indicator(rows.n_rows, [members[c] for c in chosen])
+        means = indicator(rows.n_rows, members)
+        if rows.X is not None:
+            label = _kmeans(
+                np.asarray((rows.X.T @ means).T if not sp.issparse(rows.X) else (means.T @ rows.X).toarray()), k, rng
+            )
+        else:
+            used = np.concatenate(members)
+            J = means[used]
+            label = kernel_kmeans(np.asarray(J.T @ (rows.gram(used) @ J.toarray())), k, rng)
+        return sp.csc_array(means @ indicator(len(members), _groups(np.arange(len(members)), label)))
+
+
+def _clusters_in_classes(rows: Rows, members: list[np.ndarray], k: int, rng) -> list[np.ndarray]:
+    """About k/c clusters in each class; the remainder goes to the larger classes, none gets more than it has rows."""
+    share = np.full(len(members), k // len(members))
+    by_size = np.argsort([-len(m) for m in members], kind="stable")
+    share[by_size[: k % len(members)]] += 1
+    groups = []
+    for rows_of_class, clusters in zip(members, share, strict=True):
+        used = rows.sample(rng, MOST_ROWS, rows_of_class)
+        groups += _clusters(rows, used, int(clusters), rng)
+    return groups
+
+
+def _clusters(rows: Rows, used: np.ndarray, k: int, rng) -> list[np.ndarray]:
+    k = min(k, len(used))
+    if k == 1:
+        return [used]
+    label = _kmeans(rows.X[used], k, rng) if rows.X is not None else kernel_kmeans(rows.gram(used), k, rng)
+    return _groups(used, label)
+
+
+def _groups(rows: np.ndarray, label: np.ndarray) -> list[np.ndarray]:
+    return [rows[label == g] for g in range(label.max(initial=-1) + 1)]
+
+
+def _kmeans(X, k: int, rng) -> np.ndarray:
+    from sklearn.cluster import KMeans
+
+    return KMeans(min(k, X.shape[0]), n_init=1, max_iter=50, random_state=int(rng.integers(2**31))).fit_predict(X)
+
+
+def kernel_kmeans(K: np.ndarray, k: int, rng: np.random.Generator, max_iter: int = 100) -> np.ndarray:
+    """Cluster labels by k-means in the feature space of the kernel matrix K; fewer than k clusters where some empty.
+
+    ‖φ(x) − mean_g‖² = K_xx − 2 mean_g K_x· + mean_g K mean_g, for every point and cluster at once.
+    """
+    n = len(K)
+    label = _spread_seeds(K, k, rng)
+    for _ in range(max_iter):
+        _, label = np.unique(label, return_inverse=True)
+        member = np.zeros((n, label.max() + 1))
+        member[np.arange(n), label] = 1.0
+        member /= member.sum(axis=0)
+        KM = K @ member
+        distance = np.einsum("ng,ng->g", member, KM) - 2.0 * KM
+        new = distance.argmin(axis=1)
+        if (new == label).all():
+            break
+        label = new
+    return np.unique(label, return_inverse=True)[1]
+
+
+def _spread_seeds(K: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
+    """Each point with the nearest of k seeds, seeds drawn far from one another (k-means++)."""
+    own = np.diagonal(K)
+    seeds = [int(rng.integers(len(K)))]
+    nearest = np.maximum(own + own[seeds[0]] - 2.0 * K[seeds[0]], 0.0)
+    label = np.zeros(len(K), dtype=np.intp)
+    while len(seeds) < k and nearest.sum() > 0:
+        seed = int(rng.choice(len(K), p=nearest / nearest.sum()))
+        distance = np.maximum(own + own[seed] - 2.0 * K[seed], 0.0)
+        label = np.where(distance < nearest, len(seeds), label)
+        nearest = np.minimum(nearest, distance)
+        seeds.append(seed)
+    return label

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from .common import MOST_ROWS, Basis, Rows, indicator
+
+__all__ = ["RandomCombination", "RandomSubset", "SingularVectors"]
+
+
+class SingularVectors(Basis):
+    """The k leading singular vectors of the rows (of a sample of at most 20,000; in a kernel's feature space 2,000)."""
+
+    def __init__(self, k: int = 10):
+        self.k = k
+
+    def vectors(self, rows: Rows, rng: np.random.Generator) -> np.ndarray:
+        from sklearn.utils.extmath import randomized_svd
+
+        k = self._checked_k()
+        X = rows.X[rows.sample(rng, 20_000)]
+        _, _, Vt = randomized_svd(X, min(k, *X.shape), random_state=int(rng.integers(2**31)))
+        return Vt.T
+
+    def coefficients(self, rows: Rows, rng: np.random.Generator) -> sp.csc_array:
+        k = self._checked_k()
+        used = rows.sample(rng, MOST_ROWS)
+        values, vectors = np.linalg.eigh(rows.gram(used))
+        leading = vectors[:, ::-1][:, : min(k, int((values > 1e-12 * values[-1]).sum()))]
+        J = np.zeros((rows.n_rows, leading.shape[1]))
+        J[used] = leading
+        return sp.csc_array(J)
+
+
+class RandomSubset(Basis):
+    """k rows drawn at random."""
+
+    def __init__(self, k: int = 10):
+        self.k = k
+
+    def coefficients(self, rows: Rows, rng: np.random.Generator) -> sp.csc_array:
+        chosen = rng.choice(rows.n_rows, min(self._checked_k(), rows.n_rows), replace=False)
+        return indicator(rows.n_rows, list(chosen[:, None]))
+
+
+class RandomCombination(Basis):
+    """k random combinations: Gaussian J over all rows (over a sample of at most 2,000)."""
+
+    def __init__(self, k: int = 10):
+        self.k = k
+
+    def coefficients(self, rows: Rows, rng: np.random.Generator) -> sp.csc_array:
+        k = self._checked_k()
+        used = rows.sample(rng, MOST_ROWS)
+        J = sp.csr_array((np.ones(len(used)), (used, np.arange(len(used)))), shape=(rows.n_rows, len(used)))
+        return sp.csc_array(J @ (rng.standard_normal((len(used), k)) / np.sqrt(len(used))))

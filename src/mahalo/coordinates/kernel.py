@@ -1,0 +1,327 @@
+"""Base kernels, and coordinates in their feature space through a few support points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg.lapack import dpstrf
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+
+from ..constraints import EdgeForms, VectorGeometry, sq_distances
+from ..errors import NotPositiveDefiniteError
+from ..linalg import inverse_factor, symmetrize
+
+__all__ = ["BaseKernel", "KernelCoordinates", "KernelGeometry", "KernelSpace", "factor_kernel"]
+
+_BLOCK = 64  # objects in a block of which only the diagonal is wanted
+_RANK_TOL = 1e-10  # pivots below this share of the largest are left to the offsets
+_SAMPLE_ROWS = 200
+
+
+@dataclass(frozen=True)
+class BaseKernel:
+    """κ0: a name scikit-learn knows, a callable(X, Y), or "precomputed", where rows are their similarities to the
+    training rows and similarities between new rows come from outside.
+
+    `shift` is added to the similarity of every object with itself.
+    """
+
+    kind: str | Callable
+    params: dict[str, Any] = field(default_factory=dict)
+    shift: float = 0.0
+
+    @classmethod
+    def of(cls, kernel, params) -> BaseKernel:
+        params = dict(params or {})
+        if isinstance(kernel, str) and kernel != "precomputed" and kernel not in PAIRWISE_KERNEL_FUNCTIONS:
+            raise ValueError(
+                f"kernel must be 'precomputed', a callable or one of {sorted(PAIRWISE_KERNEL_FUNCTIONS)}; got {kernel!r}."
+            )
+        if not isinstance(kernel, str) and not callable(kernel):
+            raise ValueError(f"kernel must be a name or a callable(X, Y); got {type(kernel).__name__}.")
+        if kernel == "precomputed" and params:
+            raise ValueError(f"kernel='precomputed' takes no kernel_params; got {sorted(params)}.")
+        return cls(kernel, params)
+
+    @property
+    def precomputed(self) -> bool:
+        return self.kind == "precomputed"
+
+    def __call__(self, X, Y) -> np.ndarray:
+        """κ0 of all rows of X with all rows of Y (precomputed: Y are columns of X)."""
+        if self.precomputed:
+            return np.asarray(X[:, Y])
+        if callable(self.kind):
+            K = np.asarray(self.kind(X, Y, **self.params), dtype=np.float64)
+            if K.shape != (_length(X), _length(Y)):
+                raise ValueError(
+                    f"the kernel must return {_length(X)} × {_length(Y)} similarities for that many objects; "
+                    f"got an array of shape {K.shape}."
+                )
+        else:
+            K = np.asarray(pairwise_kernels(X, Y, metric=self.kind, **self.params))
+        if not np.isfinite(K).all():
+            raise ValueError("the kernel returned NaN or infinity; check the data and kernel_params.")
+        return K
+
+    def paired(self, X, Y) -> np.ndarray:
+        """κ0(x_k, y_k) for every k."""
+        out = np.empty(_length(X))
+        for a in range(0, len(out), _BLOCK):
+            part = slice(a, a + _BLOCK)
+            out[part] = self(X[part], Y[part]).diagonal()
+        return out
+
+    def diagonal(self, X) -> np.ndarray:
+        """κ0(x, x) for every row."""
+        if self.kind in ("rbf", "laplacian"):
+            return np.full(_length(X), 1.0 + self.shift)
+        return self.paired(X, X) + self.shift
+
+
+def _length(X) -> int:
+    return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
+class KernelGeometry:
+    """Distances in the feature space of a kernel: κ(x,x) + κ(y,y) − 2κ(x,y)."""
+
+    def __init__(self, kernel: BaseKernel, X):
+        self.kernel, self.X = kernel, X
+
+    @property
+    def n_rows(self) -> int:
+        return _length(self.X)
+
+    def gram(self, rows: np.ndarray) -> np.ndarray:
+        """κ0 among some rows."""
+        if self.kernel.precomputed:
+            return np.asarray(self.X[np.ix_(rows, rows)], dtype=np.float64)
+        return self.kernel(self.X[rows], self.X[rows]).astype(np.float64, copy=False)
+
+    def sq_distances(self, index: np.ndarray) -> np.ndarray:
+        if self.kernel.precomputed:
+            K = self.X
+            i, j = index.T
+            D = K[i, i] + K[j, j] - 2.0 * K[i, j]
+        else:
+            rows, compact = np.unique(index, return_inverse=True)
+            i, j = compact.reshape(index.shape).T
+            if len(rows) ** 2 <= _BLOCK * max(1, len(index)):
+                K = self.gram(rows)
+                D = K[i, i] + K[j, j] - 2.0 * K[i, j]
+            else:
+                diagonal = self.kernel.diagonal(self.X[rows])
+                D = diagonal[i] + diagonal[j] - 2.0 * self.kernel.paired(self.X[rows[i]], self.X[rows[j]])
+                D[i == j] = 0.0
+        # What is left of equal numbers is rounding, not distance.
+        size = np.abs(np.asarray(self._size()))
+        return np.where(D > 1e-14 * size, D, 0.0) + 2.0 * self.kernel.shift * (index[:, 0] != index[:, 1])
+
+    def _size(self) -> float:
+        if self.kernel.precomputed:
+            return float(np.abs(np.diagonal(self.X)).max(initial=0.0))
+        return float(np.abs(self.kernel.diagonal(self.X[: min(self.n_rows, _BLOCK)])).max(initial=0.0))
+
+    def sample_sq_distances(self, rng: np.random.Generator) -> np.ndarray:
+        n = self.n_rows
+        rows = np.arange(n) if n <= _SAMPLE_ROWS else rng.choice(n, _SAMPLE_ROWS, replace=False)
+        distances = self.sq_distances(rows[np.column_stack(np.tril_indices(len(rows), -1))])
+        return distances[distances > 0]
+
+    def nearest(self, anchors: np.ndarray, candidates: np.ndarray, k: int) -> np.ndarray:
+        if self.kernel.precomputed:
+            own = np.diagonal(self.X)[candidates]
+        else:
+            own = self.kernel.diagonal(self.X[candidates])
+        found = np.empty((len(anchors), k), dtype=np.intp)
+        step = max(1, (1 << 21) // max(1, len(candidates)))
+        for a in range(0, len(anchors), step):
+            rows = anchors[a : a + step]
+            if self.kernel.precomputed:
+                K = self.X[np.ix_(rows, candidates)]
+            else:
+                K = self.kernel(self.X[rows], self.X[candidates])
+            # κ(x,x) is the same for all candidates of a row.
+            found[a : a + step] = np.argpartition(own - 2.0 * K, k - 1, axis=1)[:, :k]
+        return candidates[found]
+
+
+@dataclass(frozen=True)
+class KernelCoordinates:
+    """φ(z) = T k(support, z): orthonormal coordinates in the span of the support points' images.
+
+    `support` holds the points themselves (precomputed: their column numbers).
+    """
+
+    kernel: BaseKernel
+    support: Any
+    T: np.ndarray
+    n_features: int | None
+    residual: bool = True
+
+    @property
+    def rank(self) -> int:
+        return self.T.shape[0]
+
+    def map(self, X) -> np.ndarray:
+        """φ of every row."""
+        return self.kernel(X, self.support) @ self.T.T
+
+    def base(self, X, Y) -> np.ndarray:
+        return self.kernel(X, Y)
+
+    def base_paired(self, X, Y) -> np.ndarray:
+        return self.kernel.paired(X, Y)
+
+    def base_diagonal(self, X) -> np.ndarray:
+        return self.kernel.diagonal(X)
+
+
+def factor_kernel(K0: np.ndarray, psd: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """(coordinates X̂ of the points, support, T, shift) with X̂X̂ᵀ ≈ K0 and T κ0(support, z) the coordinates of any z.
+
+    By Cholesky with pivots, which stop at the numerical rank (`_RANK_TOL` of the largest): a singular K0 needs nothing
+    special, and no pseudo-inverse is formed. An indefinite K0 is an error unless `psd` says to "shift" its diagonal or
+    to "clip" its negative eigenvalues.
+    """
+    n = len(K0)
+    largest = float(np.diagonal(K0).max(initial=0.0))
+    L, pivot, rank, _ = dpstrf(np.ascontiguousarray(K0.T), tol=_RANK_TOL * max(largest, 1e-300), lower=1)
+    order = pivot - 1
+    L = np.tril(L)[:, :rank]
+    left = K0[np.ix_(order[rank:], order[rank:])] - L[rank:] @ L[rank:].T
+    if np.abs(left).max(initial=0.0) > 1e-7 * max(largest, 1e-300) or largest <= 0:
+        return _repaired(K0, psd)
+    points = np.empty((n, rank))
+    points[order] = L
+    return points, order[:rank], inverse_factor(np.ascontiguousarray(L[:rank])), 0.0
+
+
+def _repaired(K0: np.ndarray, psd: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    values, vectors = np.linalg.eigh(symmetrize(K0))
+    if psd == "error":
+        raise NotPositiveDefiniteError(
+            f"the kernel matrix of the {len(K0)} constrained points is not positive semidefinite: its most negative "
+            f"eigenvalue is {values[0]:.4g} (largest {values[-1]:.4g}). Use a valid kernel, or psd='clip' to leave out "
+            "the negative part, or psd='shift' to add to the diagonal."
+        )
+    shift = 0.0
+    if psd == "shift":
+        shift = -1.001 * float(values[0])
+        values = values + shift
+    keep = values > _RANK_TOL * values[-1]
+    root = np.sqrt(values[keep])
+    return vectors[:, keep] * root, np.arange(len(K0)), (vectors[:, keep] / root).T, shift
+
+
+def combination_map(K_support: np.ndarray, J) -> np.ndarray:
+    """T = (Jᵀ K J)^{-1/2} Jᵀ over the support, directions of no size left out."""
+    KJ = K_support @ (J.toarray() if sp.issparse(J) else J)
+    values, vectors = np.linalg.eigh(symmetrize(np.asarray(J.T @ KJ)))
+    keep = values > 1e-12 * max(values[-1], 1e-300)
+    J = J.toarray() if sp.issparse(J) else J
+    return (J @ (vectors[:, keep] / np.sqrt(values[keep]))).T
+
+
+class KernelSpace:
+    """Objects under a kernel: their distances in its feature space, and coordinates for a set of constraints.
+
+    `J` (n_samples × k) fixes the directions to learn in, combinations of the objects' images; without it they are the
+    span of all constrained objects.
+    """
+
+    def __init__(self, kernel: BaseKernel, X, J=None, residual: bool = True, psd: str = "error"):
+        self.kernel, self.X, self.residual, self.psd = kernel, X, residual, psd
+        self.n_features = X.shape[1] if getattr(X, "ndim", 1) == 2 else None
+        self._geometry = KernelGeometry(kernel, X)
+        self._fixed = None if J is None else self._from_combinations(J)
+
+    @property
+    def geometry(self):
+        if self.residual or self._fixed is None:
+            return self._geometry
+        return VectorGeometry(_MappedObjects(self))
+
+    def gram(self, rows: np.ndarray) -> np.ndarray:
+        return self._geometry.gram(rows)
+
+    def _objects(self, rows: np.ndarray):
+        """Objects as the kernel takes them for its first argument."""
+        return self.X[rows]
+
+    def _support(self, rows: np.ndarray):
+        return rows if self.kernel.precomputed else self.X[rows]
+
+    def _from_combinations(self, J) -> KernelCoordinates:
+        J = sp.csr_array(J)
+        rows = np.flatnonzero(np.diff(J.indptr))
+        if not len(rows):
+            raise ValueError("the basis is zero; give at least one combination that is not.")
+        T = combination_map(self.gram(rows), J[rows].toarray())
+        return KernelCoordinates(self.kernel, self._support(rows), T, self.n_features, self.residual)
+
+    def pose(self, forms: EdgeForms, rows: np.ndarray) -> tuple[KernelCoordinates, np.ndarray, np.ndarray]:
+        """Coordinates, the points x̂ of `rows` (−1: the origin), and what they leave out of each edge's squared length."""
+        real = rows[rows >= 0]
+        if self._fixed is not None:
+            coordinates, points = self._fixed, self._fixed.map(self._objects(real)).astype(np.float64)
+            K0 = None
+        else:
+            K0 = symmetrize(self.gram(real))
+            points, support, T, shift = factor_kernel(K0, self.psd)
+            kernel = replace(self.kernel, shift=shift)
+            coordinates = KernelCoordinates(kernel, self._support(real[support]), T, self.n_features, self.residual)
+            K0[np.diag_indices_from(K0)] += shift
+        left = np.zeros(len(forms.tail))
+        if self.residual:
+            left = self._left_out(forms, rows, points, K0)
+        if len(real) < len(rows):
+            points = np.vstack([np.zeros((1, points.shape[1])), points])
+        return coordinates, points, left
+
+    def _left_out(self, forms: EdgeForms, rows, points, K0) -> np.ndarray:
+        """κ0-squared length of every edge less that of its coordinates; edges to the origin have length κ0(x, x)."""
+        origin = int(len(rows) > len(points))
+        inner = (forms.tail >= origin) & (forms.head >= origin)
+        i, j = forms.tail[inner] - origin, forms.head[inner] - origin
+        full = np.empty(len(forms.tail))
+        real = rows[rows >= 0]
+        if K0 is not None:
+            full[inner] = K0[i, i] + K0[j, j] - 2.0 * K0[i, j]
+        else:
+            full[inner] = self._geometry.sq_distances(np.column_stack([real[i], real[j]]))
+        end = np.maximum(forms.tail[~inner], forms.head[~inner]) - origin
+        if len(end):
+            own = np.diagonal(K0) if K0 is not None else self._self_similarity(real)
+            full[~inner] = own[end]
+        kept = np.empty(len(forms.tail))
+        kept[inner] = sq_distances(points, np.column_stack([i, j]))
+        kept[~inner] = np.einsum("ij,ij->i", points[end], points[end])
+        left = full - kept
+        return np.where(left > 1e-12 * full, left, 0.0)  # less is rounding
+
+    def _self_similarity(self, rows: np.ndarray) -> np.ndarray:
+        if self.kernel.precomputed:
+            return np.asarray(self.X[rows, rows], dtype=np.float64)
+        return self.kernel.diagonal(self.X[rows])
+
+
+class _MappedObjects:
+    """Coordinates of objects, made as they are indexed."""
+
+    def __init__(self, space: KernelSpace):
+        self._space = space
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        assert self._space._fixed is not None
+        return _length(self._space.X), self._space._fixed.rank
+
+    def __getitem__(self, rows) -> np.ndarray:
+        assert self._space._fixed is not None
+        return self._space._fixed.map(self._space._objects(rows))
