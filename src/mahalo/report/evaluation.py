@@ -182,9 +182,13 @@ def neighbour_maps(before: View, after: View, *, most_rows: int = 1500) -> tuple
 
 def _tsne(rows: np.ndarray) -> np.ndarray:
     from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    # PCA is exact here (the rows are few) and gives the map its start, so that it repeats.
+    # The start decides how the map lies; given, it does not depend on a random projection.
     start = PCA(2).fit_transform(rows) if rows.shape[1] > 1 else np.column_stack([rows, np.zeros(len(rows))])
     start = 1e-4 * start / max(float(start[:, 0].std()), 1e-300)
-    plane = TSNE(perplexity=min(30.0, (len(rows) - 1) / 3), init=start, random_state=0).fit_transform(rows)
+    perplexity = min(30.0, (len(rows) - 1) / 3)
+    # At this size threads cost several times what they save.
+    with threadpool_limits(1):
+        plane = TSNE(perplexity=perplexity, init=start, max_iter=500, random_state=0).fit_transform(rows)
     return plane - plane.mean(axis=0)

@@ -128,9 +128,9 @@ def _draw_maps(axes: Sequence[Axes], before: View, after: View, class_names: Seq
         _draw_map(ax, plane, seen.labels[shown], class_names)
         _title(ax, seen.name, f"10-NN error {100 * seen.error:.1f} %")
         ax.set_xlabel("map of neighbourhoods (t-SNE)")
-    # One legend serves both.
-    if axes[1].get_legend() is not None:
-        axes[1].get_legend().remove()
+    legend = axes[1].get_legend()
+    if legend is not None:  # the one on the left serves both
+        legend.remove()
 
 
 def _draw_map(ax: Axes, plane: np.ndarray, labels: np.ndarray, class_names: Sequence[str] | None) -> None:
@@ -141,9 +141,11 @@ def _draw_map(ax: Axes, plane: np.ndarray, labels: np.ndarray, class_names: Sequ
     # A class that is called by one character is drawn as that character: colours then need not be told apart.
     as_glyphs = all(len(n) == 1 and n.isascii() and n.isalnum() for n in names)
     for k, (c, name) in enumerate(zip(classes, names, strict=True)):
+        points = plane[labels == c]
         ax.scatter(
-            *plane[labels == c].T,
-            s=28,
+            points[:, 0],
+            points[:, 1],
+            s=22 if as_glyphs else 28,
             marker=f"${name}$" if as_glyphs else _SHAPES[k % len(_SHAPES)],
             color=_CLASSES[k % len(_CLASSES)],
             linewidths=0.1 if as_glyphs else 0.5,
@@ -225,19 +227,21 @@ def _draw_convergence(ax: Axes, learner: MetricLearner) -> None:
     ax.set_xlim(0.5, max(n, 1) + 0.5)
     ax.axhline(learner.tol, color=_PALE, linewidth=1, linestyle="--", zorder=1)
     _name_level(ax, learner.tol, f"asked for {learner.tol:.0e}")
+    if not n:
+        return
     starts = [0, *(np.flatnonzero(np.diff(gamma) != 0) + 1), n]
-    free_from = -np.inf
+    free_from = 0.0
     for stage, (a, b) in enumerate(pairwise(starts)):
         if stage % 2 == 0:
             ax.axvspan(a + 0.5, b + 0.5, color=_FAINT, alpha=0.35, linewidth=0, zorder=0)
         ax.plot(np.arange(a, b) + 1, gap[a:b], "o-", color=_BLUE, linewidth=1.5, markersize=4.5)
-        label = f"{gamma[a]:.2g}" if n else ""
-        middle, half = (a + b) / (2 * max(n, 1)), 0.01 * len(label) + 0.006
+        label = f"{gamma[a]:.2g}" if stage else f"γ = {gamma[a]:.2g}"
+        half = 0.01 * len(label) + 0.006
+        middle = max((a + b) / (2 * n), half)
         if middle - half >= free_from:
             ax.text(middle, 1.01, label, transform=ax.transAxes, ha="center", va="bottom", **_SMALL)
             free_from = middle + half
-    ax.text(-0.02, 1.01, "γ", transform=ax.transAxes, ha="right", va="bottom", **_SMALL)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params(axis="x", integer=True)
 
 
 def _plain_numbers(ax: Axes, values: np.ndarray) -> None:
@@ -272,12 +276,15 @@ def _key(ax: Axes, *entries: tuple[str, str]) -> None:
 
 def _name_level(ax: Axes, level: float, name: str, below: bool = False) -> None:
     """A word beside a horizontal line."""
-    where = {
-        "xytext": (4, -3 if below else 3),
-        "textcoords": "offset points",
-        "va": "top" if below else "bottom",
-    }
-    ax.annotate(name, (0.0, level), xycoords=("axes fraction", "data"), **where, **_SMALL)
+    ax.annotate(
+        name,
+        (0.0, level),
+        xycoords=("axes fraction", "data"),
+        xytext=(4, -3 if below else 3),
+        textcoords="offset points",
+        va="top" if below else "bottom",
+        **_SMALL,
+    )
 
 
 def _new_figure(
