@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
 
@@ -14,7 +15,15 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from .basis import as_basis
 from .basis.common import FixedBasis, Rows
-from .constraints import Constraints, Geometry, as_constraints, as_generator, class_codes, resolve_bounds
+from .constraints import (
+    Constraints,
+    Geometry,
+    VectorGeometry,
+    as_constraints,
+    as_generator,
+    class_codes,
+    resolve_bounds,
+)
 from .coordinates import BaseKernel, KernelCoordinates, KernelSpace, LinearCoordinates, LinearSpace, Prior, orthonormal
 from .errors import InfeasibleError
 from .metric import Metric, as_objects, len_of
@@ -58,8 +67,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     kernel_params : dict, optional
         Passed to the kernel, such as {"gamma": 0.1} for "rbf".
     basis : int, Basis or array, optional
-        Learn in these few directions only, the metric being identity plus low rank: a number of directions, an object
-        of `mahalo.basis`, or an array R of shape (n_features, k), for kernels J of shape (n_samples, k). None: exact.
+        Learn in these few directions only, the metric being identity plus low rank: their number, an object of
+        `mahalo.basis`, or an array R of shape (n_features, k), for kernels J of shape (n_samples, k). None: exact.
     residual : bool, default=True
         With a basis: keep the identity outside it; False: the low-dimensional part alone.
     psd : {"error", "clip", "shift"}, default="error"
@@ -275,7 +284,17 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         The pairs are those of `constraints` with both ends among `rows`, or, from labels, random pairs of either kind.
         """
         check_is_fitted(self)
-        return pair_auc(self.metric_, self._rows(X), y, as_constraints(constraints), rows)
+        X = self._rows(X)
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            # Similarities among new rows are not at hand; their coordinates are.
+            T = self.metric_.transform(X)
+            sq_distances = VectorGeometry(T).sq_distances
+        else:
+
+            def sq_distances(index):
+                return self.metric_.pair_distances(X[index[:, 0]], X[index[:, 1]], squared=True)
+
+        return pair_auc(sq_distances, len_of(X), y, as_constraints(constraints), rows)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -502,7 +521,9 @@ def _learned_covariance(metric: Metric, X) -> np.ndarray:
     return second / len_of(X) - np.outer(mean, mean)
 
 
-def pair_auc(metric: Metric, X, y=None, constraints: Constraints | None = None, rows=None) -> float:
+def pair_auc(
+    sq_distances: Callable[[np.ndarray], np.ndarray], n_rows: int, y, constraints: Constraints | None, rows
+) -> float:
     """Area under the ROC curve of "similar" against learned distance; triplets count as pairs (a,b) and (a,c)."""
     from sklearn.metrics import roc_auc_score
 
@@ -511,7 +532,7 @@ def pair_auc(metric: Metric, X, y=None, constraints: Constraints | None = None, 
             raise ValueError("score needs labels y or constraints= to know which rows are alike.")
         constraints = Constraints.from_labels(np.asarray(y), pairs_per_class=1000, random_state=0)
     else:
-        constraints, _ = _on_these_rows(constraints, rows, len_of(X))
+        constraints, _ = _on_these_rows(constraints, rows, n_rows)
     pairs, triplets = constraints.pairs, constraints.triplets
     index = np.concatenate([pairs.index, triplets.index[:, :2], triplets.index[:, ::2]])
     n = len(triplets)
@@ -521,5 +542,4 @@ def pair_auc(metric: Metric, X, y=None, constraints: Constraints | None = None, 
             f"score needs similar and dissimilar pairs among the rows of X; got {int(similar.sum())} and "
             f"{int((~similar).sum())}. Use more pairs or larger folds."
         )
-    distance = metric.pair_distances(X[index[:, 0]], X[index[:, 1]], squared=True)
-    return float(roc_auc_score(similar, -distance))
+    return float(roc_auc_score(similar, -sq_distances(index)))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
+from typing import Any
 
 import numpy as np
-from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from .constraints import Constraints, PairSplit, as_constraints, class_codes
 from .learner import MetricLearner, check_gamma, make_metric, pair_auc, prepare, solve, warn_unless_converged
-from .metric import Metric
+from .metric import Metric, len_of
 from .progress import Progress
 from .solvers import Certificate, Solution
 
@@ -133,6 +134,11 @@ class MetricLearnerCV(MetricLearner):
         gammas=None,
         cv=None,
         scoring=None,
+        kernel="linear",
+        kernel_params=None,
+        basis=None,
+        residual=True,
+        psd="error",
         prior="identity",
         bounds=None,
         percentiles=None,
@@ -148,6 +154,11 @@ class MetricLearnerCV(MetricLearner):
         self.gammas = gammas
         self.cv = cv
         self.scoring = scoring
+        self.kernel = kernel
+        self.kernel_params = kernel_params
+        self.basis = basis
+        self.residual = residual
+        self.psd = psd
         self.prior = prior
         self.bounds = bounds
         self.percentiles = percentiles
@@ -165,16 +176,20 @@ class MetricLearnerCV(MetricLearner):
         self._check_parameters()
         X, y = self._validated(X, y, constraints)
         constraints = as_constraints(constraints)
-        rows = np.arange(X.shape[0]) if rows is None and constraints is not None else rows
+        rows = np.arange(len_of(X)) if rows is None and constraints is not None else rows
         gammas = np.sort(_checked_gammas(DEFAULT_GAMMAS if self.gammas is None else self.gammas))
         strategies = (self.strategy,) if isinstance(self.strategy, str) else tuple(self.strategy)
         if constraints is not None:
             strategies = strategies[:1]
-        splits = list(self._splits(X, y, constraints, rows))
+        pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        folds = [
+            _Fold(X, y, None if rows is None else np.asarray(rows), train, test, pairwise)
+            for train, test in self._splits(X, y, constraints, rows)
+        ]
         score = self._scorer(y, constraints)
         scores = np.array(
             [
-                [self._fold_scores(X, y, constraints, rows, fold, strategy, gammas, score) for fold in splits]
+                [self._fold_scores(fold, constraints, strategy, gammas, score) for fold in folds]
                 for strategy in strategies
             ]
         )  # strategy × fold × gamma
@@ -213,31 +228,24 @@ class MetricLearnerCV(MetricLearner):
         if scoring is None:
             scoring = "auc" if y is None else "accuracy"
         if callable(scoring):
-            return lambda metric, X, y, train, test, rows: scoring(
-                metric, X[train], None if y is None else y[train], X[test], None if y is None else y[test]
-            )
+            return lambda metric, f: scoring(metric, f.X_train, f.y_train, f.X_test, f.y_test)
         if scoring == "accuracy" and y is not None:
-            return _knn_accuracy
+            return lambda metric, f: f.knn_accuracy(metric)
         if scoring == "auc":
-            return lambda metric, X, y, train, test, rows: pair_auc(
-                metric, X[test], None if y is None else y[test], constraints, None if rows is None else rows[test]
-            )
+            return lambda metric, f: f.auc(metric, constraints)
         raise ValueError(
             f"scoring must be 'accuracy' (needs y), 'auc' or a callable; got {self.scoring!r}"
             f"{'' if y is not None else ' without y'}."
         )
 
-    def _fold_scores(self, X, y, constraints, rows, fold, strategy, gammas, score) -> list[float]:
+    def _fold_scores(self, fold: _Fold, constraints, strategy: str, gammas: np.ndarray, score) -> list[float]:
         """Scores of all γ in one fold."""
-        train, test = fold
         learner = self._learner(strategy, gammas[-1])
-        train_rows = None if rows is None else np.asarray(rows)[train]
-        setup = prepare(learner, X[train], None if y is None else y[train], constraints, train_rows)
+        setup = prepare(learner, fold.X_train, fold.y_train, constraints, fold.train_rows)
         out = []
         with Progress(self.verbose, self.tol, float(gammas[-1]), f"choosing γ, {strategy}") as progress:
             for _, solution in _warm_solutions(learner, setup, gammas, progress.callback):
-                metric = make_metric(setup, solution, X[train], None)
-                out.append(score(metric, X, y, train, test, rows))
+                out.append(score(make_metric(setup, solution, fold.X_train, None), fold))
         return out
 
     def _choose(self, strategies, gammas, scores: np.ndarray) -> None:
@@ -257,16 +265,72 @@ class MetricLearnerCV(MetricLearner):
         }
 
 
-def _knn_accuracy(metric: Metric, X, y, train, test, rows, k: int = 10) -> float:
-    """Accuracy of k nearest training rows on held-out rows; unlabelled rows neither vote nor count."""
-    codes = class_codes(y)
-    train, test = train[codes[train] >= 0], test[codes[test] >= 0]
-    k = min(k, len(train))
-    sources, n_right = metric.transform(X[train]), 0
-    for part in np.array_split(test, 1 + len(test) // 1000):
-        distance = euclidean_distances(metric.transform(X[part]), sources, squared=True)
-        nearest = np.argpartition(distance, k - 1, axis=1)[:, :k]
-        votes = np.zeros((len(part), codes.max() + 1))
-        np.add.at(votes, (np.arange(len(part))[:, None], codes[train][nearest]), 1.0)
-        n_right += int((votes.argmax(axis=1) == codes[part]).sum())
-    return n_right / len(test)
+@dataclass(frozen=True)
+class _Fold:
+    """Training and held-out rows; with a precomputed kernel, rows of similarities to the training rows."""
+
+    X: Any
+    y: np.ndarray | None
+    rows: np.ndarray | None
+    train: np.ndarray
+    test: np.ndarray
+    pairwise: bool
+
+    @cached_property
+    def X_train(self):
+        return self.X[np.ix_(self.train, self.train)] if self.pairwise else self.X[self.train]
+
+    @cached_property
+    def X_test(self):
+        return self.X[np.ix_(self.test, self.train)] if self.pairwise else self.X[self.test]
+
+    @property
+    def y_train(self):
+        return None if self.y is None else self.y[self.train]
+
+    @property
+    def y_test(self):
+        return None if self.y is None else self.y[self.test]
+
+    @property
+    def train_rows(self):
+        return None if self.rows is None else self.rows[self.train]
+
+    def knn_accuracy(self, metric: Metric, k: int = 10) -> float:
+        """Of k nearest training rows on held-out rows; unlabelled rows neither vote nor count."""
+        codes = class_codes(self.y)
+        votes_of, truth = codes[self.train], codes[self.test]
+        voters, judged = np.flatnonzero(votes_of >= 0), np.flatnonzero(truth >= 0)
+        k, n_right = min(k, len(voters)), 0
+        for part in np.array_split(judged, 1 + len(judged) * len(voters) // 40_000_000):
+            nearest = np.argpartition(self._sq_distances(metric, part)[:, voters], k - 1, axis=1)[:, :k]
+            votes = np.zeros((len(part), codes.max() + 1))
+            np.add.at(votes, (np.arange(len(part))[:, None], votes_of[voters][nearest]), 1.0)
+            n_right += int((votes.argmax(axis=1) == truth[part]).sum())
+        return n_right / len(judged)
+
+    def _sq_distances(self, metric: Metric, part: np.ndarray) -> np.ndarray:
+        """Between some held-out rows and all training rows."""
+        if not self.pairwise:
+            return metric.distances(self.X_test[part], self.X_train, squared=True)
+        own = np.diagonal(self.X)
+        cross = self.X_test[part]
+        return metric.distances(
+            cross, self.X_train, squared=True, cross=cross, diag_x=own[self.test[part]], diag_y=own[self.train]
+        )
+
+    def auc(self, metric: Metric, constraints: Constraints | None) -> float:
+        """Of telling similar from dissimilar pairs among held-out rows."""
+        test_rows = None if self.rows is None else self.rows[self.test]
+
+        def sq_distances(index: np.ndarray) -> np.ndarray:
+            i, j = index.T
+            if not self.pairwise:
+                return metric.pair_distances(self.X_test[i], self.X_test[j], squared=True)
+            a, b = self.test[i], self.test[j]
+            own = np.diagonal(self.X)
+            return metric.pair_distances(
+                self.X_test[i], self.X_test[j], squared=True, cross=self.X[a, b], diag_x=own[a], diag_y=own[b]
+            )
+
+        return pair_auc(sq_distances, len(self.test), self.y_test, constraints, test_rows)
