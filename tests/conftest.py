@@ -25,6 +25,11 @@ settings.register_profile("hunt", settings.get_profile("repeatable"), derandomiz
 settings.load_profile("repeatable")
 
 
+def pytest_configure(config):
+    # A fit that stops early says so, and no test here may pass over it in silence.
+    config.addinivalue_line("filterwarnings", "error::sklearn.exceptions.ConvergenceWarning")
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(20240229)

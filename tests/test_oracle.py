@@ -128,9 +128,7 @@ def test_hard(rng, kinds, with_offset):
         offset[p : p + t] = -offset[p : p + t]
         constraints = Constraints(
             dataclasses.replace(constraints.pairs, bound=constraints.pairs.bound + offset[:p]),
-            dataclasses.replace(
-                constraints.triplets, margin=constraints.triplets.margin - offset[p : p + t]
-            ),
+            dataclasses.replace(constraints.triplets, margin=constraints.triplets.margin - offset[p : p + t]),
             dataclasses.replace(constraints.linear, bound=constraints.linear.bound + offset[p + t :]),
         )
     plain = PlainProblem.of(constraints, X, np.inf, offset)

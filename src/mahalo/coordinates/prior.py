@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from ..linalg import column_variances, shrunk_covariance, spd_factor, spd_roots
+from ..linalg import column_variances, shrunk_correlation, spd_factor, spd_roots
 
 __all__ = ["Prior"]
 
 
 @dataclass(frozen=True)
 class Prior:
-    """W0 through its symmetric root: x → W0^½ x makes every prior the identity.
+    """W0 through a root, W0 = root rootᵀ: x → rootᵀ x makes every prior the identity.
 
     root is None (identity), a vector (diagonal W0) or a matrix. `shrinkage` is what was needed to make a singular
     covariance invertible, 0 if nothing was.
@@ -30,9 +30,10 @@ class Prior:
             if prior == "diagonal":
                 return cls(1.0 / np.sqrt(column_variances(X)))
             if prior == "covariance":
-                covariance, shrinkage = shrunk_covariance(X)
-                values, vectors = spd_factor(covariance, "the covariance of X")
-                return cls(spd_roots(values, vectors)[1], shrinkage)
+                # W0 = D^−½ R⁻¹ D^−½: the units of the columns, in D, stay out of the factorization of R.
+                correlation, deviation, shrinkage = shrunk_correlation(X)
+                values, vectors = spd_factor(correlation, "the correlation matrix of X")
+                return cls(spd_roots(values, vectors)[1] / deviation[:, None], shrinkage)
             raise ValueError(f"prior must be 'identity', 'diagonal', 'covariance' or an SPD matrix; got {prior!r}.")
         values, vectors = spd_factor(prior, "prior")
         if len(values) != X.shape[1]:

@@ -1,6 +1,6 @@
 """Symmetric-matrix functions; a leaf that knows nothing of metrics."""
 
-from .covariance import column_variances, shrunk_covariance
+from .covariance import column_variances, shrunk_correlation
 from .symmetric import cholesky_or_none, inverse_factor, log_det, spd_factor, spd_roots, symmetrize
 
 __all__ = [
@@ -8,7 +8,7 @@ __all__ = [
     "column_variances",
     "inverse_factor",
     "log_det",
-    "shrunk_covariance",
+    "shrunk_correlation",
     "spd_factor",
     "spd_roots",
     "symmetrize",

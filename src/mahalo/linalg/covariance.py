@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["column_variances", "shrunk_covariance"]
+__all__ = ["column_variances", "shrunk_correlation"]
 
 
 def _moments(X) -> tuple[np.ndarray, np.ndarray]:
@@ -29,10 +29,10 @@ def column_variances(X) -> np.ndarray:
     return np.where(constant, usual, variance)
 
 
-def shrunk_covariance(X) -> tuple[np.ndarray, float]:
-    """Covariance of the columns, shrunk only where it is singular, and the amount of shrinkage.
+def shrunk_correlation(X) -> tuple[np.ndarray, np.ndarray, float]:
+    """Correlations of the columns, shrunk only where they are singular, deviations, and the amount of shrinkage.
 
-    With R the correlation matrix and D the column variances the result is D^½ [(1−ρ) R + ρ I] D^½. Where R
+    With R the correlation matrix and D the column variances the covariance is D^½ [(1−ρ) R + ρ I] D^½. Where R
     has full rank ρ is 0, the ordinary covariance. Where it has not (fewer rows than columns, dependent or
     constant columns) ρ is the Ledoit–Wolf intensity of the standardised data, at least 1e-6. Shrinking
     correlations rather than covariances keeps the result equivariant to the units of each column.
@@ -56,7 +56,7 @@ def shrunk_covariance(X) -> tuple[np.ndarray, float]:
         R = (1.0 - rho) * R
         # Constant columns have R_jj = 0; the identity gives them their (substitute) unit variance back.
         R[np.diag_indices(d)] += np.where(np.diagonal(R) > 0, rho, 1.0)
-    return R * np.outer(deviation, deviation), rho
+    return R, deviation, rho
 
 
 def _ledoit_wolf_intensity(Z, centre: np.ndarray, R: np.ndarray) -> float:

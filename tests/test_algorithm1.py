@@ -1,0 +1,360 @@
+"""Algorithm 1 of the paper, projection by projection, against its own words."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from builders import PlainProblem, problem_of, random_pair_constraints, random_pairs, random_triplets
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+
+from mahalo import Constraints
+from mahalo.solvers import Solution, bregman
+
+# The package attribute of this name is the function.
+module = sys.modules["mahalo.solvers.bregman"]
+Projections, KernelProjections = module.Projections, module.KernelProjections
+
+
+class PaperAlgorithm1:
+    """Steps 1 to 3.8 as printed, on a kernel matrix; u and ℓ may differ from pair to pair, γ too."""
+
+    def __init__(self, K0, pairs, similar, bound, gamma):
+        self.K = K0.copy()
+        self.lam = np.zeros(len(pairs))
+        self.xi = np.array(bound, dtype=float)
+        self.pairs, self.similar, self.gamma = pairs, similar, np.broadcast_to(gamma, len(pairs))
+
+    def project(self, k):
+        i, j = self.pairs[k]
+        e = np.zeros(len(self.K))
+        e[i], e[j] = 1.0, -1.0
+        gamma = self.gamma[k]
+        p = e @ self.K @ e
+        delta = 1.0 if self.similar[k] else -1.0
+        factor = delta * (gamma / (gamma + 1.0) if np.isfinite(gamma) else 1.0)
+        alpha = min(self.lam[k], factor * (1.0 / p - 1.0 / self.xi[k]))
+        beta = delta * alpha / (1.0 - delta * alpha * p)
+        if np.isfinite(gamma):
+            self.xi[k] = gamma * self.xi[k] / (gamma + delta * alpha * self.xi[k])
+        self.lam[k] = self.lam[k] - alpha
+        self.K = self.K + beta * np.outer(self.K @ e, e @ self.K)
+
+    def sweep(self):
+        for k in range(len(self.pairs)):
+            self.project(k)
+
+
+def paper_in_feature_space(problem):
+    """The same algorithm with K = X F Xᵀ: F starts at I, and z = x_i − x_j replaces e_i − e_j."""
+    Z = problem.points[problem.forms.tail] - problem.points[problem.forms.head]
+    gamma = problem.gamma * problem.weight
+    F, lam, xi = np.eye(problem.rank), np.zeros(len(Z)), problem.bound.copy()
+    while True:
+        for k, z in enumerate(Z):
+            p = z @ F @ z
+            delta = problem.sign[k]
+            factor = delta * (gamma[k] / (gamma[k] + 1.0) if np.isfinite(gamma[k]) else 1.0)
+            alpha = min(lam[k], factor * (1.0 / p - 1.0 / xi[k]))
+            beta = delta * alpha / (1.0 - delta * alpha * p)
+            if np.isfinite(gamma[k]):
+                xi[k] = gamma[k] * xi[k] / (gamma[k] + delta * alpha * xi[k])
+            lam[k] -= alpha
+            F = F + beta * np.outer(F @ z, z @ F)
+        yield F, lam.copy(), xi.copy()
+
+
+def feature_problem(rng, gamma, d=5, n=12, m=30, weights=True):
+    X = rng.standard_normal((n, d))
+    return problem_of(random_pair_constraints(rng, X, m, weights=weights), X, gamma)
+
+
+@pytest.fixture(params=["plain", "blocked", "blocked in threes"])
+def variant(request, monkeypatch):
+    """Rank-one updates as printed, blocks longer than the problem, and blocks that divide it."""
+    monkeypatch.setattr(module, "_BLOCKED_FROM", 10**6 if request.param == "plain" else 0)
+    if request.param == "blocked in threes":
+        monkeypatch.setattr(module, "_BLOCK", 3)
+    return request.param
+
+
+@pytest.mark.parametrize("gamma", [0.01, 1.0, 100.0, np.inf])
+@pytest.mark.parametrize("d", [1, 5, 8, 13])
+def test_feature_space_iterates(rng, variant, gamma, d):
+    problem = feature_problem(rng, gamma, d=d)
+    ours, paper = Projections(problem), paper_in_feature_space(problem)
+    assert ours.blocked == (variant != "plain")
+    for _ in range(6):
+        ours.sweep()
+        F, lam, xi = next(paper)
+        np.testing.assert_allclose(ours.F, F, rtol=0, atol=1e-10 * np.abs(F).max())
+        np.testing.assert_allclose(ours.lam, lam, rtol=0, atol=1e-10 * lam.max())
+        np.testing.assert_allclose(ours.xi, xi, rtol=1e-10)
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(1e-3, 1e3))
+def test_every_single_projection_of_a_sweep(seed, gamma):
+    """A sweep over the first k pairs is steps 3.1 to 3.8 k times over."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((5, 3))
+    constraints = random_pair_constraints(rng, X, 8, weights=True)
+    K0, pairs = X @ X.T, constraints.pairs
+    paper = PaperAlgorithm1(K0, pairs.index, pairs.sign > 0, pairs.bound, gamma * pairs.weight)
+    for k in range(8):
+        paper.project(k)
+        first = constraints.take(np.arange(8) <= k)
+        rows = np.unique(first.pairs.index)
+        ours = KernelProjections(problem_of(first, X, gamma), K0[np.ix_(rows, rows)])
+        ours.sweep()
+        np.testing.assert_allclose(ours.K, paper.K[np.ix_(rows, rows)], rtol=0, atol=1e-10 * np.abs(paper.K).max())
+        np.testing.assert_allclose(ours.lam, paper.lam[: k + 1], rtol=0, atol=1e-10 * max(paper.lam.max(), 1e-12))
+        np.testing.assert_allclose(ours.xi, paper.xi[: k + 1], rtol=1e-10)
+
+
+@pytest.mark.parametrize("gamma", [0.01, 1.0, 100.0, np.inf])
+@pytest.mark.parametrize("kernel", ["linear", "gaussian"])
+def test_kernel_iterates(rng, gamma, kernel):
+    n = 14
+    X = rng.standard_normal((n, 4))
+    sq = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    K0 = X @ X.T if kernel == "linear" else np.exp(-sq / 4)
+    index = random_pairs(rng, n, 30)
+    distance = np.diag(K0)[index].sum(axis=1) - 2 * K0[index[:, 0], index[:, 1]]
+    constraints = Constraints.from_pairs(
+        index[:15], index[15:], upper=distance[:15] * 0.6, lower=distance[15:] * 1.5, weight=rng.uniform(0.5, 2, 30)
+    )
+    problem = problem_of(constraints, np.zeros((n, 0)), gamma)
+    assert problem.forms.n_rows == n  # every row is in some pair, so kernel rows are rows of X
+    ours = KernelProjections(problem, K0)
+    paper = PaperAlgorithm1(K0, index, constraints.sign > 0, constraints.bound, gamma * constraints.weight)
+    for _ in range(6):
+        ours.sweep()
+        paper.sweep()
+        np.testing.assert_allclose(ours.K, paper.K, rtol=0, atol=1e-10 * np.abs(paper.K).max())
+        np.testing.assert_allclose(ours.lam, paper.lam, rtol=0, atol=1e-10 * paper.lam.max())
+        np.testing.assert_allclose(ours.xi, paper.xi, rtol=1e-10)
+
+
+def test_kernel_and_feature_space_are_one(rng, variant):
+    """K = X F Xᵀ all the way (the paper's theorem on learning metrics and kernels)."""
+    X = rng.standard_normal((9, 4))
+    problem = problem_of(random_pair_constraints(rng, X, 20), X, 2.0)
+    features, kernel = Projections(problem), KernelProjections(problem, problem.points @ problem.points.T)
+    for _ in range(5):
+        features.sweep()
+        kernel.sweep()
+        K = problem.points @ features.F @ problem.points.T
+        np.testing.assert_allclose(kernel.K, K, rtol=0, atol=1e-10 * np.abs(K).max())
+
+
+def test_kernel_input_is_not_changed_and_must_fit(rng):
+    X = rng.standard_normal((5, 3))
+    problem = problem_of(Constraints.from_pairs([[0, 1], [2, 3]], [[3, 4]], upper=0.5, lower=9.0), X, 1.0)
+    K0 = X @ X.T
+    before = K0.copy()
+    KernelProjections(problem, K0).sweep()
+    np.testing.assert_array_equal(K0, before)
+    with pytest.raises(ValueError, match=r"K0 must be 5 × 5.*got shape \(4, 4\)"):
+        KernelProjections(problem, K0[:4, :4])
+
+
+# -- offsets ---------------------------------------------------------------------------------------------------
+
+
+def brute_force_projection(p, xi, c, gamma):
+    """s in (−1/p, γ/ξ) with c + p/(1 + s p) = ξγ/(γ − s ξ), by bisection.
+
+    With s = −1/p + t the left side falls and the right side rises in t; both poles are outside.
+    """
+    if np.isinf(gamma):
+        return (p / (xi - c) - 1) / p
+    low, high = -1 / p, gamma / xi
+
+    def difference(s):
+        return (c + p / (1 + s * p)) - xi * gamma / (gamma - s * xi)
+
+    width = high - low
+    return brentq(difference, low + 1e-13 * width, high - 1e-13 * width, xtol=1e-300, rtol=1e-15)
+
+
+def one_pair(p, xi, c, gamma, sign):
+    index, bound = [[0, 1]], xi
+    constraints = (
+        Constraints.from_pairs(index, upper=bound) if sign > 0 else Constraints.from_pairs(None, index, lower=bound)
+    )
+    return problem_of(constraints, np.array([[0.0], [np.sqrt(p)]]), gamma, c)
+
+
+@given(
+    st.floats(1e-3, 1e3),
+    st.floats(1e-3, 1e3),
+    st.floats(1e-6, 1e3),
+    st.floats(1e-3, 1e4),
+    st.sampled_from([1.0, -1.0]),
+)
+def test_offset_projection_is_the_root_of_its_equations(p, xi, c, gamma, sign):
+    state = Projections(one_pair(p, xi, c, gamma, sign))
+    state.sweep()
+    s = brute_force_projection(p, xi, c, gamma)
+    s = s if sign * s > 0 else 0.0  # λ starts at 0 and may not fall below
+    assert sign * state.lam[0] == pytest.approx(s, rel=1e-6, abs=1e-9 * min(1 / p, gamma / xi))
+    assert state.F[0, 0] == pytest.approx(1 / (1 + s * p), rel=1e-6)
+    assert state.xi[0] == pytest.approx(gamma * xi / (gamma - s * xi), rel=1e-6)
+    if s:  # distance and slack meet
+        assert c + p * state.F[0, 0] == pytest.approx(state.xi[0], rel=1e-6)
+
+
+@pytest.mark.parametrize(("p", "xi", "c"), [(2.0, 1.5, 0.5), (2.0, 9.0, 0.5), (0.3, 0.7, 0.6)])
+def test_offset_projection_of_hard_constraints(p, xi, c):
+    sign = 1.0 if c + p > xi else -1.0
+    state = Projections(one_pair(p, xi, c, np.inf, sign))
+    state.sweep()
+    assert sign * state.lam[0] == pytest.approx(brute_force_projection(p, xi, c, np.inf), rel=1e-12)
+    assert c + p * state.F[0, 0] == pytest.approx(xi, rel=1e-12)
+    assert state.xi[0] == xi
+
+
+def test_offset_projection_goes_back_no_further_than_its_multiplier(rng):
+    """λ > 0 from an earlier projection is undone as far as it goes, to exactly 0, not beyond."""
+    problem = one_pair(1.0, 2.0, 0.5, 1.0, 1.0)  # 1.5 ≤ 2 holds
+    start = Solution(np.eye(1), np.array([0.01]), None, ())
+    state = Projections(problem, start)
+    state.sweep()
+    assert state.lam[0] == 0.0
+    assert state.F[0, 0] == pytest.approx(1.0, abs=1e-15)
+    assert state.xi[0] == pytest.approx(2.0, abs=1e-15)
+
+
+def test_tiny_offset_is_no_offset(rng, variant):
+    """The quadratic passes into the paper's formula as c → 0."""
+    problem = feature_problem(rng, 1.0)
+    tiny = type(problem)(**{**problem.__dict__, "offset": np.full(problem.n_constraints, 1e-13)})
+    one, other = Projections(problem), Projections(tiny)
+    for _ in range(5):
+        one.sweep()
+        other.sweep()
+    np.testing.assert_allclose(other.F, one.F, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("gamma", [0.3, 10.0, np.inf])
+def test_offsets_in_blocks_and_on_kernels(rng, monkeypatch, gamma):
+    X = rng.standard_normal((10, 4))
+    constraints = random_pair_constraints(rng, X, 20)
+    offset = rng.uniform(0.0, 0.3, 20) * constraints.bound
+    problem = problem_of(constraints, X, gamma, offset)
+    plain = Projections(problem)
+    monkeypatch.setattr(module, "_BLOCKED_FROM", 0)
+    monkeypatch.setattr(module, "_BLOCK", 7)
+    blocked = Projections(problem)
+    kernel = KernelProjections(problem, problem.points @ problem.points.T)
+    for _ in range(5):
+        for state in (plain, blocked, kernel):
+            state.sweep()
+        np.testing.assert_allclose(blocked.F, plain.F, rtol=0, atol=1e-10 * np.abs(plain.F).max())
+        K = problem.points @ plain.F @ problem.points.T
+        np.testing.assert_allclose(kernel.K, K, rtol=0, atol=1e-10 * np.abs(K).max())
+
+
+# -- over many sweeps ------------------------------------------------------------------------------------------
+
+
+def exact_F(problem, lam):
+    Z = problem.points[problem.forms.tail] - problem.points[problem.forms.head]
+    return np.linalg.inv(np.eye(problem.rank) + (Z.T * (problem.sign * lam)) @ Z)
+
+
+def test_iterate_is_what_its_multipliers_say(rng, variant):
+    """F⁻¹ = I + Σ s z zᵀ and 1/ξ = 1/b − s/γ after every sweep: the invariants of Algorithm 1."""
+    problem = feature_problem(rng, 3.0)
+    state = Projections(problem)
+    for _ in range(20):
+        state.sweep()
+        np.testing.assert_allclose(state.F, exact_F(problem, state.lam), rtol=0, atol=1e-10)
+        gamma = problem.gamma * problem.weight
+        np.testing.assert_allclose(1 / state.xi, 1 / problem.bound - problem.sign * state.lam / gamma, rtol=1e-10)
+
+
+def test_drift_is_removed(rng, variant):
+    problem = feature_problem(rng, 100.0)
+    state = Projections(problem)
+    for _ in range(5000):
+        state.sweep()
+    F = exact_F(problem, state.lam)
+    drift = np.abs(state.F - F).max()
+    state.rebuild()
+    rebuilt = np.abs(state.F - F).max()
+    assert rebuilt <= 1e-12 * np.abs(F).max()
+    assert drift <= 1e-7 * np.abs(F).max()
+
+
+def test_drift_that_has_crept_in_does_not_reach_the_answer(rng, monkeypatch, variant):
+    """However F was damaged on the way, what is returned is rebuilt from λ and certified as such."""
+    problem = feature_problem(rng, 1.0)
+    sweep = Projections.sweep
+
+    def drifting(self):
+        largest = sweep(self)
+        self._F *= 1 + 1e-6
+        return largest
+
+    monkeypatch.setattr(Projections, "sweep", drifting)
+    solution = bregman(problem, tol=1e-3, max_iter=200)
+    np.testing.assert_allclose(solution.F, exact_F(problem, solution.lam), rtol=0, atol=1e-12)
+
+
+def test_start_continues_where_another_stopped(rng, variant):
+    problem = feature_problem(rng, 1.0)
+    through = Projections(problem)
+    for _ in range(6):
+        through.sweep()
+    first = Projections(problem)
+    for _ in range(3):
+        first.sweep()
+    second = Projections(problem, Solution(first.F, first.lam, None, ()))
+    for _ in range(3):
+        second.sweep()
+    np.testing.assert_allclose(second.F, through.F, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(second.lam, through.lam, rtol=0, atol=1e-10)
+
+
+def test_sweep_reports_its_largest_relative_step(rng, variant):
+    X = rng.standard_normal((6, 3))
+    sq = ((X[0] - X[1]) ** 2).sum()
+    constraints = Constraints.from_pairs([[0, 1]], upper=sq / 4)
+    problem = problem_of(constraints, X, 1.0)
+    # s p = γ/(γ+1) (p/ξ − 1) = ½ (4 − 1)
+    assert Projections(problem).sweep() == pytest.approx(1.5)
+    satisfied = problem_of(Constraints.from_pairs([[0, 1]], upper=2 * sq), X, 1.0)
+    assert Projections(satisfied).sweep() == 0.0
+
+
+def test_measured_gap_is_the_certified_one(rng, variant):
+    X = rng.standard_normal((8, 3))
+    constraints = random_pair_constraints(rng, X, 15)
+    offset = 0.2 * constraints.bound
+    state = Projections(problem_of(constraints, X, 1.0, offset))
+    for _ in range(3):
+        state.sweep()
+    step, plain = state.measure(0.0), PlainProblem.of(constraints, X, 1.0, offset)
+    gap = plain.primal(state.F) - plain.dual(state.lam)
+    assert step.primal == pytest.approx(plain.primal(state.F))
+    assert step.relative_gap == pytest.approx(gap / max(1.0, plain.primal(state.F)))
+    assert step.max_violation == pytest.approx(plain.relative_violation(state.F).max())
+
+
+def test_only_pairs(rng):
+    X = rng.standard_normal((8, 3))
+    with pytest.raises(ValueError, match=r"solver='bregman' projects onto pairs only.*Use solver='newton'"):
+        bregman(problem_of(random_triplets(rng, X, 3), X, 1.0))
+
+
+def test_identical_points_are_stepped_over(rng):
+    """p = 0: the projection does not exist, F and λ stay."""
+    X = np.vstack([rng.standard_normal((1, 3))] * 2)
+    state = Projections(problem_of(Constraints.from_pairs(None, [[0, 1]], lower=1.0), X, 1.0))
+    assert state.sweep() == 0.0
+    np.testing.assert_array_equal(state.F, np.eye(3))
+    assert state.lam[0] == 0.0
