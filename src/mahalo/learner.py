@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -33,6 +34,7 @@ from .solvers import Problem, Solution, bregman, newton, newton_hard
 __all__ = ["MetricLearner", "Setup"]
 
 Coordinates = LinearCoordinates | KernelCoordinates
+_SMALL_KERNEL = 200
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     ----------
     kernel : str or callable, default="linear"
         The base similarity: "linear" (a metric on the features themselves), any other name that
-        sklearn.metrics.pairwise knows, a callable(X, Y) that returns a matrix of similarities (of objects of any kind), or
-        "precomputed" (X is then the n × n kernel matrix).
+        sklearn.metrics.pairwise knows, a callable(X, Y) that returns a matrix of similarities (of objects of any
+        kind), or "precomputed" (X is then the n × n kernel matrix).
     kernel_params : dict, optional
         Passed to the kernel, such as {"gamma": 0.1} for "rbf".
     basis : int, Basis or array, optional
@@ -256,7 +258,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         linear = isinstance(self.kernel, str) and self.kernel == "linear"
         if not linear and not (isinstance(self.prior, str) and self.prior == "identity"):
             raise ValueError(
-                "a prior is a matrix over features and needs kernel='linear'; with another kernel leave prior='identity'."
+                "a prior is a matrix over features and needs kernel='linear'; with another kernel leave "
+                "prior='identity'."
             )
         if linear and self.kernel_params:
             raise ValueError(f"kernel='linear' takes no kernel_params; got {sorted(self.kernel_params)}.")
@@ -386,7 +389,8 @@ def _on_rows_of(J, rows, n_samples: int):
         J = sp.csr_array(J)[np.asarray(rows)]
     if J.shape[0] != n_samples:
         raise ValueError(
-            f"with this kernel basis is J, one row for each of {n_samples} samples (n_samples × k); got shape {J.shape}."
+            f"with this kernel basis is J, one row for each of {n_samples} samples (n_samples × k); "
+            f"got shape {J.shape}."
         )
     return J
 
@@ -463,8 +467,11 @@ def _pose(constraints: Constraints, space: LinearSpace | KernelSpace) -> tuple[C
 def solve(learner, setup: Setup, gamma: float, *, start: Solution | None = None, on_step=None) -> Solution:
     """Solve at one γ; `start` is the solution of the same setup at a smaller one."""
     problem = setup.problem.with_gamma(float(gamma))
-    by_newton = newton_hard if problem.hard else newton
-    method = bregman if learner.solver == "bregman" else by_newton
+    method: Callable[..., Solution] = newton_hard if problem.hard else newton
+    if learner.solver == "bregman":
+        # On K as the paper prints it while that is small; beyond, the same projections in coordinates, in blocks.
+        small_kernel = isinstance(setup.coordinates, KernelCoordinates) and problem.forms.n_rows <= _SMALL_KERNEL
+        method = partial(bregman, on_kernel=small_kernel)
     try:
         return method(problem, tol=learner.tol, max_iter=learner.max_iter, start=start, on_step=on_step)
     except InfeasibleError as error:

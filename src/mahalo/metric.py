@@ -378,6 +378,7 @@ def load(path: str | PathLike, *, kernel=None, points=None) -> Metric:
         or not (d is None or (isinstance(d, int) and d > 0))
     ):
         raise wrong(f"the header says eta={eta!r}, residual={residual!r}, n_features={d!r}")
+    coordinates: LinearCoordinates | KernelCoordinates
     if header.get("kernel") == "linear-map":
         coordinates = _linear_coordinates(header, arrays, len(F), residual, wrong)
     else:

@@ -44,14 +44,14 @@ static double mahalo_quadratic(const double *F, const double *z, double *y, ptrd
     return p;
 }
 
-/* F[first:last, from:] += beta y[first:last] y[from:]ᵀ for a square row-major F of order r. */
+/* F[first:, from:] += beta x[first:] y[from:]ᵀ for a square row-major F of order r. */
 MAHALO_VECTORIZED
-static void mahalo_rank_one(double *restrict F, const double *restrict y, double beta, ptrdiff_t r,
+static void mahalo_rank_one(double *restrict F, const double *x, const double *y, double beta, ptrdiff_t r,
                             ptrdiff_t first, ptrdiff_t from)
 {
     for (ptrdiff_t a = first; a < r; a++) {
         double *row = F + a * r;
-        double scaled = beta * y[a];
+        double scaled = beta * x[a];
         for (ptrdiff_t b = from; b < r; b++)
             row[b] += scaled * y[b];
     }

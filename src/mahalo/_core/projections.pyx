@@ -11,7 +11,8 @@ from libc.math cimport INFINITY, sqrt
 
 cdef extern from "kernels.h" nogil:
     double mahalo_quadratic(const double *F, const double *z, double *y, Py_ssize_t r)
-    void mahalo_rank_one(double *F, const double *y, double beta, Py_ssize_t r, Py_ssize_t first, Py_ssize_t start)
+    void mahalo_rank_one(double *F, const double *x, const double *y, double beta, Py_ssize_t r,
+                         Py_ssize_t first, Py_ssize_t start)
 
 
 cdef inline double projection(double p, double xi, double c, double gamma) noexcept nogil:
@@ -71,26 +72,34 @@ def sweep_features(double[:, ::1] F, const double[:, ::1] X, const Py_ssize_t[::
             p = mahalo_quadratic(&F[0, 0], z, y, r)
             beta = project(p, offset[k], gamma[k], delta[k], &xi[k], &lam[k], &largest)
             if beta != 0.0:
-                mahalo_rank_one(&F[0, 0], y, beta, r, 0, 0)
+                mahalo_rank_one(&F[0, 0], y, y, beta, r, 0, 0)
     return largest
 
 
-def sweep_kernel(double[:, ::1] K, const Py_ssize_t[::1] tail, const Py_ssize_t[::1] head,
-                 const double[::1] delta, const double[::1] offset, const double[::1] gamma,
-                 double[::1] xi, double[::1] lam, double[::1] column):
-    """One sweep on a kernel matrix: K(e_i − e_j) is a difference of two of its rows, O(n²) a projection."""
+def sweep_kernel(double[:, ::1] K, double[:, ::1] B, double[:, ::1] M, const Py_ssize_t[::1] tail,
+                 const Py_ssize_t[::1] head, const double[::1] delta, const double[::1] offset,
+                 const double[::1] gamma, double[::1] xi, double[::1] lam, double[:, ::1] scratch):
+    """One sweep on a kernel matrix, O(n²) a projection.
+
+    K(e_i − e_j) =: y is a difference of two rows of K. M of W = I + X M Xᵀ follows with m = (I + M K0)(e_i − e_j), a
+    difference of two rows of B = I + K0 M; and since K0 m = y, B is kept up by B ← B + β y mᵀ.
+    """
     cdef Py_ssize_t k, a, i, j, n = K.shape[0]
     cdef double p, beta, largest = 0.0
-    cdef double *y = &column[0]
+    cdef double *y = &scratch[0, 0]
+    cdef double *m = &scratch[1, 0]
     with nogil:
         for k in range(tail.shape[0]):
             i, j = tail[k], head[k]
             for a in range(n):
                 y[a] = K[i, a] - K[j, a]
+                m[a] = B[i, a] - B[j, a]
             p = y[i] - y[j]
             beta = project(p, offset[k], gamma[k], delta[k], &xi[k], &lam[k], &largest)
             if beta != 0.0:
-                mahalo_rank_one(&K[0, 0], y, beta, n, 0, 0)
+                mahalo_rank_one(&K[0, 0], y, y, beta, n, 0, 0)
+                mahalo_rank_one(&B[0, 0], y, m, beta, n, 0, 0)
+                mahalo_rank_one(&M[0, 0], m, m, beta, n, 0, 0)
     return largest
 
 
@@ -108,5 +117,5 @@ def sweep_block(double[:, ::1] G, const double[::1] delta, const double[::1] off
             beta[t] = project(G[t, t], offset[t], gamma[t], delta[t], &xi[t], &lam[t], &largest)
             if beta[t] != 0.0:
                 # Only what is still to come is needed; row t stays as it was before its projection.
-                mahalo_rank_one(&G[0, 0], &G[t, 0], beta[t], n, t + 1, t)
+                mahalo_rank_one(&G[0, 0], &G[t, 0], &G[t, 0], beta[t], n, t + 1, t)
     return largest

@@ -18,7 +18,7 @@ from ..linalg import inverse_factor, symmetrize
 __all__ = ["BaseKernel", "KernelCoordinates", "KernelGeometry", "KernelSpace", "factor_kernel"]
 
 _BLOCK = 64  # objects in a block of which only the diagonal is wanted
-_RANK_TOL = 1e-10  # pivots below this share of the largest are left to the offsets
+_RANK_TOL = 1e-10  # pivots below this share of the largest (20 ε in single precision) are left to the offsets
 _SAMPLE_ROWS = 200
 
 
@@ -39,7 +39,8 @@ class BaseKernel:
         params = dict(params or {})
         if isinstance(kernel, str) and kernel != "precomputed" and kernel not in PAIRWISE_KERNEL_FUNCTIONS:
             raise ValueError(
-                f"kernel must be 'precomputed', a callable or one of {sorted(PAIRWISE_KERNEL_FUNCTIONS)}; got {kernel!r}."
+                f"kernel must be 'precomputed', a callable or one of {sorted(PAIRWISE_KERNEL_FUNCTIONS)}; "
+                f"got {kernel!r}."
             )
         if not isinstance(kernel, str) and not callable(kernel):
             raise ValueError(f"kernel must be a name or a callable(X, Y); got {type(kernel).__name__}.")
@@ -100,8 +101,8 @@ class KernelGeometry:
     def gram(self, rows: np.ndarray) -> np.ndarray:
         """κ0 among some rows."""
         if self.kernel.precomputed:
-            return np.asarray(self.X[np.ix_(rows, rows)], dtype=np.float64)
-        return self.kernel(self.X[rows], self.X[rows]).astype(np.float64, copy=False)
+            return np.asarray(self.X[np.ix_(rows, rows)])
+        return self.kernel(self.X[rows], self.X[rows])
 
     def sq_distances(self, index: np.ndarray) -> np.ndarray:
         if self.kernel.precomputed:
@@ -119,13 +120,14 @@ class KernelGeometry:
                 D = diagonal[i] + diagonal[j] - 2.0 * self.kernel.paired(self.X[rows[i]], self.X[rows[j]])
                 D[i == j] = 0.0
         # What is left of equal numbers is rounding, not distance.
-        size = np.abs(np.asarray(self._size()))
-        return np.where(D > 1e-14 * size, D, 0.0) + 2.0 * self.kernel.shift * (index[:, 0] != index[:, 1])
+        size = float(np.abs(self.self_similarity(np.arange(min(self.n_rows, _BLOCK)))).max(initial=0.0))
+        return np.where(1e-14 * size < D, D, 0.0)
 
-    def _size(self) -> float:
+    def self_similarity(self, rows: np.ndarray) -> np.ndarray:
+        """κ0(x, x) of some rows."""
         if self.kernel.precomputed:
-            return float(np.abs(np.diagonal(self.X)).max(initial=0.0))
-        return float(np.abs(self.kernel.diagonal(self.X[: min(self.n_rows, _BLOCK)])).max(initial=0.0))
+            return np.asarray(self.X[rows, rows], dtype=np.float64)
+        return self.kernel.diagonal(self.X[rows])
 
     def sample_sq_distances(self, rng: np.random.Generator) -> np.ndarray:
         n = self.n_rows
@@ -134,18 +136,12 @@ class KernelGeometry:
         return distances[distances > 0]
 
     def nearest(self, anchors: np.ndarray, candidates: np.ndarray, k: int) -> np.ndarray:
-        if self.kernel.precomputed:
-            own = np.diagonal(self.X)[candidates]
-        else:
-            own = self.kernel.diagonal(self.X[candidates])
+        own = self.self_similarity(candidates)
         found = np.empty((len(anchors), k), dtype=np.intp)
         step = max(1, (1 << 21) // max(1, len(candidates)))
         for a in range(0, len(anchors), step):
             rows = anchors[a : a + step]
-            if self.kernel.precomputed:
-                K = self.X[np.ix_(rows, candidates)]
-            else:
-                K = self.kernel(self.X[rows], self.X[candidates])
+            K = self.kernel(self.X[rows], candidates if self.kernel.precomputed else self.X[candidates])
             # κ(x,x) is the same for all candidates of a row.
             found[a : a + step] = np.argpartition(own - 2.0 * K, k - 1, axis=1)[:, :k]
         return candidates[found]
@@ -182,20 +178,22 @@ class KernelCoordinates:
         return self.kernel.diagonal(X)
 
 
-def factor_kernel(K0: np.ndarray, psd: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+def factor_kernel(K0: np.ndarray, psd: str, precision: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """(coordinates X̂ of the points, support, T, shift) with X̂X̂ᵀ ≈ K0 and T κ0(support, z) the coordinates of any z.
 
     By Cholesky with pivots, which stop at the numerical rank (`_RANK_TOL` of the largest): a singular K0 needs nothing
-    special, and no pseudo-inverse is formed. An indefinite K0 is an error unless `psd` says to "shift" its diagonal or
+    special, and no pseudo-inverse is formed. `precision` is the relative accuracy of K0. An indefinite K0 is an error unless `psd` says to "shift" its diagonal or
     to "clip" its negative eigenvalues.
     """
     n = len(K0)
     largest = float(np.diagonal(K0).max(initial=0.0))
-    L, pivot, rank, _ = dpstrf(np.ascontiguousarray(K0.T), tol=_RANK_TOL * max(largest, 1e-300), lower=1)
+    L, pivot, rank, _ = dpstrf(
+        np.ascontiguousarray(K0.T), tol=max(_RANK_TOL, 20 * precision) * max(largest, 1e-300), lower=1
+    )
     order = pivot - 1
     L = np.tril(L)[:, :rank]
     left = K0[np.ix_(order[rank:], order[rank:])] - L[rank:] @ L[rank:].T
-    if np.abs(left).max(initial=0.0) > 1e-7 * max(largest, 1e-300) or largest <= 0:
+    if np.abs(left).max(initial=0.0) > max(1e-7, 1000 * precision) * max(largest, 1e-300) or largest <= 0:
         return _repaired(K0, psd)
     points = np.empty((n, rank))
     points[order] = L
@@ -266,14 +264,16 @@ class KernelSpace:
         return KernelCoordinates(self.kernel, self._support(rows), T, self.n_features, self.residual)
 
     def pose(self, forms: EdgeForms, rows: np.ndarray) -> tuple[KernelCoordinates, np.ndarray, np.ndarray]:
-        """Coordinates, the points x̂ of `rows` (−1: the origin), and what they leave out of each edge's squared length."""
+        """Coordinates, points x̂ of `rows` (−1: the origin), and what they leave out of each edge's squared length."""
         real = rows[rows >= 0]
         if self._fixed is not None:
             coordinates, points = self._fixed, self._fixed.map(self._objects(real)).astype(np.float64)
             K0 = None
         else:
-            K0 = symmetrize(self.gram(real))
-            points, support, T, shift = factor_kernel(K0, self.psd)
+            K0 = self.gram(real)
+            precision = float(np.finfo(K0.dtype).eps)
+            K0 = symmetrize(K0.astype(np.float64))
+            points, support, T, shift = factor_kernel(K0, self.psd, precision)
             kernel = replace(self.kernel, shift=shift)
             coordinates = KernelCoordinates(kernel, self._support(real[support]), T, self.n_features, self.residual)
             K0[np.diag_indices_from(K0)] += shift
@@ -297,18 +297,13 @@ class KernelSpace:
             full[inner] = self._geometry.sq_distances(np.column_stack([real[i], real[j]]))
         end = np.maximum(forms.tail[~inner], forms.head[~inner]) - origin
         if len(end):
-            own = np.diagonal(K0) if K0 is not None else self._self_similarity(real)
+            own = np.diagonal(K0) if K0 is not None else self._geometry.self_similarity(real)
             full[~inner] = own[end]
         kept = np.empty(len(forms.tail))
         kept[inner] = sq_distances(points, np.column_stack([i, j]))
         kept[~inner] = np.einsum("ij,ij->i", points[end], points[end])
         left = full - kept
         return np.where(left > 1e-12 * full, left, 0.0)  # less is rounding
-
-    def _self_similarity(self, rows: np.ndarray) -> np.ndarray:
-        if self.kernel.precomputed:
-            return np.asarray(self.X[rows, rows], dtype=np.float64)
-        return self.kernel.diagonal(self.X[rows])
 
 
 class _MappedObjects:

@@ -77,12 +77,9 @@ class LinearSpace:
         return LinearCoordinates(self.prior, self.n_features, self.basis, self.residual)
 
     def pose(self, forms: EdgeForms, rows: np.ndarray) -> tuple[LinearCoordinates, np.ndarray, np.ndarray]:
-        """Coordinates, the points x̂ of `rows` (−1: the origin), and what they leave out of each edge's squared length."""
+        """Coordinates, points x̂ of `rows` (−1: the origin), and what they leave out of each edge's squared length."""
         used = _with_origin(self.Z[np.maximum(rows, 0)], rows)
-        if self.basis is not None:
-            coordinates = self._fixed()
-        else:
-            coordinates = _choose(self.prior, used, forms)
+        coordinates = _choose(self.prior, used, forms) if self.basis is None else self._fixed()
         points = coordinates.map_whitened(used).astype(np.float64)
         if coordinates.basis is None or not self.residual:
             return coordinates, points, np.zeros(len(forms.tail))

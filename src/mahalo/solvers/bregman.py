@@ -34,9 +34,13 @@ def bregman(
     max_iter: int | None = None,
     start: Solution | None = None,
     on_step: Callable[[Step], None] | None = None,
+    on_kernel: bool = False,
 ) -> Solution:
-    """Sweep over all pairs until the relative gap is within `tol`; `max_iter` counts sweeps (default 1000)."""
-    state = Projections(problem, start)
+    """Sweep over all pairs until the relative gap is within `tol`; `max_iter` counts sweeps (default 1000).
+
+    `on_kernel` projects on the kernel matrix of the points, as the paper prints it, instead of in their coordinates.
+    """
+    state = Projections(problem, start, on_kernel)
     history: list[Step] = []
     next_check = 1
     for sweep in range(1, (max_iter or _MAX_SWEEPS) + 1):
@@ -94,7 +98,7 @@ def _slack_of(problem: Problem, lam: np.ndarray) -> np.ndarray:
 class Projections:
     """F, ξ and λ of Algorithm 1 in feature space; each `sweep` projects onto every pair once, in order."""
 
-    def __init__(self, problem: Problem, start: Solution | None = None):
+    def __init__(self, problem: Problem, start: Solution | None = None, on_kernel: bool = False):
         self.problem = problem
         self.pairs = _Pairs.of(problem)
         self.blocked = problem.rank >= _BLOCKED_FROM
@@ -107,6 +111,9 @@ class Projections:
         self._scratch = np.empty((2, len(self._F)))
         if start is not None:
             self.rebuild()
+        self._kernel = None
+        if on_kernel:
+            self._kernel = KernelProjections(problem, self._points @ self._F @ self._points.T, self.lam)
 
     @property
     def F(self) -> np.ndarray:
@@ -116,6 +123,8 @@ class Projections:
         """One pass over all pairs; returns the largest relative step |s p| taken."""
         if self.problem.rank == 0:
             return 0.0
+        if self._kernel is not None:
+            return self._kernel.sweep()
         if self.blocked:
             m = self.problem.n_constraints
             return max(self._project_block(slice(a, min(a + _BLOCK, m))) for a in range(0, m, _BLOCK))
@@ -150,6 +159,8 @@ class Projections:
 
     def measure(self, largest: float) -> Step:
         """Gap of F and λ as they stand."""
+        if self._kernel is not None:
+            self.rebuild()
         problem, s = self.problem, self.problem.sign * self.lam
         v = problem.offset + problem.forms.apply(self._points @ self._F, self._points)
         factor = cholesky_or_none(symmetrize(self.F))
@@ -169,21 +180,24 @@ class Projections:
 class KernelProjections:
     """Algorithm 1 exactly as printed: K, ξ and λ on a kernel matrix K0 over the rows that `problem.forms` joins.
 
-    Only the pairs, bounds and γ of `problem` are read; its points may be empty.
+    M of W = I + X M Xᵀ, which new points need, is kept up beside K by the same rank-one steps. Only the pairs, bounds
+    and γ of `problem` are read; its points may be empty.
     """
 
-    def __init__(self, problem: Problem, K0: np.ndarray):
+    def __init__(self, problem: Problem, K0: np.ndarray, lam: np.ndarray | None = None):
+        n = problem.forms.n_rows
         self.pairs = _Pairs.of(problem)
         self.K = np.array(K0, dtype=np.float64, order="C")
-        if self.K.shape != (problem.forms.n_rows,) * 2:
-            raise ValueError(
-                f"K0 must be {problem.forms.n_rows} × {problem.forms.n_rows}, one row for each point of the "
-                f"pairs; got shape {self.K.shape}."
-            )
-        self.lam = np.zeros(problem.n_constraints)
+        if self.K.shape != (n, n):
+            raise ValueError(f"K0 must be {n} × {n}, one row for each point of the pairs; got shape {self.K.shape}.")
+        self.lam = np.zeros(problem.n_constraints) if lam is None else lam
         self.xi = _slack_of(problem, self.lam)
-        self._column = np.empty(max(1, len(self.K)))
+        self.M = np.zeros((n, n))
+        self._B = np.eye(n)  # I + K0 M
+        self._scratch = np.empty((2, max(1, n)))
 
     def sweep(self) -> float:
         p = self.pairs
-        return sweep_kernel(self.K, p.tail, p.head, p.delta, p.offset, p.gamma, self.xi, self.lam, self._column)
+        return sweep_kernel(
+            self.K, self._B, self.M, p.tail, p.head, p.delta, p.offset, p.gamma, self.xi, self.lam, self._scratch
+        )
