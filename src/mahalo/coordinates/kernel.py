@@ -182,8 +182,8 @@ def factor_kernel(K0: np.ndarray, psd: str, precision: float = 0.0) -> tuple[np.
     """(coordinates X̂ of the points, support, T, shift) with X̂X̂ᵀ ≈ K0 and T κ0(support, z) the coordinates of any z.
 
     By Cholesky with pivots, which stop at the numerical rank (`_RANK_TOL` of the largest): a singular K0 needs nothing
-    special, and no pseudo-inverse is formed. `precision` is the relative accuracy of K0. An indefinite K0 is an error unless `psd` says to "shift" its diagonal or
-    to "clip" its negative eigenvalues.
+    special, and no pseudo-inverse is formed. An indefinite K0 is an error unless `psd` says to "shift" its diagonal or
+    to "clip" its negative eigenvalues. `precision` is the relative accuracy of the numbers in K0.
     """
     n = len(K0)
     largest = float(np.diagonal(K0).max(initial=0.0))
@@ -193,7 +193,7 @@ def factor_kernel(K0: np.ndarray, psd: str, precision: float = 0.0) -> tuple[np.
     order = pivot - 1
     L = np.tril(L)[:, :rank]
     left = K0[np.ix_(order[rank:], order[rank:])] - L[rank:] @ L[rank:].T
-    if np.abs(left).max(initial=0.0) > max(1e-7, 1000 * precision) * max(largest, 1e-300) or largest <= 0:
+    if np.abs(left).max(initial=0.0) > max(1e-6, 1000 * precision) * max(largest, 1e-300) or largest <= 0:
         return _repaired(K0, psd)
     points = np.empty((n, rank))
     points[order] = L
