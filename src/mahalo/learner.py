@@ -458,7 +458,7 @@ def _pose(constraints: Constraints, space: LinearSpace | KernelSpace) -> tuple[C
         gamma=1.0,
         n_log=len(constraints.pairs),
     )
-    return coordinates, problem, exponent
+    return coordinates, problem.compact(), exponent
 
 
 # -- from problem to metric ------------------------------------------------------------------------------------

@@ -128,6 +128,8 @@ def _groups(rows: np.ndarray, label: np.ndarray) -> list[np.ndarray]:
 def _kmeans(X, k: int, rng) -> np.ndarray:
     from sklearn.cluster import KMeans
 
+    if sp.issparse(X):  # scikit-learn's k-means wants 32-bit indices
+        X = sp.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
     return KMeans(min(k, X.shape[0]), n_init=1, max_iter=50, random_state=int(rng.integers(2**31))).fit_predict(X)
 
 
