@@ -171,3 +171,21 @@ def assert_same_metric(W: np.ndarray, other: np.ndarray, *certificates) -> None:
     within = 2 * sum(np.sqrt(2 * max(c.gap, 0.0)) for c in certificates) + 1e-6
     assert np.abs(values - 1).max() <= within, f"{np.abs(values - 1).max():.2e} > {within:.2e}"
     assert within < 1e-3, "the gaps are too wide to tell"
+
+
+def relative_violations(metric, X, constraints: Constraints) -> np.ndarray:
+    """Of every constraint, from the distances and similarities that the metric itself gives between rows of X."""
+
+    def sq(i, j):
+        return metric.pair_distances(X[i], X[j], squared=True)
+
+    pairs, triplets = constraints.pairs.index, constraints.triplets.index
+    values = [sq(pairs[:, 0], pairs[:, 1])] if len(pairs) else []
+    if len(triplets):
+        a, b, c = triplets.T
+        values.append(sq(a, b) - sq(a, c))
+    if len(constraints.linear):
+        K = metric.kernel(X)
+        values.append([(C.toarray() * K).sum() for C in constraints.linear.matrix])
+    v = np.concatenate(values)
+    return np.maximum(constraints.sign * (v - constraints.bound), 0.0) / constraints.scale

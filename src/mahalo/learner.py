@@ -74,7 +74,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     residual : bool, default=True
         With a basis: keep the identity outside it; False: the low-dimensional part alone.
     psd : {"error", "clip", "shift"}, default="error"
-        What to do about a kernel matrix with negative eigenvalues.
+        What to do about a kernel matrix with negative eigenvalues. "clip" learns in the directions with positive ones
+        alone; "shift" adds to the similarity of each object with itself (of equal objects: they must be hashable).
     prior : {"identity", "diagonal", "covariance"} or array of shape (n_features, n_features), default="identity"
         The metric to stay close to: Euclidean; 1/variance of each feature; the inverse covariance (shrunk where it is
         singular); or any symmetric positive definite matrix W0. Linear kernel only.
@@ -261,6 +262,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 "a prior is a matrix over features and needs kernel='linear'; with another kernel leave "
                 "prior='identity'."
             )
+        if not (self.kernel_params is None or isinstance(self.kernel_params, dict)):
+            raise ValueError(f"kernel_params must be a dict, such as {{'gamma': 0.1}}; got {self.kernel_params!r}.")
         if linear and self.kernel_params:
             raise ValueError(f"kernel='linear' takes no kernel_params; got {sorted(self.kernel_params)}.")
         if self.solver not in ("auto", "newton", "bregman"):
@@ -331,6 +334,10 @@ def prepare(learner, X, y, constraints: Constraints | None, rows) -> Setup:
         )
     else:
         constraints, n_outside = _on_these_rows(constraints, rows, len_of(X))
+    if isinstance(space, KernelSpace) and learner.psd != "error":
+        rows_used = constraints.edges()[1]
+        space = space.definite(rows_used[rows_used >= 0])
+        geometry = space.geometry
     constraints, n_dropped = _without_identical_points(constraints, geometry, hard=np.isinf(learner.gamma))
     constraints = resolve_bounds(constraints, geometry, learner.bounds, learner.percentiles, rng)
     if constraints.n_constraints == 0:

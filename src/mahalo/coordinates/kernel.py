@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg.lapack import dpstrf
-from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from ..constraints import EdgeForms, VectorGeometry, sq_distances
 from ..errors import NotPositiveDefiniteError
@@ -27,7 +28,7 @@ class BaseKernel:
     """κ0: a name scikit-learn knows, a callable(X, Y), or "precomputed", where rows are their similarities to the
     training rows and similarities between new rows come from outside.
 
-    `shift` is added to the similarity of every object with itself.
+    `shift` is added to the similarity of every object with itself, equal objects being the same.
     """
 
     kind: str | Callable
@@ -46,6 +47,8 @@ class BaseKernel:
             raise ValueError(f"kernel must be a name or a callable(X, Y); got {type(kernel).__name__}.")
         if kernel == "precomputed" and params:
             raise ValueError(f"kernel='precomputed' takes no kernel_params; got {sorted(params)}.")
+        if isinstance(kernel, str) and set(params) - set(known := KERNEL_PARAMS.get(kernel, params)):
+            raise ValueError(f"kernel={kernel!r} takes the kernel_params {sorted(known)}; got {sorted(params)}.")
         return cls(kernel, params)
 
     @property
@@ -57,7 +60,8 @@ class BaseKernel:
         if self.precomputed:
             return np.asarray(X[:, Y])
         if callable(self.kind):
-            K = np.asarray(self.kind(X, Y, **self.params), dtype=np.float64)
+            K = np.asarray(self.kind(X, Y, **self.params))
+            K = K if K.dtype == np.float32 else K.astype(np.float64, copy=False)
             if K.shape != (_length(X), _length(Y)):
                 raise ValueError(
                     f"the kernel must return {_length(X)} × {_length(Y)} similarities for that many objects; "
@@ -67,7 +71,7 @@ class BaseKernel:
             K = np.asarray(pairwise_kernels(X, Y, metric=self.kind, **self.params))
         if not np.isfinite(K).all():
             raise ValueError("the kernel returned NaN or infinity; check the data and kernel_params.")
-        return K
+        return K + self.shift * _equal_objects(X, Y) if self.shift else K
 
     def paired(self, X, Y) -> np.ndarray:
         """κ0(x_k, y_k) for every k."""
@@ -81,11 +85,35 @@ class BaseKernel:
         """κ0(x, x) for every row."""
         if self.kind in ("rbf", "laplacian"):
             return np.full(_length(X), 1.0 + self.shift)
-        return self.paired(X, X) + self.shift
+        return self.paired(X, X)
 
 
 def _length(X) -> int:
     return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
+def _equal_objects(X, Y) -> np.ndarray:
+    """Which of X are which of Y."""
+    number: dict = {}
+    x, y = (np.array([number.setdefault(key, len(number)) for key in _keys(objects)]) for objects in (X, Y))
+    return np.equal.outer(x, y)
+
+
+def _keys(X) -> list:
+    """One hashable thing for each object, equal where they are."""
+    if getattr(X, "ndim", 1) != 2:
+        try:
+            return [key for key in X if hash(key) is not None]
+        except TypeError:
+            raise ValueError(
+                "psd='shift' must tell which objects are the same, and these cannot be hashed; use psd='clip', or give "
+                "them __eq__ and __hash__."
+            ) from None
+    rows = sp.csr_array(X, dtype=np.float64, copy=True)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    cuts = list(zip(rows.indptr, rows.indptr[1:], strict=False))
+    return [(rows.indices[a:b].tobytes(), rows.data[a:b].tobytes()) for a, b in cuts]
 
 
 class KernelGeometry:
@@ -105,23 +133,40 @@ class KernelGeometry:
         return self.kernel(self.X[rows], self.X[rows])
 
     def sq_distances(self, index: np.ndarray) -> np.ndarray:
+        if not len(index):
+            return np.zeros(0)
+        own, between = self._similarities(index)
+        D = own - 2.0 * between
+        # What is left of equal numbers is rounding, not distance.
+        small, rounding = 1e-6 * own, 50 * self.precision * own
+        D[(-small <= D) & (rounding >= D)] = 0.0
+        if not self.kernel.precomputed and self._vectors:
+            near = np.flatnonzero(np.abs(D) <= small)
+            D[near[sq_distances(self.X, index[near]) == 0]] = 0.0
+        return D
+
+    def _similarities(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """κ(x,x) + κ(y,y) and κ(x,y) of every pair."""
         if self.kernel.precomputed:
-            K = self.X
-            i, j = index.T
-            D = K[i, i] + K[j, j] - 2.0 * K[i, j]
+            K, (i, j) = self.X, index.T
         else:
             rows, compact = np.unique(index, return_inverse=True)
             i, j = compact.reshape(index.shape).T
-            if len(rows) ** 2 <= _BLOCK * max(1, len(index)):
-                K = self.gram(rows)
-                D = K[i, i] + K[j, j] - 2.0 * K[i, j]
-            else:
+            if len(rows) ** 2 > _BLOCK * len(index):
                 diagonal = self.kernel.diagonal(self.X[rows])
-                D = diagonal[i] + diagonal[j] - 2.0 * self.kernel.paired(self.X[rows[i]], self.X[rows[j]])
-                D[i == j] = 0.0
-        # What is left of equal numbers is rounding, not distance.
-        size = float(np.abs(self.self_similarity(np.arange(min(self.n_rows, _BLOCK)))).max(initial=0.0))
-        return np.where(1e-14 * size < D, D, 0.0)
+                between = self.kernel.paired(self.X[rows[i]], self.X[rows[j]])
+                return diagonal[i] + diagonal[j], np.where(i == j, diagonal[i], between)
+            K = self.gram(rows)
+        return K[i, i].astype(np.float64) + K[j, j], K[i, j].astype(np.float64)
+
+    @property
+    def _vectors(self) -> bool:
+        return getattr(self.X, "ndim", 1) == 2
+
+    @cached_property
+    def precision(self) -> float:
+        """Of the kernel's numbers."""
+        return float(np.finfo(self.gram(np.arange(1)).dtype).eps)
 
     def self_similarity(self, rows: np.ndarray) -> np.ndarray:
         """κ0(x, x) of some rows."""
@@ -178,12 +223,12 @@ class KernelCoordinates:
         return self.kernel.diagonal(X)
 
 
-def factor_kernel(K0: np.ndarray, psd: str, precision: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """(coordinates X̂ of the points, support, T, shift) with X̂X̂ᵀ ≈ K0 and T κ0(support, z) the coordinates of any z.
+def factor_kernel(K0: np.ndarray, precision: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """(coordinates X̂ of the points, support, T) with X̂X̂ᵀ ≈ K0 and T κ0(support, z) the coordinates of any z.
 
     By Cholesky with pivots, which stop at the numerical rank (`_RANK_TOL` of the largest): a singular K0 needs nothing
-    special, and no pseudo-inverse is formed. An indefinite K0 is an error unless `psd` says to "shift" its diagonal or
-    to "clip" its negative eigenvalues. `precision` is the relative accuracy of the numbers in K0.
+    special, and no pseudo-inverse is formed. None if K0 is indefinite. `precision` is the relative accuracy of the
+    numbers in K0.
     """
     n = len(K0)
     largest = float(np.diagonal(K0).max(initial=0.0))
@@ -194,36 +239,26 @@ def factor_kernel(K0: np.ndarray, psd: str, precision: float = 0.0) -> tuple[np.
     L = np.tril(L)[:, :rank]
     left = K0[np.ix_(order[rank:], order[rank:])] - L[rank:] @ L[rank:].T
     if np.abs(left).max(initial=0.0) > max(1e-6, 1000 * precision) * max(largest, 1e-300) or largest <= 0:
-        return _repaired(K0, psd)
+        return None
     points = np.empty((n, rank))
     points[order] = L
-    return points, order[:rank], inverse_factor(np.ascontiguousarray(L[:rank])), 0.0
+    return points, order[:rank], inverse_factor(np.ascontiguousarray(L[:rank]))
 
 
-def _repaired(K0: np.ndarray, psd: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    values, vectors = np.linalg.eigh(symmetrize(K0))
-    if psd == "error":
-        raise NotPositiveDefiniteError(
-            f"the kernel matrix of the {len(K0)} constrained points is not positive semidefinite: its most negative "
-            f"eigenvalue is {values[0]:.4g} (largest {values[-1]:.4g}). Use a valid kernel, or psd='clip' to leave out "
-            "the negative part, or psd='shift' to add to the diagonal."
-        )
-    shift = 0.0
-    if psd == "shift":
-        shift = -1.001 * float(values[0])
-        values = values + shift
-    keep = values > _RANK_TOL * values[-1]
-    root = np.sqrt(values[keep])
-    return vectors[:, keep] * root, np.arange(len(K0)), (vectors[:, keep] / root).T, shift
-
-
-def combination_map(K_support: np.ndarray, J) -> np.ndarray:
-    """T = (Jᵀ K J)^{-1/2} Jᵀ over the support, directions of no size left out."""
-    KJ = K_support @ (J.toarray() if sp.issparse(J) else J)
-    values, vectors = np.linalg.eigh(symmetrize(np.asarray(J.T @ KJ)))
-    keep = values > 1e-12 * max(values[-1], 1e-300)
-    J = J.toarray() if sp.issparse(J) else J
+def combination_map(K0: np.ndarray, J: np.ndarray, psd: str, precision: float = 0.0) -> np.ndarray:
+    """T = (Jᵀ K0 J)^{-1/2} Jᵀ over the support, directions of no size left out."""
+    values, vectors = np.linalg.eigh(symmetrize(J.T @ (K0 @ J)))
+    if values[0] < -max(1e-6, 1000 * precision) * np.abs(values[-1]) and psd != "clip":
+        raise _indefinite(values, "over this basis", "psd='clip' to leave out the negative part")
+    keep = values > max(1e-12, 20 * precision) * max(values[-1], 1e-300)
     return (J @ (vectors[:, keep] / np.sqrt(values[keep]))).T
+
+
+def _indefinite(values: np.ndarray, where: str, remedy: str) -> NotPositiveDefiniteError:
+    return NotPositiveDefiniteError(
+        f"the kernel matrix {where} is not positive semidefinite: its most negative eigenvalue is {values[0]:.4g} "
+        f"(largest {values[-1]:.4g}). Use a valid kernel, or {remedy}."
+    )
 
 
 class KernelSpace:
@@ -255,12 +290,39 @@ class KernelSpace:
     def _support(self, rows: np.ndarray):
         return rows if self.kernel.precomputed else self.X[rows]
 
+    def definite(self, rows: np.ndarray) -> KernelSpace:
+        """This space, or one that `psd` asks for where the kernel matrix of `rows` is indefinite in this one.
+
+        "shift" adds to the similarity of every object with itself. "clip" keeps the directions with positive
+        eigenvalues, and nothing outside them.
+        """
+        if self.psd == "error" or self._fixed is not None:
+            return self
+        K0, precision = self._exact_gram(rows)
+        if factor_kernel(K0, precision) is not None:
+            return self
+        values, vectors = np.linalg.eigh(K0)
+        if self.psd == "shift":
+            if self.kernel.precomputed:
+                amount = f"add {-1.001 * values[0]:.4g} or more to the diagonal of the matrix before you pass it"
+                raise _indefinite(values, f"of the {len(rows)} constrained points", f"{amount}, or psd='clip'")
+            return KernelSpace(replace(self.kernel, shift=-1.001 * float(values[0])), self.X)
+        keep = values > _RANK_TOL * max(values[-1], 1e-300)
+        J = np.zeros((_length(self.X), int(keep.sum())))
+        J[rows] = vectors[:, keep]
+        return KernelSpace(self.kernel, self.X, J, residual=False, psd="clip")
+
+    def _exact_gram(self, rows: np.ndarray) -> tuple[np.ndarray, float]:
+        """κ0 among some rows in float64, symmetric, and the relative accuracy of its numbers."""
+        return symmetrize(self.gram(rows).astype(np.float64)), self._geometry.precision
+
     def _from_combinations(self, J) -> KernelCoordinates:
         J = sp.csr_array(J)
         rows = np.flatnonzero(np.diff(J.indptr))
         if not len(rows):
             raise ValueError("the basis is zero; give at least one combination that is not.")
-        T = combination_map(self.gram(rows), J[rows].toarray())
+        K0, precision = self._exact_gram(rows)
+        T = combination_map(K0, J[rows].toarray(), self.psd, precision)
         return KernelCoordinates(self.kernel, self._support(rows), T, self.n_features, self.residual)
 
     def pose(self, forms: EdgeForms, rows: np.ndarray) -> tuple[KernelCoordinates, np.ndarray, np.ndarray]:
@@ -270,13 +332,14 @@ class KernelSpace:
             coordinates, points = self._fixed, self._fixed.map(self._objects(real)).astype(np.float64)
             K0 = None
         else:
-            K0 = self.gram(real)
-            precision = float(np.finfo(K0.dtype).eps)
-            K0 = symmetrize(K0.astype(np.float64))
-            points, support, T, shift = factor_kernel(K0, self.psd, precision)
-            kernel = replace(self.kernel, shift=shift)
-            coordinates = KernelCoordinates(kernel, self._support(real[support]), T, self.n_features, self.residual)
-            K0[np.diag_indices_from(K0)] += shift
+            K0, precision = self._exact_gram(real)
+            factors = factor_kernel(K0, precision)
+            if factors is None:
+                remedy = "psd='clip' to leave out the negative part, or psd='shift' to add to the diagonal"
+                raise _indefinite(np.linalg.eigvalsh(K0), f"of the {len(real)} constrained points", remedy)
+            points, support, T = factors
+            support = self._support(real[support])
+            coordinates = KernelCoordinates(self.kernel, support, T, self.n_features, self.residual)
         left = np.zeros(len(forms.tail))
         if self.residual:
             left = self._left_out(forms, rows, points, K0)
@@ -303,6 +366,13 @@ class KernelSpace:
         kept[inner] = sq_distances(points, np.column_stack([i, j]))
         kept[~inner] = np.einsum("ij,ij->i", points[end], points[end])
         left = full - kept
+        if K0 is None and left.min(initial=0.0) < 0:
+            size = float(self._geometry.self_similarity(real).max())
+            if left.min() < -max(1e-6, 1000 * self._geometry.precision) * size:
+                raise NotPositiveDefiniteError(
+                    "the kernel is not positive semidefinite: outside the basis a constraint's squared length is "
+                    f"{left.min():.4g}. Use a valid kernel, or residual=False."
+                )
         return np.where(left > 1e-12 * full, left, 0.0)  # less is rounding
 
 
