@@ -176,7 +176,7 @@ class MetricLearnerCV(MetricLearner):
         self._check_parameters()
         X, y = self._validated(X, y, constraints)
         constraints = as_constraints(constraints)
-        rows = np.arange(len_of(X)) if rows is None and constraints is not None else rows
+        rows = np.arange(len_of(X)) if rows is None else rows
         gammas = np.sort(_checked_gammas(DEFAULT_GAMMAS if self.gammas is None else self.gammas))
         strategies = (self.strategy,) if isinstance(self.strategy, str) else tuple(self.strategy)
         if constraints is not None:
