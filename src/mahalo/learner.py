@@ -279,7 +279,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self.metric_.transform(self._rows(X))
 
     def _rows(self, X):
-        if self._takes_objects(X):
+        if self.metric_.n_features is None:
             return as_objects(X)
         sparse = False if self.kernel == "precomputed" else "csr"
         return validate_data(self, X, accept_sparse=sparse, dtype=[np.float64, np.float32], reset=False)
