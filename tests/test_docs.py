@@ -282,6 +282,15 @@ def test_convergence_shows_every_step_and_the_path(wine):
     assert ax.get_yscale() == "log"
 
 
+@pytest.mark.filterwarnings("error")
+def test_figures_of_a_fit_that_needed_no_step(tmp_path):
+    X, y = load_wine(return_X_y=True)
+    learner = MetricLearner(prior="diagonal", gamma=1e-6).fit(X, y)
+    assert not learner.history_
+    for draw in (figures.convergence, figures.spectrum):
+        assert figures.save(draw(learner), tmp_path / "figure.png").exists()
+
+
 def test_overview_has_all_panels_and_is_saved(wine, tmp_path):
     figure = figures.overview(*wine, title="wine", class_names=["a wine", "another", "a third"])
     assert [title.split(":")[0] for title in titles(figure)] == [
