@@ -202,6 +202,9 @@ def _draw_spectrum(ax: Axes, learner: MetricLearner) -> None:
     position = np.arange(1, len(values) + 1)
     ax.set_yscale("log")
     _plain_numbers(ax, values)
+    low, high = min(values[-1], 0.6), max(values[0], 1.7)
+    margin = (high / low) ** 0.05
+    ax.set_ylim(low / margin, high * margin)
     ax.axhline(1.0, color=_PALE, linewidth=1, linestyle="--", zorder=0)
     ax.vlines(position, 1.0, values, color=_BLUE, linewidth=1, alpha=0.45)
     ax.plot(position, values, "o", color=_BLUE, markersize=3.5)
@@ -211,8 +214,6 @@ def _draw_spectrum(ax: Axes, learner: MetricLearner) -> None:
     _name_level(ax, 1.0, "prior = 1", below=True)
     ax.set_xlabel("direction, most stretched first")
     ax.set_xlim(0.0, len(values) + 1.0)
-    low, high = ax.get_ylim()
-    ax.set_ylim(min(low, 0.5), max(high, 2.0))
 
 
 def _draw_convergence(ax: Axes, learner: MetricLearner) -> None:
@@ -226,11 +227,12 @@ def _draw_convergence(ax: Axes, learner: MetricLearner) -> None:
     ax.set_yscale("log")
     ax.set_xlabel("step of the solver")
     ax.set_xlim(0.5, max(n, 1) + 0.5)
+    if not n:
+        ax.set_ylim(learner.tol / 10, learner.tol * 10)
     ax.axhline(learner.tol, color=_PALE, linewidth=1, linestyle="--", zorder=1)
     _name_level(ax, learner.tol, f"asked for {learner.tol:.0e}")
     if not n:
         ax.set_xticks([])
-        ax.set_ylim(learner.tol / 10, learner.tol * 10)
         ax.text(0.5, 0.75, "the start was close enough", transform=ax.transAxes, ha="center", **_SMALL)
         return
     starts = [0, *(np.flatnonzero(np.diff(gamma) != 0) + 1), n]
