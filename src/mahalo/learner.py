@@ -137,6 +137,10 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.random_state = random_state
         self.verbose = verbose
 
+    # Under metadata routing, meta-estimators hand both on without being asked: `rows` cut like y, `constraints` whole.
+    __metadata_request__fit = {"constraints": True, "rows": True}  # noqa: RUF012
+    __metadata_request__score = {"constraints": True, "rows": True}  # noqa: RUF012
+
     def fit(self, X, y=None, *, constraints=None, rows=None):
         """Learn the metric.
 

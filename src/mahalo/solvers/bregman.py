@@ -55,7 +55,7 @@ def bregman(
                 break
     state.rebuild()
     F, lam = symmetrize(state.F), state.lam.copy()
-    return Solution(F, lam, certify(problem, F, lam, tol), tuple(history))
+    return Solution(F, lam, certify(problem, F, lam, tol), tuple(history), sweep)
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ def newton(
     history: list[Step] = []
     state = follow_path(problem, 0.5 * tol, max_iter, start, history, on_step)
     F, lam = symmetrize(state.A @ state.A.T), np.maximum(problem.sign * state.s, 0.0)
-    return Solution(F, lam, certify(problem, F, lam, tol), tuple(history))
+    return Solution(F, lam, certify(problem, F, lam, tol), tuple(history), len(history))
 
 
 def follow_path(
