@@ -79,7 +79,7 @@ class Metric:
         D, Q = self.directions.T, self.coordinates.basis
         change = self._root_minus_identity @ (D if Q is None else Q.T @ D)
         D = D + (change if Q is None else Q @ change)
-        return self.coordinates.prior.whiten(D.T).T
+        return self.coordinates.prior.compose(D)
 
     def _whole_transform(self, X) -> np.ndarray:
         """[I + Q (F^½ − I) Qᵀ] W0^½ x for every row."""
@@ -146,7 +146,7 @@ class Metric:
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
         if X.shape[1] != self.n_features:
             raise ValueError(f"X has {X.shape[1]} features, but this metric was learned on {self.n_features} features.")
-        return X
+        return sp.csr_array(X) if sp.issparse(X) else X  # the older csr_matrix would make np.matrix of a difference
 
     def save(self, path: str | PathLike) -> None:
         """Write to a safetensors file, whole or not at all. Load with `mahalo.load`."""
