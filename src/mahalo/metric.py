@@ -162,7 +162,7 @@ class Metric:
             "kernel": "linear",
             "eta": 1.0,
             "n_features": self.n_features,
-            "shrinkage": self.coordinates.prior.shrinkage,
+            "shrinkage": float(self.coordinates.prior.shrinkage),
         }
         write_arrays(path, header, {name: a.astype(np.float64) for name, a in arrays.items() if a is not None})
 
@@ -181,8 +181,12 @@ def load(path: str | PathLike) -> Metric:
     d = header.get("n_features")
     if not isinstance(d, int) or d < 1:
         raise wrong(f"n_features is {d!r}")
+    if not isinstance(header.get("shrinkage"), float):
+        raise wrong(f"shrinkage is {header.get('shrinkage')!r}")
     if "core" not in arrays:
         raise wrong("the core matrix is missing")
+    if not all(array.ndim for array in arrays.values()):
+        raise wrong("an array has no dimensions")
     F, basis = arrays["core"], arrays.get("basis")
     root, directions = arrays.get("prior_root"), arrays.get("directions")
     rank = d if basis is None else basis.shape[-1]
@@ -199,5 +203,5 @@ def load(path: str | PathLike) -> Metric:
             raise wrong(f"{name!r} has numbers that are not finite float64")
     if np.abs(F - F.T).max(initial=0.0) > 1e-8 * np.abs(F).max(initial=0.0):
         raise wrong("the core matrix is not symmetric")
-    prior = Prior(root, float(header.get("shrinkage", 0.0)))
+    prior = Prior(root, header["shrinkage"])
     return Metric(LinearCoordinates(prior, d, basis), F, directions)
