@@ -154,10 +154,10 @@ def random_rotation(rng: np.random.Generator, d: int) -> np.ndarray:
     return np.linalg.qr(rng.standard_normal((d, d)))[0]
 
 
-def labelled_data(rng: np.random.Generator, n: int = 60, d: int = 4, n_classes: int = 3):
-    """Overlapping classes in d dimensions."""
+def labelled_data(rng: np.random.Generator, n: int = 60, d: int = 4, n_classes: int = 3, apart: float = 2.0):
+    """Classes in d dimensions, `apart` times as far from each other as their rows are."""
     y = np.arange(n) % n_classes
-    centres = 2.0 * rng.standard_normal((n_classes, d))
+    centres = apart * rng.standard_normal((n_classes, d))
     return centres[y] + rng.standard_normal((n, d)) @ np.diag(rng.uniform(0.3, 2.0, d)), y
 
 

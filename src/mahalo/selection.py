@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import StratifiedKFold, check_cv
 
@@ -50,6 +51,8 @@ def metric_path(X, y=None, *, gammas=None, constraints=None, rows=None, **params
     MetricPath
         With gammas, metrics, certificates, duals (one row a γ) and the constraints.
     """
+    if "gamma" in params:
+        raise ValueError(f"metric_path takes gammas=, all of them at once; got gamma={params['gamma']!r}.")
     gammas = _checked_gammas(np.logspace(-2, 3, 21) if gammas is None else gammas)
     learner = MetricLearner(**params)
     learner._check_parameters()
@@ -165,7 +168,10 @@ class MetricLearnerCV(MetricLearner):
         self._check_parameters()
         X, y = self._validated(X, y, constraints)
         constraints = as_constraints(constraints)
-        rows = np.arange(X.shape[0]) if rows is None and constraints is not None else rows
+        if constraints is not None and rows is None:
+            constraints.check_rows(X.shape[0])
+            rows = np.arange(X.shape[0])
+        rows = None if rows is None else np.asarray(rows)
         gammas = np.sort(_checked_gammas(DEFAULT_GAMMAS if self.gammas is None else self.gammas))
         strategies = (self.strategy,) if isinstance(self.strategy, str) else tuple(self.strategy)
         if constraints is not None:
@@ -231,7 +237,7 @@ class MetricLearnerCV(MetricLearner):
         """Scores of all γ in one fold."""
         train, test = fold
         learner = self._learner(strategy, gammas[-1])
-        train_rows = None if rows is None else np.asarray(rows)[train]
+        train_rows = None if rows is None else rows[train]
         setup = prepare(learner, X[train], None if y is None else y[train], constraints, train_rows)
         out = []
         with Progress(self.verbose, self.tol, float(gammas[-1]), f"choosing γ, {strategy}") as progress:
@@ -262,9 +268,12 @@ def _knn_accuracy(metric: Metric, X, y, train, test, rows, k: int = 10) -> float
     codes = class_codes(y)
     train, test = train[codes[train] >= 0], test[codes[test] >= 0]
     k = min(k, len(train))
-    sources, n_right = metric.transform(X[train]), 0
+    sources, n_right = X[train] if sp.issparse(X) else metric.transform(X[train]), 0
     for part in np.array_split(test, 1 + len(test) // 1000):
-        distance = euclidean_distances(metric.transform(X[part]), sources, squared=True)
+        if sp.issparse(X):  # may be too wide to transform
+            distance = metric.distances(X[part], sources, squared=True)
+        else:
+            distance = euclidean_distances(metric.transform(X[part]), sources, squared=True)
         nearest = np.argpartition(distance, k - 1, axis=1)[:, :k]
         votes = np.zeros((len(part), codes.max() + 1))
         np.add.at(votes, (np.arange(len(part))[:, None], codes[train][nearest]), 1.0)
