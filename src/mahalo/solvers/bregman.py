@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from .._core.projections import sweep_block, sweep_features, sweep_kernel
 from ..linalg import cholesky_or_none, inverse_factor, log_det, symmetrize
@@ -136,7 +135,8 @@ class Projections:
             # a_t = F z_t just before projection t = V_t + Σ_{q<t} β_q H_qt a_q, a triangular system for all a at once.
             H, beta = H[np.ix_(used, used)], beta[used]
             N = np.tril((H * -beta[:, None]).T, -1)
-            a = solve_triangular(N, V[used], lower=True, unit_diagonal=True, check_finite=False)
+            N[np.diag_indices_from(N)] = 1.0
+            a = np.linalg.solve(N, V[used])
             self._F += a.T @ (beta[:, None] * a)
         return largest
 

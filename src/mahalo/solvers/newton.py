@@ -70,15 +70,12 @@ class _State:
         G = Z - np.eye(problem.rank)
         primal = float(np.trace(AtA)) - problem.rank - log_det_F + float(problem.slack.value(v).sum())
         gap = _log_det_divergence(Z, G)
-        if gap <= _CLOSE_GAP:
+        if gap < np.inf:
             s = slope
         else:
             Z_given = symmetrize(AtA + problem.forms.adjoint(Y, s))
             gap_given = primal - _dual(problem, s, Z_given, log_det_F)
-            if gap_given < gap:
-                Z, gap = Z_given, gap_given
-            else:
-                s = slope
+            Z, gap = Z_given, gap_given
         return cls(problem, A, log_det_F, Y, v, slope, G, primal, s, Z, gap)
 
     @property
@@ -175,7 +172,8 @@ def _minimise(
         t, factor = _line_search(state, delta, q)
         if t == 0.0:
             break
-        s = state.s if state.gap <= _CLOSE_GAP else _dual_step(state, state.slope + curvature * q)
+        # Multipliers for the next step to fall back on, should its own slope not be admissible.
+        s = state.s if t == 1.0 and state.s is state.slope else _dual_step(state, state.slope + curvature * q)
         previous = state
         state = _State.at(state.problem, state.A @ factor, state.log_det_F + log_det(factor), s)
         if not state.gap < np.inf:
