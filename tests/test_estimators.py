@@ -23,6 +23,7 @@ from mahalo.coordinates import linear as linear_coordinates
 LEARNERS = [MetricLearner(), MetricLearnerCV(gammas=[0.1, 1])]
 
 
+@pytest.mark.filterwarnings("ignore:.*dissimilar pairs? of identical points:UserWarning")
 @parametrize_with_checks(LEARNERS)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

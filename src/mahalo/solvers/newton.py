@@ -28,11 +28,14 @@ from .result import Solution, Step
 
 __all__ = ["newton"]
 
-_LOOSE_GAP = 0.03  # relative gap at which the path moves on to the next γ
+_LOOSE_GAP = 0.05  # relative gap at which the path moves on to the next γ
 _FIRST_GRADIENT = 10.0
 _LONGEST_STRIDE, _SHORTEST_STRIDE = 10**0.5, 1.05  # factors between one γ and the next
 _PATIENCE = 12  # steps at one γ before a shorter stride is tried
-_SMALL_RANK = 100  # up to which every step is scaled by primal and dual; beyond, those after a short step
+_CLOSE_GAP = 0.5  # below which the slopes will do as multipliers, and F for the scaling
+_SMALL_RANK = 100  # up to which other steps are scaled by primal and dual; beyond, only those after a short one
+_INEXACT = 0.1  # relative residual of a Newton step; less as the gradient shrinks, and for tiny matrices
+_TINY_RANK = 8
 _MAX_CG = 200
 _MAX_STEPS = 1000
 
@@ -70,12 +73,15 @@ class _State:
         G = Z - np.eye(problem.rank)
         primal = float(np.trace(AtA)) - problem.rank - log_det_F + float(problem.slack.value(v).sum())
         gap = _log_det_divergence(Z, G)
-        if gap < np.inf:
+        if gap <= _CLOSE_GAP or (gap < np.inf and problem.rank > _SMALL_RANK):
             s = slope
         else:
             Z_given = symmetrize(AtA + problem.forms.adjoint(Y, s))
             gap_given = primal - _dual(problem, s, Z_given, log_det_F)
-            Z, gap = Z_given, gap_given
+            if gap_given < gap:
+                Z, gap = Z_given, gap_given
+            else:
+                s = slope
         return cls(problem, A, log_det_F, Y, v, slope, G, primal, s, Z, gap)
 
     @property
@@ -165,14 +171,16 @@ def _minimise(
     state: _State, goal: float, budget: int, history: list[Step], on_step: Callable[[Step], None] | None
 ) -> _State:
     """Newton steps at one γ until the relative gap is within `goal`, or the budget of steps is spent."""
+    small = state.problem.rank <= _SMALL_RANK
     stalled, t = 0, 1.0
     while state.relative_gap > goal and len(history) < budget and stalled < 3:
-        delta, q, curvature, n_products = _newton_direction(state, by_both=t < 1.0 or state.problem.rank <= _SMALL_RANK)
+        delta, q, curvature, n_products = _newton_direction(state, by_both=t < 1.0 or (small and state.gap > _CLOSE_GAP))
         t, factor = _line_search(state, delta, q)
         if t == 0.0:
             break
-        # Multipliers for the next step to fall back on, should its own slope not be admissible.
-        s = state.s if t == 1.0 and state.s is state.slope else _dual_step(state, state.slope + curvature * q)
+        # Multipliers for the next step, should its own slopes not be admissible, or not as good.
+        smooth = state.s is state.slope and (state.gap <= _CLOSE_GAP or (t == 1.0 and not small))
+        s = state.s if smooth else _dual_step(state, state.slope + curvature * q)
         previous = state
         state = _State.at(state.problem, state.A @ factor, state.log_det_F + log_det(factor), s)
         if not state.gap < np.inf:
@@ -207,7 +215,7 @@ def _newton_direction(state: _State, by_both: bool) -> tuple[np.ndarray, np.ndar
     z = precondition(residual)
     direction, delta, q = z, np.zeros_like(z), np.zeros(len(curvature))
     rz = float(np.vdot(residual, z))
-    goal = rz * min(0.1, rz**0.25) ** 2  # more exact as the gradient shrinks
+    goal = rz * min(_INEXACT if state.problem.rank > _TINY_RANK else 0.1 * _INEXACT, rz**0.25) ** 2
     n_products = 0
     while rz > goal and n_products < _MAX_CG:
         n_products += 1
