@@ -104,6 +104,7 @@ class Projections:
         self._points = np.pad(problem.points, [(0, 0), (0, padding)])
         self._F = np.eye(problem.rank + padding)
         self._scratch = np.empty((2, len(self._F)))
+        self._update = np.empty_like(self._F)
         if start is not None:
             self.rebuild()
 
@@ -137,7 +138,7 @@ class Projections:
             N = np.tril((H * -beta[:, None]).T, -1)
             N[np.diag_indices_from(N)] = 1.0
             a = np.linalg.solve(N, V[used])
-            self._F += a.T @ (beta[:, None] * a)
+            self._F += np.matmul(a.T, beta[:, None] * a, out=self._update)
         return largest
 
     def rebuild(self) -> None:

@@ -174,7 +174,8 @@ def _minimise(
     small = state.problem.rank <= _SMALL_RANK
     stalled, t = 0, 1.0
     while state.relative_gap > goal and len(history) < budget and stalled < 3:
-        delta, q, curvature, n_products = _newton_direction(state, by_both=t < 1.0 or (small and state.gap > _CLOSE_GAP))
+        by_both = t < 1.0 or (small and state.gap > _CLOSE_GAP)
+        delta, q, curvature, n_products = _newton_direction(state, by_both)
         t, factor = _line_search(state, delta, q)
         if t == 0.0:
             break
