@@ -170,4 +170,4 @@ def assert_same_metric(W: np.ndarray, other: np.ndarray, *certificates) -> None:
     values = eigh(W, other, eigvals_only=True)
     within = 2 * sum(np.sqrt(2 * max(c.gap, 0.0)) for c in certificates) + 1e-6
     assert np.abs(values - 1).max() <= within, f"{np.abs(values - 1).max():.2e} > {within:.2e}"
-    assert within < 1e-3, "the gaps are too wide to tell"
+    assert within < 1e-2, "the gaps are too wide to tell"
