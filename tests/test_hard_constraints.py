@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from mahalo import Constraints, InfeasibleError, MetricLearner
 from mahalo.solvers import bregman, newton_hard
+from mahalo.solvers.hard import farkas
 
 # Three points on a line, or any three points: d(0,1) = d(1,2) = 1 and d(0,2) ≥ 2 leave only one shape.
 TRIANGLE = np.array([[0.0, 0.0], [1.0, 0.2], [0.3, 1.0]])
@@ -80,6 +81,37 @@ def test_within_the_triangle_inequality_there_is_an_optimum(lower):
     assert learner.certificate_.max_violation <= 1e-8
     d2 = learner.metric_.distances(TRIANGLE, squared=True)
     assert d2[0, 1] <= 1 + 1e-8 and d2[1, 2] <= 1 + 1e-8 and d2[0, 2] >= lower * (1 - 1e-8)
+
+
+def test_an_inexact_proof_bounds_the_trace():
+    """x ≤ 1 and x + εy ≥ 10 in length: metrics that stretch y by 9/ε do satisfy both, none of lesser trace does."""
+    epsilon = 1e-4
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, epsilon]])
+    constraints = Constraints.from_pairs([[0, 1]], [[0, 2]], upper=1.0, lower=100.0)
+    smallest_trace = 1 + (9 / epsilon) ** 2
+    W = np.array([[1.0, 9 / epsilon], [9 / epsilon, (9 / epsilon) ** 2]])
+    assert PlainProblem.of(constraints, X, np.inf).relative_violation(W).max() < 1e-9
+    with pytest.raises(InfeasibleError, match=r"no metric of trace below .* satisfies all hard constraints") as caught:
+        MetricLearner(gamma=np.inf).fit(X, constraints=constraints)
+    assert caught.value.outcome == "bounded"
+    assert 1e6 < caught.value.trace_bound <= smallest_trace * (1 + 1e-6)
+    values, _, bound, _ = proof_of(caught.value, constraints, X)
+    assert caught.value.trace_bound == pytest.approx(bound / values[0], rel=1e-3)
+
+
+def test_what_multipliers_prove_is_judged_alone(rng):
+    """`farkas` believes no solver: given λ, it says which of the outcomes they prove, if any."""
+    problem = problem_of(triangle(9.0), TRIANGLE, np.inf)
+    # z₂ = z₀ + z₁, so 2 z₀z₀ᵀ + 2 z₁z₁ᵀ − z₂z₂ᵀ = (z₀ − z₁)(z₀ − z₁)ᵀ ⪰ 0, and 2 + 2 − 9 < 0.
+    assert farkas(problem, np.array([2.0, 2.0, 1.0])).outcome == "infeasible"
+    assert farkas(problem, np.array([2.0, 0.5, 1.0])) is None  # not semidefinite
+    assert farkas(problem, np.zeros(3)) is None
+    assert farkas(problem, np.full(3, np.nan)) is None
+    assert farkas(problem_of(triangle(4.0), TRIANGLE, np.inf), np.array([2.0, 2.0, 1.0])).outcome == "singular"
+    assert farkas(problem_of(triangle(3.9), TRIANGLE, np.inf), np.array([2.0, 2.0, 1.0])) is None
+    # with c on the left: 2 + 2 − 9 − (2·0 + 2·0 − 6) > 0
+    shifted = problem_of(triangle(9.0), TRIANGLE, np.inf, np.array([0.0, 0.0, 6.0]))
+    assert farkas(shifted, np.array([2.0, 2.0, 1.0])) is None
 
 
 def test_error_names_the_constraints_in_words_and_offers_a_remedy():

@@ -51,6 +51,14 @@ def test_every_table(data_dir, name, standardised, strategy):
     assert_every_gamma_certified(X, y, strategy=strategy)
 
 
+@pytest.mark.parametrize("gamma", [0.01, 1.0, 100.0, 1000.0])
+def test_newton_needs_tens_of_steps_whatever_gamma(wine, gamma):
+    """Algorithm 1 needs thousands of sweeps here; a solver that has lost its second order would as well."""
+    learner = MetricLearner(prior="diagonal", gamma=gamma, tol=1e-8).fit(*wine)
+    assert learner.n_iter_ <= 60
+    assert sum(step.inner_iterations for step in learner.history_) <= 400
+
+
 def test_learning_helps_on_wine(wine):
     """Raw wine: ten neighbours err on a quarter of held-out rows; with a learned metric, on few."""
     X, y = wine
