@@ -283,7 +283,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self.metric_.transform(self._rows(X))
 
     def _rows(self, X):
-        if self._takes_objects(X):
+        if self.metric_.n_features is None:
             return as_objects(X)
         sparse = False if self.kernel == "precomputed" else "csr"
         return validate_data(self, X, accept_sparse=sparse, dtype=[np.float64, np.float32], reset=False)
@@ -375,8 +375,7 @@ def make_space(learner, X, y, rows, rng) -> LinearSpace | KernelSpace:
         prior = Prior.of(learner.prior, X)
         if basis is None:
             return LinearSpace(prior, X)
-        Z = prior.whitened(X)
-        return LinearSpace(prior, X, orthonormal(_vectors(basis, Z, codes, rng)), learner.residual)
+        return LinearSpace(prior, X, orthonormal(_vectors(basis, prior, X, codes, rng)), learner.residual)
     kernel = BaseKernel.of(learner.kernel, learner.kernel_params)
     if basis is None:
         return KernelSpace(kernel, X, psd=learner.psd)
@@ -387,18 +386,21 @@ def make_space(learner, X, y, rows, rng) -> LinearSpace | KernelSpace:
     return KernelSpace(kernel, X, J, learner.residual, learner.psd)
 
 
-def _vectors(basis, Z, codes, rng) -> np.ndarray:
+def _vectors(basis, prior: Prior, X, codes, rng) -> np.ndarray:
     """R, n_features × k, of whitened rows."""
+    Z = prior.whitened(X)
     if isinstance(basis, FixedBasis):
         R = basis.array
-        if R.shape[0] != Z.shape[1]:
+        if R.shape[0] != X.shape[1]:
             raise ValueError(
-                f"basis must have one row for each of {Z.shape[1]} features (n_features × k); got shape {R.shape}."
+                f"basis must have one row for each of {X.shape[1]} features (n_features × k); got shape {R.shape}."
             )
+        R = prior.whiten(R.T).T
     elif hasattr(basis, "vectors"):
         R = basis.vectors(Rows(Z.shape[0], Z, None, codes), rng)
     else:
-        R = Z.T @ basis.coefficients(Rows(Z.shape[0], Z, lambda rows: _gram_of(Z[rows]), codes), rng)
+        J = basis.coefficients(Rows(Z.shape[0], Z, lambda rows: _gram_of(Z[rows]), codes), rng)
+        R = (J.T @ Z).T
     return np.asarray(R.todense() if sp.issparse(R) else R, dtype=np.float64)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -20,6 +21,7 @@ __all__ = ["Metric", "load"]
 
 _FORMAT, _VERSION = "mahalo-metric", 1
 _WIDEST_DENSE = 20_000  # features beyond which d × d matrices and dense outputs are refused
+_CROSS = "cross must be κ0 of the rows of X and Y"
 _BLOCK_BYTES = 1 << 22  # of a distance matrix, finished while still in cache
 
 
@@ -155,9 +157,10 @@ class Metric:
             D = _distances(TX, TY, squared)
         else:
             self._need(cross, diag_x, diag_y, itself, both=True)
+            cross = _checked_block(cross, (len_of(X), len_of(Y)), _CROSS)
             diag_x = np.diagonal(cross) if cross is not None and itself and diag_x is None else diag_x
             own_x = self._self_kernel(X, diag_x)
-            own_y = own_x if itself else self._self_kernel(Y, diag_y)
+            own_y = own_x if itself else self._self_kernel(Y, diag_y, "diag_y")
             D = self._kernel(X, Y, cross)
             finish_distances(D, own_x.astype(D.dtype), own_y.astype(D.dtype), squared)
         if itself:
@@ -179,10 +182,10 @@ class Metric:
             phi_x, phi_y = self.coordinates.map(X), self.coordinates.map(Y)
             D = np.einsum("ij,ij->i", (phi_x - phi_y) @ self._change, phi_x - phi_y)
             if self._base_weight:
-                if cross is None:
-                    base = self.coordinates
-                    diag_x, diag_y, cross = base.base_diagonal(X), base.base_diagonal(Y), base.base_paired(X, Y)
-                D += self._base_weight * (np.asarray(diag_x) + np.asarray(diag_y) - 2.0 * np.asarray(cross))
+                cross = _checked_block(cross, (len_of(X),), _CROSS)
+                cross = self.coordinates.base_paired(X, Y) if cross is None else cross
+                own = self._base_diagonal(X, diag_x, "diag_x") + self._base_diagonal(Y, diag_y, "diag_y")
+                D += self._base_weight * (own - 2.0 * cross)
         D = np.maximum(D, 0.0)
         return D if squared else np.sqrt(D)
 
@@ -195,7 +198,7 @@ class Metric:
             TX = self._whole_transform(X)
             return TX @ (TX if itself else self._whole_transform(Y)).T
         self._need(cross, None, None, itself, both=False)
-        return self._kernel(X, Y, cross)
+        return self._kernel(X, Y, _checked_block(cross, (len_of(X), len_of(Y)), _CROSS))
 
     def _explicit(self, X, Y) -> bool:
         """Whether rows may be transformed whole: dense, linear."""
@@ -206,19 +209,22 @@ class Metric:
         phi_y = phi_x if Y is X else self.coordinates.map(Y)
         K = (phi_x @ self._change.astype(phi_x.dtype, copy=False)) @ phi_y.T
         if self._base_weight:
-            base = self.coordinates.base(X, Y) if cross is None else self._checked_cross(cross, K.shape)
-            K += self._base_weight * base
+            K += self._base_weight * (self.coordinates.base(X, Y) if cross is None else cross)
         return K
 
-    def _self_kernel(self, X, diagonal) -> np.ndarray:
-        """κ(x, x) for every row."""
+    def _self_kernel(self, X, diagonal, name: str = "diag_x") -> np.ndarray:
+        """κ(x, x) for every row; `diagonal` is κ0(x, x) where it is known."""
         if self._explicit(X, X):
             return _sq_norms(self._whole_transform(X))
         phi = self.coordinates.map(X)
         own = np.einsum("ij,ij->i", phi @ self._change.astype(phi.dtype, copy=False), phi)
         if self._base_weight:
-            own += self._base_weight * (self.coordinates.base_diagonal(X) if diagonal is None else np.asarray(diagonal))
+            own += self._base_weight * self._base_diagonal(X, diagonal, name)
         return own
+
+    def _base_diagonal(self, X, diagonal, name: str) -> np.ndarray:
+        diagonal = _checked_block(diagonal, (len_of(X),), f"{name} must be κ0 of each row with itself")
+        return self.coordinates.base_diagonal(X) if diagonal is None else diagonal
 
     # -- checks ------------------------------------------------------------------------------------------------
 
@@ -237,13 +243,6 @@ class Metric:
             )
         if both and not itself and (diag_x is None or diag_y is None):
             raise ValueError("with a precomputed kernel pass diag_x= and diag_y=, κ0 of each row with itself.")
-
-    @staticmethod
-    def _checked_cross(cross, shape: tuple[int, int]) -> np.ndarray:
-        cross = np.asarray(cross, dtype=np.float64)
-        if cross.shape != shape:
-            raise ValueError(f"cross must be κ0 of the rows of X and Y, of shape {shape}; got {cross.shape}.")
-        return cross
 
     def _checked(self, X):
         coordinates = self.coordinates
@@ -282,7 +281,7 @@ class Metric:
             named = isinstance(c.kernel.kind, str)
             header |= {
                 "kernel": c.kernel.kind if named else None,
-                "kernel_params": c.kernel.params if named else {},
+                "kernel_params": _plain_params(c.kernel.params),
                 "shift": c.kernel.shift,
             }
             arrays |= {"map": c.T} | _support_arrays(c.support)
@@ -313,6 +312,18 @@ def as_objects(X) -> np.ndarray:
     return objects
 
 
+def _checked_block(block, shape: tuple[int, ...], what: str) -> np.ndarray | None:
+    """Similarities that came with the rows."""
+    if block is None:
+        return None
+    block = np.asarray(block, dtype=np.float64)
+    if block.shape != shape:
+        raise ValueError(f"{what}, of shape {shape}; got shape {block.shape}.")
+    if not np.isfinite(block).all():
+        raise ValueError(f"{what}, and contains NaN or infinity.")
+    return block
+
+
 def _sq_norms(T: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->i", T, T)
 
@@ -330,6 +341,18 @@ def _distances(TX, TY, squared: bool) -> np.ndarray:
         np.matmul(TX[part], TY.T, out=D[part])
         finish_distances(D[part], own_x[part], own_y, squared)
     return D
+
+
+def _plain_params(params: dict[str, Any]) -> dict[str, Any]:
+    """Kernel parameters as a JSON header can hold them."""
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in params.items()}
+    try:
+        return json.loads(json.dumps(plain, allow_nan=False))
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"kernel_params {params!r} cannot be written to a file; use numbers and strings, or put them into the "
+            "kernel itself: kernel=functools.partial(...)."
+        ) from None
 
 
 def _support_arrays(support) -> dict[str, np.ndarray]:
@@ -389,7 +412,9 @@ def load(path: str | PathLike, *, kernel=None, points=None) -> Metric:
         shrinkage = header.get("shrinkage")
         if not isinstance(shrinkage, float):
             raise wrong(f"shrinkage is {shrinkage!r}")
-        coordinates = LinearCoordinates(Prior(arrays.get("prior_root"), shrinkage), d_known, arrays.get("basis"), residual)
+        coordinates = LinearCoordinates(
+            Prior(arrays.get("prior_root"), shrinkage), d_known, arrays.get("basis"), residual
+        )
     else:
         coordinates = _kernel_coordinates(header, arrays, kernel, points, wrong)
     metric = Metric(coordinates, F, directions, eta)
@@ -421,31 +446,52 @@ def _kernel_shapes(arrays) -> dict[str, list[tuple[int, ...]]]:
 
 
 def _kernel_coordinates(header, arrays, kernel, points, wrong) -> KernelCoordinates:
-    name, params, shift, T = header.get("kernel"), header.get("kernel_params"), header.get("shift"), arrays.get("map")
-    if T is None or not isinstance(params, dict) or not isinstance(shift, float):
-        raise wrong("the coordinate map, the kernel's parameters or its shift are missing")
+    name, params, T, residual = header.get("kernel"), header.get("kernel_params"), arrays.get("map"), header["residual"]
+    if T is None or not isinstance(params, dict):
+        raise wrong("the coordinate map is missing or does not fit the core matrix")
     if name is None and kernel is None:
         raise ValueError(
             "this metric was learned with a callable kernel, which files do not hold; pass it again: "
             "mahalo.load(path, kernel=...)."
         )
+    shift = header.get("shift")
+    if not isinstance(shift, float) or not np.isfinite(shift):
+        raise wrong(f"the header says shift={shift!r}")
     base = BaseKernel(kernel if name is None else BaseKernel.of(name, params).kind, params, shift)
-    if {"support_data", "support_indices", "support_indptr", "support_shape"} <= set(arrays):
-        parts = (arrays["support_data"], arrays["support_indices"], arrays["support_indptr"])
-        try:
-            support: Any = sp.csr_array(parts, shape=tuple(arrays["support_shape"]))
-            support.check_format(full_check=True)
-        except ValueError as error:
-            raise wrong(f"the support points are not a valid sparse matrix ({error})") from None
-    elif "support" in arrays:
-        support = arrays["support"]
-    elif points is not None:
-        support = as_objects(points)
-    else:
+    d, n = header["n_features"], T.shape[1]
+    if name is None and d is None and "support" not in arrays:
+        return KernelCoordinates(base, _given_support(points, n), T, d, residual)
+    support = _stored_support(arrays, wrong)
+    fits = support.shape == (n, d) and support.dtype.kind == "f"
+    if base.precomputed:
+        columns = support.ndim == 1 and support.dtype.kind == "i" and d is not None
+        fits = columns and len(support) == n and support.min(initial=0) >= 0 and support.max(initial=0) < d
+    if not fits:
+        raise wrong(f"support points of shape {support.shape} do not fit a map of {n} of them and {d} features")
+    return KernelCoordinates(base, support, T, d, residual)
+
+
+def _given_support(points, n: int) -> np.ndarray:
+    if points is None:
         raise ValueError(
-            f"the {T.shape[1]} support points of this metric are not vectors and not in the file; pass them again: "
+            f"the {n} support points of this metric are not vectors and not in the file; pass them again: "
             "mahalo.load(path, kernel=..., points=...), in the order of metric.coordinates.support."
         )
-    if len_of(support) != T.shape[1]:
-        raise ValueError(f"this metric has {T.shape[1]} support points; got {len_of(support)}.")
-    return KernelCoordinates(base, support, T, header["n_features"], header["residual"])
+    if len_of(points) != n:
+        raise ValueError(f"this metric has {n} support points; got {len_of(points)}.")
+    return as_objects(points)
+
+
+def _stored_support(arrays, wrong):
+    if "support" in arrays:
+        return arrays["support"]
+    try:
+        data, indices, indptr, shape = (arrays[f"support_{part}"] for part in ("data", "indices", "indptr", "shape"))
+        small = np.int32 if max(len(data), *shape) < 2**31 else np.int64  # as scikit-learn's kernels want them
+        support = sp.csr_array((data, indices.astype(small), indptr.astype(small)), shape=tuple(shape))
+        support.check_format(full_check=True)
+    except KeyError as error:
+        raise wrong(f"the support points are missing ({error})") from None
+    except (TypeError, ValueError) as error:
+        raise wrong(f"the support points are not a valid sparse matrix ({error})") from None
+    return support

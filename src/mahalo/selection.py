@@ -180,8 +180,7 @@ class MetricLearnerCV(MetricLearner):
         constraints = as_constraints(constraints)
         if constraints is not None and rows is None:
             constraints.check_rows(len_of(X))
-            rows = np.arange(len_of(X))
-        rows = None if rows is None else np.asarray(rows)
+        rows = np.arange(len_of(X)) if rows is None else np.asarray(rows)
         gammas = np.sort(_checked_gammas(DEFAULT_GAMMAS if self.gammas is None else self.gammas))
         strategies = (self.strategy,) if isinstance(self.strategy, str) else tuple(self.strategy)
         if constraints is not None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -91,9 +93,8 @@ class ClassBasis(Basis):
             return indicator(rows.n_rows, [members[c] for c in chosen])
         means = indicator(rows.n_rows, members)
         if rows.X is not None:
-            label = _kmeans(
-                np.asarray((rows.X.T @ means).T if not sp.issparse(rows.X) else (means.T @ rows.X).toarray()), k, rng
-            )
+            vectors = means.T @ rows.X
+            label = _kmeans(vectors.toarray() if sp.issparse(vectors) else vectors, k, rng)
         else:
             used = np.concatenate(members)
             J = means[used]
@@ -127,10 +128,13 @@ def _groups(rows: np.ndarray, label: np.ndarray) -> list[np.ndarray]:
 
 def _kmeans(X, k: int, rng) -> np.ndarray:
     from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
 
     if sp.issparse(X):  # scikit-learn's k-means wants 32-bit indices
         X = sp.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
-    return KMeans(min(k, X.shape[0]), n_init=1, max_iter=50, random_state=int(rng.integers(2**31))).fit_predict(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters: some stay empty
+        return KMeans(min(k, X.shape[0]), n_init=1, max_iter=50, random_state=int(rng.integers(2**31))).fit_predict(X)
 
 
 def kernel_kmeans(K: np.ndarray, k: int, rng: np.random.Generator, max_iter: int = 100) -> np.ndarray:

@@ -19,8 +19,8 @@ class SingularVectors(Basis):
 
         k = self._checked_k()
         X = rows.X[rows.sample(rng, 20_000)]
-        _, _, Vt = randomized_svd(X, min(k, *X.shape), random_state=int(rng.integers(2**31)))
-        return Vt.T
+        _, singular, Vt = randomized_svd(X, min(k, *X.shape), random_state=int(rng.integers(2**31)))
+        return Vt[singular > max(X.shape) * np.finfo(Vt.dtype).eps * singular[0]].T
 
     def coefficients(self, rows: Rows, rng: np.random.Generator) -> sp.csc_array:
         k = self._checked_k()

@@ -113,7 +113,8 @@ def _keys(X) -> list:
     rows.sum_duplicates()
     rows.eliminate_zeros()
     cuts = list(zip(rows.indptr, rows.indptr[1:], strict=False))
-    return [(rows.indices[a:b].tobytes(), rows.data[a:b].tobytes()) for a, b in cuts]
+    indices = rows.indices.astype(np.int64)
+    return [(indices[a:b].tobytes(), rows.data[a:b].tobytes()) for a, b in cuts]
 
 
 class KernelGeometry:

@@ -6,7 +6,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..constraints import EdgeForms, VectorGeometry, sq_distances
-from ..linalg import symmetrize
 from .prior import Prior
 
 __all__ = ["LinearCoordinates", "LinearSpace"]
@@ -125,13 +124,12 @@ def _left_out(used, points: np.ndarray, forms: EdgeForms) -> np.ndarray:
 def orthonormal(R: np.ndarray) -> np.ndarray:
     """U = R (RᵀR)^{-1/2}, directions of no size left out."""
     scale = np.abs(R).max(initial=0.0)
-    R = R / scale if scale > 0 else R
-    values, vectors = np.linalg.eigh(symmetrize(R.T @ R))
-    keep = values > 1e-12 * max(values[-1], 1e-300)
-    if not keep.any():
+    if scale == 0:
         raise ValueError("the basis is zero; give at least one direction that is not.")
-    U = R @ ((vectors[:, keep] / np.sqrt(values[keep])) @ vectors[:, keep].T) if keep.all() else R @ vectors[:, keep]
-    return np.linalg.qr(U)[0] if not keep.all() else U
+    Q, S = np.linalg.qr(R / scale)
+    left, singular, right = np.linalg.svd(S, full_matrices=False)
+    keep = singular > 1e-6 * singular[0]
+    return Q @ (left @ right if keep.all() and len(keep) == R.shape[1] else left[:, keep])
 
 
 def _choose(prior: Prior, Z, forms: EdgeForms) -> LinearCoordinates:

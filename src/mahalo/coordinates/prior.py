@@ -77,3 +77,7 @@ class _WhitenedRows:
 
     def __getitem__(self, rows) -> np.ndarray:
         return self.prior.whiten(self.X[rows])
+
+    def __rmatmul__(self, J):
+        """J Z, through J X."""
+        return self.prior.whiten(J @ self.X)

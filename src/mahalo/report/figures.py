@@ -197,7 +197,7 @@ def _draw_spectrum(ax: Axes, learner: MetricLearner) -> None:
     """Eigenvalues of W0^-½ W W0^-½: those of F, and 1 in directions that no constraint sees."""
     metric = learner.metric_
     values = np.linalg.eigvalsh(metric.F)
-    unseen = min(metric.n_features - len(values), _MOST_UNSEEN)
+    unseen = min(metric.n_outputs - len(values), _MOST_UNSEEN)
     values = np.sort(np.concatenate([values, np.ones(unseen)]))[::-1]
     position = np.arange(1, len(values) + 1)
     ax.set_yscale("log")
