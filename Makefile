@@ -4,6 +4,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SOURCES := $(shell find src -name '*.py' -o -name '*.pyx' -o -name '*.h' -o -name 'meson.build')
 
+# Small matrices, and one test process for each core: BLAS threads would only get in each other's way.
+demo test test-all: export OPENBLAS_NUM_THREADS ?= 1
+demo test test-all: export OMP_NUM_THREADS ?= 1
+
 .PHONY: help demo test test-all lint bench clean
 
 help:

@@ -141,7 +141,8 @@ CACHED = {"NCA": f"scikit-learn=={version('scikit-learn')}", "LMNN": " ".join(RE
 def run(settings: Settings) -> Report:
     tables = load_tables(max_rows=400 if settings.quick else None)
     cache = _Cache(CACHE / "accuracy", fresh=settings.fresh)
-    scores = [_score(table, 1 if settings.quick else N_REPEATS, cache) for table in tables]
+    n_repeats = 1 if settings.quick else N_REPEATS
+    scores = [_score(table, n_repeats, settings.seed, cache) for table in tables]
     mean_error = {method: float(np.mean([s.mean(method) for s in scores])) for method in METHODS}
     mean_rank = dict(zip(METHODS, np.mean([_ranks(s) for s in scores], axis=0).tolist(), strict=True))
     return Report(
@@ -149,7 +150,7 @@ def run(settings: Settings) -> Report:
         checks=tuple(_checks(scores, mean_error, mean_rank)),
         tables=(_error_table(scores, mean_error, mean_rank), _seconds_table(scores)),
         notes=(
-            f"{N_NEIGHBORS}-NN, {N_FOLDS}-fold stratified, {len(scores[0].errors[OURS]) // N_FOLDS} repeats, "
+            f"{N_NEIGHBORS}-NN, {N_FOLDS}-fold stratified, {n_repeats} repeats (seed {settings.seed}), "
             "units of the training half",
             source_note(),
             f"of tables beyond {MAX_ROWS} rows a stratified sample of that many, the same for all methods: "
@@ -178,9 +179,9 @@ def corrected_t_test(difference: np.ndarray, test_share: float) -> float:
     return float(2.0 * t.sf(abs(statistic), len(difference) - 1))
 
 
-def _score(table: Table, n_repeats: int, cache: _Cache) -> _Scores:
+def _score(table: Table, n_repeats: int, seed: int, cache: _Cache) -> _Scores:
     reduced = _reduce(table)
-    splits = list(_splits(reduced, n_repeats))
+    splits = list(_splits(reduced, n_repeats, seed))
     outcomes = {
         method: [cache.get(method, split) or cache.put(method, split, _evaluate(learn, split)) for split in splits]
         for method, learn in METHODS.items()
@@ -203,8 +204,8 @@ def _reduce(table: Table) -> Table:
     return Table(table.name, table.X[rows], table.y[rows])
 
 
-def _splits(table: Table, n_repeats: int) -> Iterator[_Split]:
-    folds = RepeatedStratifiedKFold(n_splits=N_FOLDS, n_repeats=n_repeats, random_state=0)
+def _splits(table: Table, n_repeats: int, seed: int) -> Iterator[_Split]:
+    folds = RepeatedStratifiedKFold(n_splits=N_FOLDS, n_repeats=n_repeats, random_state=seed)
     for k, (train, test) in enumerate(folds.split(table.X, table.y)):
         scaler = StandardScaler().fit(table.X[train])
         yield _Split(

@@ -92,8 +92,11 @@ def run(settings: Settings) -> Report:
 
 
 def _cases(settings: Settings) -> list[_Case]:
-    cases = [_Case("digits", digits_problem(), 150.0, to_the_end=True), _Case("simulated", _simulated(200), 300.0)]
-    return cases if settings.quick else [*cases, _Case("simulated", _simulated(617), 300.0)]
+    cases = [
+        _Case("digits", digits_problem(), 150.0, to_the_end=True),
+        _Case("simulated, d = 200", _simulated(200), 300.0),
+    ]
+    return cases if settings.quick else [*cases, _Case("simulated, d = 617", _simulated(617), 300.0)]
 
 
 def _simulated(n_features: int) -> PairProblem:

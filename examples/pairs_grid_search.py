@@ -23,11 +23,10 @@ constraints = Constraints.from_pairs(similar=pairs[same], dissimilar=pairs[~same
 print(constraints.report(X), "\n")
 
 sklearn.set_config(enable_metadata_routing=True)
-learner = MetricLearner().set_fit_request(constraints=True, rows=True).set_score_request(constraints=True, rows=True)
 search = GridSearchCV(
-    learner,
+    MetricLearner(),
     {"gamma": [0.01, 0.1, 1.0, 10.0]},
-    cv=list(PairSplit(constraints, n_splits=3, random_state=0).split(X)),  # rows, not pairs, are held out
+    cv=PairSplit(constraints, n_splits=3, random_state=0),  # rows, not pairs, are held out
 )
 search.fit(X, constraints=constraints, rows=np.arange(len(X)))
 

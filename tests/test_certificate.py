@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from mahalo import MetricLearner, metric_path
-from mahalo.solvers import bregman, certify, newton
+from mahalo.solvers import bregman, certify, newton, newton_hard
 
 seeds = st.integers(0, 2**32 - 1)
 gammas = st.floats(1e-3, 1e4)
@@ -187,6 +187,20 @@ def test_inadmissible_multipliers_prove_nothing(rng):
     singular = certify(problem, np.diag([1.0, 0.0]), np.zeros(4), 1e-4)
     assert singular.primal == np.inf
     assert not singular.converged
+
+
+def test_hard_constraints_must_hold_whatever_the_gap(rng):
+    """A violation of 1e-6 changes the gap by no more than that, and is not called converged."""
+    X = rng.standard_normal((6, 3))
+    constraints = random_pair_constraints(rng, X, 3)
+    problem = problem_of(constraints, X, np.inf)
+    solution = newton_hard(problem, tol=1e-8)
+    assert solution.certificate.converged
+    F = solution.F * np.where(problem.sign[solution.lam.argmax()] > 0, 1 + 1e-6, 1 - 1e-6)
+    certificate = certify(problem, F, solution.lam, 1e-4)
+    assert abs(certificate.relative_gap) < 1e-5
+    assert certificate.max_violation == pytest.approx(1e-6, rel=0.1)
+    assert not certificate.converged
 
 
 def test_nan_is_never_converged(rng):

@@ -176,6 +176,10 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.random_state = random_state
         self.verbose = verbose
 
+    # Under metadata routing, meta-estimators hand both on without being asked: `rows` cut like y, `constraints` whole.
+    __metadata_request__fit = {"constraints": True, "rows": True}  # noqa: RUF012
+    __metadata_request__score = {"constraints": True, "rows": True}  # noqa: RUF012
+
     def fit(self, X, y=None, *, constraints=None, rows=None):
         """Learn the metric.
 
@@ -325,6 +329,7 @@ def check_gamma(gamma) -> None:
 def prepare(learner, X, y, constraints: Constraints | None, rows) -> Setup:
     """Everything up to the solver, shared by one fit and by a whole path of γ."""
     rng = as_generator(learner.random_state)
+    _check_magnitude(X)
     space = make_space(learner, X, y, rows, rng)
     geometry = space.geometry
     n_outside = 0
@@ -347,6 +352,18 @@ def prepare(learner, X, y, constraints: Constraints | None, rows) -> Setup:
         )
     coordinates, problem, exponent = _pose(constraints, space)
     return Setup(constraints, coordinates, problem, exponent, n_dropped, n_outside)
+
+
+def _check_magnitude(X) -> None:
+    values = X.data if sp.issparse(X) else X
+    if values.dtype.kind != "f":
+        return  # objects, which only a kernel can measure
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    if largest > 0 and not 1e-150 <= largest <= 1e150:
+        raise ValueError(
+            f"the largest value in X is {largest:.3g}; squared distances would not fit into float64. Rescale X, say "
+            "X / abs(X).max(): learned distances scale along."
+        )
 
 
 def make_space(learner, X, y, rows, rng) -> LinearSpace | KernelSpace:
@@ -467,7 +484,23 @@ def _pose(constraints: Constraints, space: LinearSpace | KernelSpace) -> tuple[C
         gamma=1.0,
         n_log=len(constraints.pairs),
     )
+    _check_within_reach(constraints, problem, exponent)
     return coordinates, problem.compact(), exponent
+
+
+def _check_within_reach(constraints: Constraints, problem: Problem, exponent: int) -> None:
+    """Raise where a constraint is so far from holding that slopes and curvatures leave float64."""
+    value = problem.offset + problem.forms.apply(problem.points, problem.points)
+    ratio = np.abs(value) / problem.scale
+    close = (problem.sign < 0) & (np.arange(len(value)) < problem.n_log)
+    wrong = np.flatnonzero((ratio > 1e120) | (close & (ratio < 1e-120)))
+    if len(wrong):
+        k = wrong[0]
+        raise ValueError(
+            f"{constraints.describe(k)} is out of reach: under the prior its value is "
+            f"{np.ldexp(value[k], 2 * exponent):.3g}. Bounds and margins are squared distances in the units of X; "
+            "check them, or drop the constraint."
+        )
 
 
 # -- from problem to metric ------------------------------------------------------------------------------------

@@ -125,7 +125,7 @@ class Metric:
         D, Q = self.directions.T, coordinates.basis
         change = self._root_change @ (D if Q is None else Q.T @ D)
         D = np.sqrt(self.eta) * D + (change if Q is None else Q @ change)
-        return coordinates.prior.whiten(D.T).T
+        return coordinates.prior.compose(D)
 
     @property
     def _root_change(self) -> np.ndarray:
@@ -256,7 +256,7 @@ class Metric:
                     f"{X.shape[1]} columns."
                 )
             raise ValueError(f"X has {X.shape[1]} features, but this metric was learned on {self.n_features} features.")
-        return X
+        return sp.csr_array(X) if sp.issparse(X) else X  # the older csr_matrix would make np.matrix of a difference
 
     # -- files -------------------------------------------------------------------------------------------------
 
@@ -275,7 +275,7 @@ class Metric:
         }
         arrays: dict[str, Any] = {"core": self.F, "directions": self.directions}
         if isinstance(c, LinearCoordinates):
-            header |= {"kernel": "linear-map", "shrinkage": c.prior.shrinkage}
+            header |= {"kernel": "linear", "shrinkage": float(c.prior.shrinkage)}
             arrays |= {"basis": c.basis, "prior_root": c.prior.root}
         else:
             named = isinstance(c.kernel.kind, str)
@@ -385,47 +385,69 @@ def load(path: str | PathLike, *, kernel=None, points=None) -> Metric:
     def wrong(what: str) -> ValueError:
         return ValueError(f"{str(path)!r} is damaged: {what}. Save the metric again with metric.save(path).")
 
+    d, eta, residual = header.get("n_features"), header.get("eta"), header.get("residual")
+    linear = header.get("kernel") == "linear"
+    if not (isinstance(d, int) and d > 0) and (linear or d is not None):
+        raise wrong(f"n_features is {d!r}")
+    if not isinstance(eta, float) or not isinstance(residual, bool):
+        raise wrong(f"the header says eta={eta!r}, residual={residual!r}")
+    if not all(array.ndim for array in arrays.values()):
+        raise wrong("an array has no dimensions")
+    d_known = d if isinstance(d, int) else 0
+    F, directions = arrays.get("core"), arrays.get("directions")
+    if F is None:
+        raise wrong("the core matrix is missing")
     for name, array in arrays.items():
-        if array.dtype not in (np.float64, np.int64) or not np.isfinite(array).all():
-            raise wrong(f"{name!r} has numbers that are not finite float64 or int64")
-    F = arrays.pop("core", None)
-    if F is None or F.ndim != 2 or F.shape[0] != F.shape[1]:
-        raise wrong("the core matrix is missing or not square")
+        counts = name.startswith("support") and array.dtype == np.int64
+        if not counts and (array.dtype != np.float64 or not np.isfinite(array).all()):
+            raise wrong(f"{name!r} has numbers that are not finite float64")
+    shapes = _linear_shapes(arrays, d_known) if linear else _kernel_shapes(arrays)
+    for name, array in arrays.items():
+        if array.shape not in shapes.get(name, []):
+            raise wrong(f"{name!r} of shape {array.shape} does not belong in a metric of {d} features")
     if np.abs(F - F.T).max(initial=0.0) > 1e-8 * np.abs(F).max(initial=0.0):
         raise wrong("the core matrix is not symmetric")
-    directions = arrays.pop("directions", None)
-    eta, residual, d = header.get("eta"), header.get("residual"), header.get("n_features")
-    if (
-        not isinstance(eta, float)
-        or not isinstance(residual, bool)
-        or not (d is None or (isinstance(d, int) and d > 0))
-    ):
-        raise wrong(f"the header says eta={eta!r}, residual={residual!r}, n_features={d!r}")
     coordinates: LinearCoordinates | KernelCoordinates
-    if header.get("kernel") == "linear-map":
-        coordinates = _linear_coordinates(header, arrays, len(F), residual, wrong)
+    if linear:
+        shrinkage = header.get("shrinkage")
+        if not isinstance(shrinkage, float):
+            raise wrong(f"shrinkage is {shrinkage!r}")
+        coordinates = LinearCoordinates(
+            Prior(arrays.get("prior_root"), shrinkage), d_known, arrays.get("basis"), residual
+        )
     else:
-        coordinates = _kernel_coordinates(header, arrays, len(F), residual, kernel, points, wrong)
+        coordinates = _kernel_coordinates(header, arrays, kernel, points, wrong)
     metric = Metric(coordinates, F, directions, eta)
-    if directions is not None and (directions.ndim != 2 or directions.shape[1] != metric.n_outputs):
-        raise wrong(f"'directions' of shape {directions.shape} do not fit {metric.n_outputs} outputs")
+    if directions is not None and directions.shape[1] != metric.n_outputs:
+        raise wrong(f"'directions' of shape {directions.shape} does not belong in a metric of {d} features")
     return metric
 
 
-def _linear_coordinates(header, arrays, rank: int, residual: bool, wrong) -> LinearCoordinates:
-    d, basis, root = header["n_features"], arrays.get("basis"), arrays.get("prior_root")
-    if d is None or set(arrays) - {"basis", "prior_root"}:
-        raise wrong(f"it holds {sorted(arrays)} for {d} features")
-    if (d, rank) != ((d, d) if basis is None else basis.shape):
-        raise wrong(f"a core matrix of order {rank} does not fit its basis")
-    if root is not None and root.shape not in [(d,), (d, d)]:
-        raise wrong(f"'prior_root' of shape {root.shape} does not fit {d} features")
-    return LinearCoordinates(Prior(root, float(header.get("shrinkage", 0.0))), d, basis, residual)
+def _linear_shapes(arrays, d: int) -> dict[str, list[tuple[int, ...]]]:
+    rank = arrays["basis"].shape[-1] if "basis" in arrays else d
+    directions = arrays.get("directions")
+    return {
+        "core": [(rank, rank)],
+        "basis": [(d, rank)],
+        "prior_root": [(d,), (d, d)],
+        "directions": [] if directions is None else [(len(directions), d), (len(directions), rank)],
+    }
 
 
-def _kernel_coordinates(header, arrays, rank: int, residual: bool, kernel, points, wrong) -> KernelCoordinates:
-    name, params, T = header.get("kernel"), header.get("kernel_params"), arrays.get("map")
-    if T is None or T.ndim != 2 or T.shape[0] != rank or not isinstance(params, dict):
+def _kernel_shapes(arrays) -> dict[str, list[tuple[int, ...]]]:
+    rank, directions = len(arrays["core"]), arrays.get("directions")
+    n_support = arrays["map"].shape[-1] if "map" in arrays else 0
+    free = {name: [a.shape] for name, a in arrays.items() if name.startswith("support")}
+    return free | {
+        "core": [(rank, rank)],
+        "map": [(rank, n_support)],
+        "directions": [] if directions is None else [(len(directions), rank)],
+    }
+
+
+def _kernel_coordinates(header, arrays, kernel, points, wrong) -> KernelCoordinates:
+    name, params, T, residual = header.get("kernel"), header.get("kernel_params"), arrays.get("map"), header["residual"]
+    if T is None or not isinstance(params, dict):
         raise wrong("the coordinate map is missing or does not fit the core matrix")
     if name is None and kernel is None:
         raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
@@ -17,7 +18,8 @@ def write_arrays(path: str | PathLike, header: dict, arrays: dict[str, np.ndarra
     """First beside `path`, then moved in place, so that a reader never sees half a file."""
     from safetensors.numpy import save
 
-    data = save({name: np.ascontiguousarray(a) for name, a in arrays.items()}, metadata={"mahalo": json.dumps(header)})
+    arrays = {name: np.ascontiguousarray(a) for name, a in arrays.items()}
+    data = save(arrays, metadata={"mahalo": json.dumps(header | {"sha256": _digest(header, arrays)})})
     path = Path(path)
     beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:
@@ -49,7 +51,7 @@ def read_arrays(path: str | PathLike, kind: str, version: int) -> tuple[dict, di
     try:
         header = json.loads(metadata["mahalo"])
         ours = header["format"] == kind
-    except (KeyError, TypeError, json.JSONDecodeError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         ours = False
     if not ours:
         raise ValueError(f"{str(path)!r} is a safetensors file, but its header does not say {kind!r}.")
@@ -58,4 +60,15 @@ def read_arrays(path: str | PathLike, kind: str, version: int) -> tuple[dict, di
             f"{str(path)!r} has format version {header.get('version')!r}; this mahalo reads version {version}. "
             "Upgrade mahalo, or save it again with this one."
         )
+    if header.pop("sha256", None) != _digest(header, arrays):
+        raise ValueError(f"{str(path)!r} is damaged: its numbers are not those that were written; save it again.")
     return header, arrays
+
+
+def _digest(header: dict, arrays: dict[str, np.ndarray]) -> str:
+    """A fingerprint of all that was written, to tell damage that leaves the form of the file intact."""
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
+        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return digest.hexdigest()

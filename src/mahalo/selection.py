@@ -51,6 +51,8 @@ def metric_path(X, y=None, *, gammas=None, constraints=None, rows=None, **params
     MetricPath
         With gammas, metrics, certificates, duals (one row a γ) and the constraints.
     """
+    if "gamma" in params:
+        raise ValueError(f"metric_path takes gammas=, all of them at once; got gamma={params['gamma']!r}.")
     gammas = _checked_gammas(np.logspace(-2, 3, 21) if gammas is None else gammas)
     learner = MetricLearner(**params)
     learner._check_parameters()
@@ -176,16 +178,15 @@ class MetricLearnerCV(MetricLearner):
         self._check_parameters()
         X, y = self._validated(X, y, constraints)
         constraints = as_constraints(constraints)
-        rows = np.arange(len_of(X)) if rows is None else rows
+        if constraints is not None and rows is None:
+            constraints.check_rows(len_of(X))
+        rows = np.arange(len_of(X)) if rows is None else np.asarray(rows)
         gammas = np.sort(_checked_gammas(DEFAULT_GAMMAS if self.gammas is None else self.gammas))
         strategies = (self.strategy,) if isinstance(self.strategy, str) else tuple(self.strategy)
         if constraints is not None:
             strategies = strategies[:1]
         pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        folds = [
-            _Fold(X, y, None if rows is None else np.asarray(rows), train, test, pairwise)
-            for train, test in self._splits(X, y, constraints, rows)
-        ]
+        folds = [_Fold(X, y, rows, train, test, pairwise) for train, test in self._splits(X, y, constraints, rows)]
         score = self._scorer(y, constraints)
         scores = np.array(
             [

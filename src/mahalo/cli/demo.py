@@ -40,7 +40,7 @@ _LEGEND = {
     "10-NN error": "share of held-out rows that the vote of their ten nearest training rows gets wrong.",
     "pair AUC": "chance that two held-out rows of one class are closer than two of different classes.",
     "learned": "MetricLearnerCV at its defaults: γ and the way pairs are made are chosen inside the training half.",
-    "certificate": "relative duality gap: no metric has an objective lower by more than this share, proved.",
+    "certificate": "relative duality gap: proof that no metric has an objective lower by more than this share.",
 }
 
 

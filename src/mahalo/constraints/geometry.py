@@ -74,6 +74,7 @@ def sq_distances(X, index: np.ndarray) -> np.ndarray:
         i, j = index[a : a + step].T
         D = X[i] - X[j]
         if sp.issparse(D):
+            D = D.astype(np.float64)
             out[a : a + step] = np.asarray(D.multiply(D).sum(axis=1)).ravel()
         else:
             out[a : a + step] = np.einsum("ij,ij->i", D, D, dtype=np.float64)

@@ -40,7 +40,10 @@ class PairSplit(BaseCrossValidator):
         self.test_size = test_size
         self.random_state = random_state
 
-    def get_n_splits(self, X=None, y=None, groups=None) -> int:
+    # Under metadata routing, meta-estimators hand `rows` on without being asked.
+    __metadata_request__split = {"rows": True}  # noqa: RUF012
+
+    def get_n_splits(self, X=None, y=None, groups=None, rows=None) -> int:
         return self.n_splits
 
     def split(self, X, y=None, groups=None, rows=None):
@@ -55,8 +58,9 @@ class PairSplit(BaseCrossValidator):
             # Whole groups in random order until the test share is reached.
             order = rng.permutation(n_groups)
             size = np.bincount(group, minlength=n_groups)[order]
-            chosen = order[np.cumsum(size) <= max(1, round(self.test_size * n))]
-            test = np.isin(group, chosen)
+            # At least one group on either side.
+            n_chosen = int((np.cumsum(size) <= max(1, round(self.test_size * n))).sum())
+            test = np.isin(group, order[: min(max(1, n_chosen), n_groups - 1)])
             yield np.flatnonzero(~test), np.flatnonzero(test)
 
 

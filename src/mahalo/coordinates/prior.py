@@ -42,8 +42,14 @@ class Prior:
             )
         return cls(spd_roots(values, vectors)[0])
 
+    def compose(self, M: np.ndarray) -> np.ndarray:
+        """root M: for rows as they come, what M is for whitened ones (x ↦ Mᵀ rootᵀ x)."""
+        if self.root is None:
+            return M
+        return self.root @ M if self.root.ndim == 2 else self.root[:, None] * M
+
     def whiten(self, X):
-        """Rows W0^½ x; sparse stays sparse unless W0 is dense."""
+        """Rows rootᵀ x; sparse stays sparse unless W0 is dense."""
         if self.root is None:
             return X
         root = self.root.astype(X.dtype, copy=False) if X.dtype.kind == "f" else self.root
@@ -52,7 +58,7 @@ class Prior:
         return sp.csr_array(X.multiply(root)) if sp.issparse(X) else X * root
 
     def whitened(self, X):
-        """All rows W0^½ x: an array, or, where that would densify a sparse X, a view that makes rows when asked."""
+        """All rows rootᵀ x: an array, or, where that would densify a sparse X, a view that makes rows when asked."""
         dense_root = self.root is not None and self.root.ndim == 2
         return _WhitenedRows(X, self) if sp.issparse(X) and dense_root else self.whiten(X)
 

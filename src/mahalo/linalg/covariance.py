@@ -7,11 +7,16 @@ __all__ = ["column_variances", "shrunk_correlation"]
 
 
 def _moments(X) -> tuple[np.ndarray, np.ndarray]:
-    """Column means and mean squares about zero (sparse) or variances (dense), without a dense copy of sparse X."""
+    """Column means and variances, without a dense copy of sparse X."""
     if sp.issparse(X):
-        mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-        square = np.asarray(X.multiply(X).mean(axis=0), dtype=np.float64).ravel()
-        return mean, np.maximum(square - mean**2, 0.0)
+        # Σ (x − μ)² over the entries, μ² for each zero: a constant column comes out as one, E x² − μ² would not do.
+        entries = sp.coo_array(X)
+        entries.sum_duplicates()
+        n, d = X.shape
+        column = entries.coords[1]
+        mean = np.bincount(column, entries.data, minlength=d) / n
+        square = np.bincount(column, (entries.data - mean[column]) ** 2, minlength=d)
+        return mean, (square + (n - np.bincount(column, minlength=d)) * mean**2) / n
     mean = X.mean(axis=0, dtype=np.float64)
     return mean, X.var(axis=0, dtype=np.float64)
 
@@ -53,9 +58,10 @@ def shrunk_correlation(X) -> tuple[np.ndarray, np.ndarray, float]:
     rho = 0.0
     if values[0] <= 1e-10 * max(values[-1], 1e-300):
         rho = min(max(_ledoit_wolf_intensity(Z, centre, R), 1e-6), 1.0)
+        # Constant columns have R_jj = 0 (others 1); the identity gives them their (substitute) unit variance back.
+        added = np.where(np.diagonal(R) > 0.5, rho, 1.0)
         R = (1.0 - rho) * R
-        # Constant columns have R_jj = 0; the identity gives them their (substitute) unit variance back.
-        R[np.diag_indices(d)] += np.where(np.diagonal(R) > 0, rho, 1.0)
+        R[np.diag_indices(d)] += added
     return R, deviation, rho
 
 

@@ -12,14 +12,27 @@ def symmetrize(A: np.ndarray) -> np.ndarray:
     return 0.5 * (A + A.T)
 
 
+# NumPy and SciPy come with a BLAS each, and each BLAS with its own threads; calls that alternate between the two fight
+# for the cores. So matrices large enough for threads go to NumPy; small ones to SciPy, whose calls cost less.
+_SMALL = 32
+
+
 def cholesky_or_none(A: np.ndarray) -> np.ndarray | None:
     """Lower factor L with A = L Lᵀ of a symmetric A, or None where A is not numerically positive definite."""
+    if len(A) > _SMALL:
+        try:
+            factor = np.linalg.cholesky(A)
+        except np.linalg.LinAlgError:
+            return None
+        return factor if np.isfinite(factor[-1, -1]) else None
     factor, info = dpotrf(A.T)  # LAPACK reads columns and returns the upper factor of Aᵀ = A
     return factor.T if info == 0 and (not len(factor) or np.isfinite(factor[-1, -1])) else None
 
 
 def inverse_factor(L: np.ndarray) -> np.ndarray:
     """L⁻¹ of a lower triangular factor."""
+    if len(L) > _SMALL:
+        return np.linalg.inv(L)
     inverse, _ = dtrtri(L.T)  # LAPACK reads columns: Lᵀ, upper triangular
     return inverse.T
 

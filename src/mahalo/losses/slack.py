@@ -52,7 +52,8 @@ class LogSlack:
 
     def curvature(self, v: np.ndarray, s: np.ndarray) -> np.ndarray:
         # From v (γ/b − s) = γ rather than s = γ/b − γ/v: the same where s = slope(v), better behaved elsewhere.
-        return np.where(self._violated(v), (self.gamma / self.bound - s) / v, 0.0)
+        left = np.maximum(self.gamma / self.bound - s, 0.0)  # v beyond 1e15 b: rounding could leave it below zero
+        return np.where(self._violated(v), left / v, 0.0)
 
     def admissible(self, s: np.ndarray) -> np.ndarray:
         signed = self.sign * np.maximum(self.sign * s, 0.0)
@@ -64,7 +65,8 @@ class LogSlack:
             return np.where(inside, self.gamma * np.log1p(-s * self.bound / self.gamma), -np.inf)
 
     def dual_slope(self, s: np.ndarray) -> np.ndarray:
-        return -1.0 / (1.0 / self.bound - s / self.gamma)  # −ξ
+        # −ξ; at the end of the domain ξ → ∞, as far as rounding lets it be seen.
+        return -self.bound / np.maximum(1.0 - s * self.bound / self.gamma, 1e-15)
 
 
 @dataclass(frozen=True)

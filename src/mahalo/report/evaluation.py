@@ -15,8 +15,9 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
-from ..coordinates import Prior
+from ..coordinates import LinearCoordinates, Prior
 from ..learner import MetricLearner
+from ..metric import Metric
 from ..selection import MetricLearnerCV
 
 __all__ = ["Comparison", "View", "compare", "neighbour_maps", "view"]
@@ -122,11 +123,17 @@ def compare(
         learners.append(learner)
         spaces = {
             "Euclidean": Z,
-            "inverse covariance": Prior.of("covariance", Z[train]).whiten(Z),
+            "inverse covariance": _inverse_covariance(Z[train]).transform(Z),
             "learned": learner.transform(Z),
         }
         views.append(tuple(view(name, S[train], y[train], S[test], y[test]) for name, S in spaces.items()))
     return Comparison(tuple(views), tuple(learners), tuple(seconds))
+
+
+def _inverse_covariance(X: np.ndarray) -> Metric:
+    """The metric that `prior="covariance"` starts from."""
+    n_features = X.shape[1]
+    return Metric(LinearCoordinates(Prior.of("covariance", X), n_features), np.eye(n_features))
 
 
 def view(name: str, train, y_train, test, y_test, *, n_neighbors: int = 10, random_state=0) -> View:

@@ -202,12 +202,15 @@ def _draw_spectrum(ax: Axes, learner: MetricLearner) -> None:
     position = np.arange(1, len(values) + 1)
     ax.set_yscale("log")
     _plain_numbers(ax, values)
+    low, high = min(values[-1], 0.6), max(values[0], 1.7)
+    margin = (high / low) ** 0.05
+    ax.set_ylim(low / margin, high * margin)
     ax.axhline(1.0, color=_PALE, linewidth=1, linestyle="--", zorder=0)
     ax.vlines(position, 1.0, values, color=_BLUE, linewidth=1, alpha=0.45)
     ax.plot(position, values, "o", color=_BLUE, markersize=3.5)
     _title(ax, "learned metric", "eigenvalues")
     stretched, shrunk = int((values > 1.05).sum()), int((values < 0.95).sum())
-    _key(ax, (f"{stretched} directions stretched", _INK), (f"{shrunk} shrunk", _INK))
+    _key(ax, (f"{_count(stretched, 'direction')} stretched", _INK), (f"{shrunk} shrunk", _INK))
     _name_level(ax, 1.0, "prior = 1", below=True)
     ax.set_xlabel("direction, most stretched first")
     ax.set_xlim(0.0, len(values) + 1.0)
@@ -220,28 +223,41 @@ def _draw_convergence(ax: Axes, learner: MetricLearner) -> None:
     gap = np.where(np.isfinite(gap) & (gap > 0), gap, np.nan)
     gamma = np.array([step.gamma for step in history])
     n = len(gap)
-    steps = f"{n} step{'' if n == 1 else 's'}"
-    _title(ax, "proof", f"relative gap {learner.certificate_.relative_gap:.0e} after {steps}", pad=17)
+    _title(ax, "proof", f"relative gap {learner.certificate_.relative_gap:.0e} after {_count(n, 'step')}", pad=17)
     ax.set_yscale("log")
     ax.set_xlabel("step of the solver")
     ax.set_xlim(0.5, max(n, 1) + 0.5)
+    if not n:
+        ax.set_ylim(learner.tol / 10, learner.tol * 10)
     ax.axhline(learner.tol, color=_PALE, linewidth=1, linestyle="--", zorder=1)
     _name_level(ax, learner.tol, f"asked for {learner.tol:.0e}")
     if not n:
+        ax.set_xticks([])
+        ax.text(0.5, 0.75, "the start was close enough", transform=ax.transAxes, ha="center", **_SMALL)
         return
     starts = [0, *(np.flatnonzero(np.diff(gamma) != 0) + 1), n]
     free_from = 0.0
     for stage, (a, b) in enumerate(pairwise(starts)):
         if stage % 2 == 0:
             ax.axvspan(a + 0.5, b + 0.5, color=_FAINT, alpha=0.35, linewidth=0, zorder=0)
-        ax.plot(np.arange(a, b) + 1, gap[a:b], "o-", color=_BLUE, linewidth=1.5, markersize=4.5)
-        label = f"{gamma[a]:.2g}" if stage else f"γ = {gamma[a]:.2g}"
+        ax.plot(np.arange(a, b) + 1, gap[a:b], "o-", color=_BLUE, linewidth=1.5, markersize=4.5 if n <= 50 else 2)
+        label = _brief(gamma[a]) if stage else f"γ = {_brief(gamma[a])}"
         half = 0.01 * len(label) + 0.006
         middle = max((a + b) / (2 * n), half)
         if middle - half >= free_from:
             ax.text(middle, 1.01, label, transform=ax.transAxes, ha="center", va="bottom", **_SMALL)
             free_from = middle + half
     ax.locator_params(axis="x", integer=True)
+
+
+def _brief(number: float) -> str:
+    """Two digits, without an exponent up to 99,999."""
+    short = f"{number:.2g}"
+    return f"{float(short):g}" if number < 1e5 else short
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _plain_numbers(ax: Axes, values: np.ndarray) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from .._core.projections import sweep_block, sweep_features, sweep_kernel
 from ..linalg import cholesky_or_none, inverse_factor, log_det, symmetrize
@@ -59,7 +58,7 @@ def bregman(
                 break
     state.rebuild()
     F, lam = symmetrize(state.F), state.lam.copy()
-    return Solution(F, lam, certify(problem, F, lam, tol), tuple(history))
+    return Solution(F, lam, certify(problem, F, lam, tol), tuple(history), sweep)
 
 
 @dataclass(frozen=True)
@@ -109,6 +108,7 @@ class Projections:
         self._points = np.pad(problem.points, [(0, 0), (0, padding)])
         self._F = np.eye(problem.rank + padding)
         self._scratch = np.empty((2, len(self._F)))
+        self._update = np.empty_like(self._F)
         if start is not None:
             self.rebuild()
         self._kernel = None
@@ -145,8 +145,9 @@ class Projections:
             # a_t = F z_t just before projection t = V_t + Σ_{q<t} β_q H_qt a_q, a triangular system for all a at once.
             H, beta = H[np.ix_(used, used)], beta[used]
             N = np.tril((H * -beta[:, None]).T, -1)
-            a = solve_triangular(N, V[used], lower=True, unit_diagonal=True, check_finite=False)
-            self._F += a.T @ (beta[:, None] * a)
+            N[np.diag_indices_from(N)] = 1.0
+            a = np.linalg.solve(N, V[used])
+            self._F += np.matmul(a.T, beta[:, None] * a, out=self._update)
         return largest
 
     def rebuild(self) -> None:

@@ -47,7 +47,7 @@ def newton_hard(
         state = follow_path(charged, 1e-18, max_iter, solution, history, on_step)
         before, lam = lam, np.maximum(problem.sign * state.slope, 0.0)
         F = symmetrize(state.A @ state.A.T)
-        solution = Solution(F, lam, certify(problem, F, lam, tol), tuple(history))
+        solution = Solution(F, lam, certify(problem, F, lam, tol), tuple(history), len(history))
         if solution.certificate.max_violation <= _FEASIBLE and solution.certificate.converged:
             return solution
         if max_iter is not None and len(history) >= max_iter:

@@ -28,11 +28,14 @@ from .result import Solution, Step
 
 __all__ = ["newton"]
 
-_LOOSE_GAP = 0.03  # relative gap at which the path moves on to the next γ
+_LOOSE_GAP = 0.05  # relative gap at which the path moves on to the next γ
 _FIRST_GRADIENT = 10.0
 _LONGEST_STRIDE, _SHORTEST_STRIDE = 10**0.5, 1.05  # factors between one γ and the next
 _PATIENCE = 12  # steps at one γ before a shorter stride is tried
-_CLOSE_GAP = 0.5  # gap below which slope(v) alone serves as multipliers
+_CLOSE_GAP = 0.5  # below which the slopes will do as multipliers, and F for the scaling
+_SMALL_RANK = 100  # up to which other steps are scaled by primal and dual; beyond, only those after a short one
+_INEXACT = 0.1  # relative residual of a Newton step; less as the gradient shrinks, and for tiny matrices
+_TINY_RANK = 8
 _MAX_CG = 200
 _MAX_STEPS = 1000
 
@@ -70,7 +73,7 @@ class _State:
         G = Z - np.eye(problem.rank)
         primal = float(np.trace(AtA)) - problem.rank - log_det_F + float(problem.slack.value(v).sum())
         gap = _log_det_divergence(Z, G)
-        if gap <= _CLOSE_GAP:
+        if gap <= _CLOSE_GAP or (gap < np.inf and problem.rank > _SMALL_RANK):
             s = slope
         else:
             Z_given = symmetrize(AtA + problem.forms.adjoint(Y, s))
@@ -115,7 +118,7 @@ def newton(
     history: list[Step] = []
     state = follow_path(problem, 0.5 * tol, max_iter, start, history, on_step)
     F, lam = symmetrize(state.A @ state.A.T), np.maximum(problem.sign * state.s, 0.0)
-    return Solution(F, lam, certify(problem, F, lam, tol), tuple(history))
+    return Solution(F, lam, certify(problem, F, lam, tol), tuple(history), len(history))
 
 
 def follow_path(
@@ -168,14 +171,17 @@ def _minimise(
     state: _State, goal: float, budget: int, history: list[Step], on_step: Callable[[Step], None] | None
 ) -> _State:
     """Newton steps at one γ until the relative gap is within `goal`, or the budget of steps is spent."""
-    stalled = 0
+    small = state.problem.rank <= _SMALL_RANK
+    stalled, t = 0, 1.0
     while state.relative_gap > goal and len(history) < budget and stalled < 3:
-        delta, curvature, n_products = _newton_direction(state)
-        q = state.problem.forms.apply(state.Y @ delta, state.Y)
+        by_both = t < 1.0 or (small and state.gap > _CLOSE_GAP)
+        delta, q, curvature, n_products = _newton_direction(state, by_both)
         t, factor = _line_search(state, delta, q)
         if t == 0.0:
             break
-        s = state.s if state.gap <= _CLOSE_GAP else _dual_step(state, state.slope + curvature * q)
+        # Multipliers for the next step, should its own slopes not be admissible, or not as good.
+        smooth = state.s is state.slope and (state.gap <= _CLOSE_GAP or (t == 1.0 and not small))
+        s = state.s if smooth else _dual_step(state, state.slope + curvature * q)
         previous = state
         state = _State.at(state.problem, state.A @ factor, state.log_det_F + log_det(factor), s)
         if not state.gap < np.inf:
@@ -197,46 +203,53 @@ def _minimise(
     return state
 
 
-def _newton_direction(state: _State) -> tuple[np.ndarray, np.ndarray, int]:
-    """Δ (in A's coordinates) with H Δ ≈ −G by preconditioned conjugate gradients, the curvatures, and the effort."""
+def _newton_direction(state: _State, by_both: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Δ with H Δ ≈ −G by preconditioned conjugate gradients, q_k = tr(Δ Yᵀ C_k Y), the curvatures in H, and the effort.
+
+    Scaled by primal and dual if `by_both`, or where slopes are not admissible.
+    """
     forms = state.problem.forms
     curvature = state.problem.slack.curvature(state.v, state.s)
-    B, precondition = _scaling(state, curvature)
+    B, precondition = _scaling(state, curvature, by_both or state.s is not state.slope)
     Y = state.Y @ B
     residual = -symmetrize(B.T @ state.G @ B)
     z = precondition(residual)
-    direction, delta = z, np.zeros_like(z)
+    direction, delta, q = z, np.zeros_like(z), np.zeros(len(curvature))
     rz = float(np.vdot(residual, z))
-    goal = rz * min(0.1, rz**0.25) ** 2  # more exact as the gradient shrinks
+    goal = rz * min(_INEXACT if state.problem.rank > _TINY_RANK else 0.1 * _INEXACT, rz**0.25) ** 2
     n_products = 0
     while rz > goal and n_products < _MAX_CG:
         n_products += 1
-        H_direction = direction + forms.adjoint(Y, curvature * forms.apply(Y @ direction, Y))
+        q_direction = forms.apply(Y @ direction, Y)
+        H_direction = direction + forms.adjoint(Y, curvature * q_direction)
         alpha = rz / float(np.vdot(direction, H_direction))
         delta += alpha * direction
+        q += alpha * q_direction
         residual = residual - alpha * H_direction
         z = precondition(residual)
         rz, previous = float(np.vdot(residual, z)), rz
         direction = z + (rz / previous) * direction
-    return symmetrize(B @ delta @ B.T), curvature, n_products
+    return symmetrize(B @ delta @ B.T), q, curvature, n_products
 
 
-def _scaling(state: _State, curvature: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-    """B = Z^{-1/4} Q and a preconditioner that is nearly diagonal in B's coordinates.
+def _scaling(
+    state: _State, curvature: np.ndarray, by_both: bool
+) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    """B = Z^{-1/4} Q (or Q alone) and a preconditioner that is nearly diagonal in B's coordinates.
 
     The preconditioner is the Hessian as if the violated constraints' vectors were Gaussian. For y ~ N(0, S),
     E (yᵀΔy) yyᵀ = 2 SΔS + tr(SΔ) S; with S the mean of √curvature yyᵀ and ω of the order of their number,
     H ≈ I + ω (2 SΔS + tr(SΔ) S): diagonal plus rank one where S is diagonal, which is what Q is for.
     """
-    if state.gap <= _CLOSE_GAP:
-        M = np.eye(state.problem.rank)  # Z is near the identity
-    else:
-        values, vectors = np.linalg.eigh(state.Z)
-        M = vectors * np.clip(values, 1e-2, 1e2) ** -0.25
     n_violated = max(1, int(np.count_nonzero(curvature)))
     omega = 0.5 * n_violated
-    S = state.problem.forms.adjoint(state.Y, np.sqrt(curvature)) / n_violated
-    sigma, Q = np.linalg.eigh(symmetrize(M.T @ S @ M))
+    S = symmetrize(state.problem.forms.adjoint(state.Y, np.sqrt(curvature)) / n_violated)
+    M = None
+    if by_both:
+        values, vectors = np.linalg.eigh(state.Z)
+        M = vectors * np.clip(values, 1e-2, 1e2) ** -0.25
+        S = symmetrize(M.T @ S @ M)
+    sigma, Q = np.linalg.eigh(S)
     sigma = np.abs(sigma)
     divisor = 1.0 + 2.0 * omega * np.outer(sigma, sigma)
     a = sigma / np.diagonal(divisor)
@@ -248,7 +261,7 @@ def _scaling(state: _State, curvature: np.ndarray) -> tuple[np.ndarray, Callable
         diagonal -= (c * float(sigma @ diagonal)) * a
         return Z
 
-    return M @ Q, precondition
+    return Q if M is None else M @ Q, precondition
 
 
 def _line_search(state: _State, delta: np.ndarray, q: np.ndarray) -> tuple[float, np.ndarray]:

@@ -29,7 +29,4 @@ class Solution:
     lam: np.ndarray
     certificate: Certificate
     history: tuple[Step, ...]
-
-    @property
-    def n_iter(self) -> int:
-        return len(self.history)
+    n_iter: int

@@ -1,0 +1,99 @@
+"""One operator for pairs, triplets and linear forms: tr(Δ Yᵀ C_k Y), and its adjoint Σ s_k Yᵀ C_k Y."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from builders import dense_forms, random_linear, random_pair_constraints, random_triplets
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mahalo import Constraints
+from mahalo.constraints import forms as forms_module
+
+KINDS = ["pairs", "triplets", "linear", "all"]
+
+
+def constraints_of(kind, rng, X):
+    made = {
+        "pairs": random_pair_constraints(rng, X, 9),
+        "triplets": random_triplets(rng, X, 5),
+        "linear": random_linear(rng, X, 4),
+    }
+    return made["pairs"] + made["triplets"] + made["linear"] if kind == "all" else made[kind]
+
+
+def on_used_rows(constraints, X):
+    forms, rows = constraints.edges()
+    return forms, np.vstack([X, np.zeros(X.shape[1])])[rows]
+
+
+def random_symmetric(rng, r):
+    A = rng.standard_normal((r, r))
+    return A + A.T
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(KINDS))
+def test_operator_is_the_trace_with_each_dense_form(seed, kind):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((8, int(rng.integers(1, 12))))
+    constraints = constraints_of(kind, rng, X)
+    forms, Y = on_used_rows(constraints, X)
+    delta = random_symmetric(rng, X.shape[1])
+    expected = [np.trace(delta @ X.T @ C @ X) for C in dense_forms(constraints, 8)]
+    np.testing.assert_allclose(forms.apply(Y @ delta, Y), expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(KINDS))
+def test_adjoint_is_the_sum_of_dense_forms(seed, kind):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((8, int(rng.integers(1, 12))))
+    constraints = constraints_of(kind, rng, X)
+    forms, Y = on_used_rows(constraints, X)
+    s = rng.standard_normal(forms.n_forms) * (rng.random(forms.n_forms) < 0.7)
+    expected = sum(s_k * X.T @ C @ X for s_k, C in zip(s, dense_forms(constraints, 8), strict=True))
+    np.testing.assert_allclose(forms.adjoint(Y, s), expected, rtol=1e-10, atol=1e-9)
+    # ⟨A Δ, s⟩ = ⟨Δ, A* s⟩
+    delta = random_symmetric(rng, X.shape[1])
+    assert forms.apply(Y @ delta, Y) @ s == pytest.approx(np.vdot(delta, forms.adjoint(Y, s)), rel=1e-9, abs=1e-9)
+
+
+def test_only_rows_in_constraints_are_kept():
+    forms, rows = Constraints.from_pairs([[7, 2]], [[2, 900]]).edges()
+    np.testing.assert_array_equal(rows, [2, 7, 900])
+    assert forms.n_rows == 3
+    np.testing.assert_array_equal(rows[forms.tail], [7, 2])
+    np.testing.assert_array_equal(rows[forms.head], [2, 900])
+    assert forms.combine is None
+
+
+def test_forms_whose_rows_sum_to_zero_need_no_origin(rng):
+    e = np.eye(5)[0] - np.eye(5)[3]
+    _, rows = Constraints.from_linear(np.outer(e, e), 1.0).edges()
+    np.testing.assert_array_equal(rows, [0, 3])
+    _, rows = Constraints.from_linear(np.diag([0, 0, 2.0, 0, 0]), 1.0).edges()
+    np.testing.assert_array_equal(rows, [-1, 2])
+
+
+def test_threads_change_no_value(rng, monkeypatch):
+    """Edges and rows are shared out; each is computed by one thread, in one order."""
+    X = rng.standard_normal((50, 7))
+    constraints = random_pair_constraints(rng, X, 300) + random_triplets(rng, X, 40)
+    forms, Y = on_used_rows(constraints, X)
+    Y = np.ascontiguousarray(Y)
+    s = rng.standard_normal(forms.n_forms)
+    alone = forms.apply(Y, Y), forms.adjoint(Y, s)
+    monkeypatch.setattr(forms_module, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(forms_module.os, "cpu_count", lambda: 5)
+    shared = forms.apply(Y, Y), forms.adjoint(Y, s)
+    np.testing.assert_array_equal(shared[0], alone[0])
+    np.testing.assert_array_equal(shared[1], alone[1])
+
+
+def test_no_constraints_and_no_dimensions():
+    forms, rows = Constraints.from_pairs().edges()
+    assert forms.n_forms == 0 and len(rows) == 0
+    forms, _ = Constraints.from_pairs([[0, 1]]).edges()
+    empty = np.zeros((2, 0))
+    np.testing.assert_array_equal(forms.apply(empty, empty), [0.0])
+    assert forms.adjoint(empty, np.ones(1)).shape == (0, 0)

@@ -1,0 +1,197 @@
+"""The learned metric as a small object: every way to ask for a distance gives the one of W."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from builders import labelled_data
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
+
+from mahalo import Constraints, Metric, MetricLearner
+from mahalo import metric as metric_module
+from mahalo.coordinates import LinearCoordinates, Prior
+
+
+def random_metric(rng, d, rank=None, prior="identity"):
+    """A metric from its parts: W = root [I + Q (F − I) Qᵀ] rootᵀ."""
+    root = {
+        "identity": None,
+        "diagonal": rng.uniform(0.1, 10.0, d),
+        "full": rng.standard_normal((d, d)) + 2 * np.eye(d),
+    }[prior]
+    basis = None if rank is None else np.linalg.qr(rng.standard_normal((d, rank)))[0]
+    r = d if rank is None else rank
+    B = rng.standard_normal((r, r + 2))
+    F = B @ B.T / r
+    inner = F if basis is None else np.eye(d) + basis @ (F - np.eye(r)) @ basis.T
+    R = {"identity": np.eye(d), "diagonal": np.diag(root) if prior == "diagonal" else None, "full": root}[prior]
+    return Metric(LinearCoordinates(Prior(root), d, basis), F), R @ inner @ R.T
+
+
+@pytest.fixture(params=[(p, r) for p in ("identity", "diagonal", "full") for r in (None, 2)], ids=str)
+def metric_and_matrix(request, rng):
+    prior, rank = request.param
+    return random_metric(rng, 6, rank, prior)
+
+
+def test_matrix_is_the_formula(metric_and_matrix):
+    metric, W = metric_and_matrix
+    np.testing.assert_allclose(metric.matrix, W, rtol=1e-10, atol=1e-10 * np.abs(W).max())
+    np.testing.assert_array_equal(metric.matrix, metric.matrix.T)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csc_matrix], ids=["dense", "sparse", "csc"])
+def test_every_way_to_ask(metric_and_matrix, rng, form):
+    metric, W = metric_and_matrix
+    X, Y = rng.standard_normal((7, 6)) + 1.0, rng.standard_normal((5, 6))
+    K = X @ W @ Y.T
+    D2 = np.array([[(x - y) @ W @ (x - y) for y in Y] for x in X])
+    close = {"rtol": 1e-9, "atol": 1e-9 * D2.max()}
+    np.testing.assert_allclose(metric.kernel(form(X), form(Y)), K, **close)
+    np.testing.assert_allclose(metric.kernel(form(X)), X @ W @ X.T, **close)
+    np.testing.assert_allclose(metric.distances(form(X), form(Y), squared=True), D2, **close)
+    np.testing.assert_allclose(metric.distances(form(X), form(Y)), np.sqrt(D2), **close)
+    np.testing.assert_allclose(metric.pair_distances(form(X[:5]), form(Y), squared=True), np.diag(D2), **close)
+    np.testing.assert_allclose(metric.pair_distances(form(X[:5]), form(Y)), np.sqrt(np.diag(D2)), **close)
+    np.testing.assert_allclose(metric.transform(form(X)) @ metric.transform(form(Y)).T, K, **close)
+    np.testing.assert_allclose(cdist(metric.transform(form(X)), metric.transform(form(Y))), np.sqrt(D2), **close)
+
+
+def test_dense_against_sparse(metric_and_matrix, rng):
+    metric, _ = metric_and_matrix
+    X, Y = rng.standard_normal((7, 6)), rng.standard_normal((7, 6))
+    for A, B in ((sp.csr_array(X), Y), (X, sp.csr_array(Y)), (sp.csr_matrix(X), Y), (X, sp.csr_matrix(Y))):
+        np.testing.assert_allclose(metric.distances(A, B), metric.distances(X, Y), atol=1e-8)
+        np.testing.assert_allclose(metric.kernel(A, B), metric.kernel(X, Y), atol=1e-9)
+        paired = metric.pair_distances(A, B)
+        assert type(paired) is np.ndarray and paired.shape == (7,)
+        np.testing.assert_allclose(paired, metric.pair_distances(X, Y), atol=1e-8)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_axioms_of_a_metric(seed):
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 6))
+    metric, _ = random_metric(rng, d, prior=["identity", "diagonal", "full"][seed % 3])
+    D = metric.distances(rng.standard_normal((8, d)) * 10 ** rng.uniform(-3, 3))
+    np.testing.assert_array_equal(np.diag(D), 0.0)
+    np.testing.assert_allclose(D, D.T, rtol=1e-6)
+    assert (D >= 0).all()
+    assert (D[:, None, :] <= (D[:, :, None] + D[None, :, :]) * (1 + 1e-6) + 1e-9 * D.max()).all()
+
+
+def test_distances_of_rows_to_themselves_are_zero(metric_and_matrix, rng):
+    metric, _ = metric_and_matrix
+    X = rng.standard_normal((9, 6)) + 100.0
+    for form in (np.asarray, sp.csr_array):
+        np.testing.assert_array_equal(np.diag(metric.distances(form(X))), 0.0)
+        np.testing.assert_allclose(metric.pair_distances(form(X), form(X)), 0.0, atol=1e-12)
+
+
+def test_learned_distances_are_those_the_constraints_are_about(rng):
+    """distances, squared, against the bounds of a hard fit."""
+    X = rng.standard_normal((8, 5))
+    c = Constraints.from_pairs([[0, 1], [2, 3]], [[4, 5]], upper=0.5, lower=30.0)
+    metric = MetricLearner(gamma=np.inf, tol=1e-8).fit(X, constraints=c).metric_
+    D2 = metric.distances(X, squared=True)
+    np.testing.assert_allclose([D2[0, 1], D2[2, 3], D2[4, 5]], [0.5, 0.5, 30.0], rtol=1e-6)
+
+
+# -- transform -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prior", ["identity", "diagonal", "covariance"])
+@pytest.mark.parametrize("d", [4, 30])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_n_components_keeps_the_leading_directions(rng, prior, d, sparse):
+    """The kept coordinates are the principal components of the transformed training rows."""
+    X, y = labelled_data(rng, n=24, d=d)
+    data = sp.csr_array(X) if sparse else X
+    whole = MetricLearner(prior=prior).fit(data, y)
+    T = whole.transform(data)
+    for k in (1, 2, 4):
+        part = MetricLearner(prior=prior, n_components=k).fit(data, y)
+        P = part.transform(data)
+        assert P.shape == (24, k)
+        centred = T - T.mean(axis=0)
+        U, s, _ = np.linalg.svd(centred, full_matrices=False)
+        kept = P - P.mean(axis=0)
+        scale = s[0] ** 2
+        np.testing.assert_allclose(kept @ kept.T, (U[:, :k] * s[:k] ** 2) @ U[:, :k].T, atol=1e-8 * scale)
+        # distances are still those of the whole metric
+        np.testing.assert_allclose(part.metric_.distances(X), whole.metric_.distances(X), atol=1e-9 * s[0])
+
+
+def test_all_components_are_a_rotation(rng):
+    X, y = labelled_data(rng)
+    learner = MetricLearner(n_components=4, prior="covariance").fit(X, y)
+    D = learner.metric_.distances(X)
+    np.testing.assert_allclose(cdist(learner.transform(X), learner.transform(X)), D, atol=1e-8 * D.max())
+
+
+def test_transform_keeps_the_precision_it_is_given(rng):
+    X, y = labelled_data(rng)
+    for parameters in ({}, {"n_components": 2}, {"prior": "diagonal"}, {"prior": "covariance"}):
+        learner = MetricLearner(**parameters).fit(X, y)
+        single = learner.transform(X.astype(np.float32))
+        double = learner.transform(X)
+        assert single.dtype == np.float32 and double.dtype == np.float64
+        np.testing.assert_allclose(single, double, rtol=0, atol=1e-5 * np.abs(double).max())
+
+
+def test_single_precision_data(rng):
+    X, y = labelled_data(rng)
+    single, double = MetricLearner().fit(X.astype(np.float32), y), MetricLearner().fit(X, y)
+    assert single.transform(X.astype(np.float32)).dtype == np.float32
+    assert single.metric_.F.dtype == np.float64  # solved and certified in double precision
+    np.testing.assert_allclose(single.metric_.matrix, double.metric_.matrix, rtol=0, atol=1e-4)
+    assert single.certificate_.converged
+
+
+# -- as others use it ------------------------------------------------------------------------------------------
+
+
+def test_neighbours_and_kernels_of_scikit_learn(rng):
+    X, y = labelled_data(rng)
+    learner = MetricLearner().fit(X, y)
+    by_map = KNeighborsClassifier(3).fit(learner.transform(X), y).predict(learner.transform(X))
+    by_distance = KNeighborsClassifier(3, metric="precomputed").fit(learner.metric_.distances(X), y)
+    np.testing.assert_array_equal(by_distance.predict(learner.metric_.distances(X)), by_map)
+    svc = SVC(kernel=learner.metric_.kernel).fit(X, y)
+    assert svc.score(X, y) > 0.8
+
+
+def test_wide_sparse_rows_are_not_made_dense(rng, monkeypatch):
+    metric, _ = random_metric(rng, 40, rank=2)
+    X = sp.random_array((6, 40), density=0.1, rng=rng, format="csr")
+    expected = metric.distances(X)
+    monkeypatch.setattr(metric_module, "_WIDEST_DENSE", 39)
+    with pytest.raises(ValueError, match=r"dense array with 40 columns. Use metric\.distances or\s+metric\.kernel"):
+        metric.transform(X)
+    with pytest.raises(ValueError, match=r"matrix of this metric would be 40 × 40. Use distances"):
+        _ = Metric(metric.coordinates, metric.F).matrix
+    np.testing.assert_array_equal(metric.distances(X), expected)
+
+
+def test_pickle_copy_and_repr(rng):
+    X = rng.standard_normal((5, 6))
+    metric, _ = random_metric(rng, 6, rank=2)
+    D = metric.distances(X)
+    for other in (pickle.loads(pickle.dumps(metric)), copy.deepcopy(metric)):
+        np.testing.assert_array_equal(other.distances(X), D)
+    assert repr(metric) == "Metric(n_features=6, rank=2)"
+    assert repr(random_metric(rng, 3)[0]) == "Metric(n_features=3)"
+
+
+def test_metric_is_frozen(rng):
+    metric, _ = random_metric(rng, 3)
+    with pytest.raises(AttributeError):
+        metric.F = np.eye(3)

@@ -1,0 +1,408 @@
+"""Cross-validation over labels and over pairs, against loops written by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn
+from builders import assert_same_metric, labelled_data
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    cross_val_score,
+    cross_validate,
+)
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from mahalo import Constraints, MetricLearner, MetricLearnerCV, metric_path
+from mahalo import metric as metric_module
+from mahalo.pairs import PairSplit
+
+GAMMAS = [0.01, 1.0, 30.0]
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.fixture
+def pairs(rng):
+    """(X, constraints): three classes known only through pairs, bounds left open."""
+    X, y = labelled_data(rng, n=90, apart=0.5)
+    return X, Constraints.from_labels(y, pairs_per_class=150, random_state=1)
+
+
+def auc_by_hand(W, X, constraints, rows):
+    """Over pairs with both ends among `rows`: how often a similar one is nearer than a dissimilar one."""
+    inside = np.isin(constraints.pairs.index, rows).all(axis=1)
+    difference = X[constraints.pairs.index[inside, 0]] - X[constraints.pairs.index[inside, 1]]
+    distance = np.einsum("kd,de,ke->k", difference, W, difference)
+    return roc_auc_score(constraints.pairs.sign[inside] > 0, -distance)
+
+
+def pairs_by_hand(constraints, train):
+    """Constraints inside the fold, renumbered with a dictionary."""
+    position = {row: p for p, row in enumerate(train)}
+    kept = [
+        (position[i], position[j], s)
+        for (i, j), s in zip(constraints.pairs.index.tolist(), constraints.pairs.sign, strict=True)
+        if i in position and j in position
+    ]
+    return Constraints.from_pairs([(i, j) for i, j, s in kept if s > 0], [(i, j) for i, j, s in kept if s < 0])
+
+
+# -- scikit-learn's tools over pairs ---------------------------------------------------------------------------
+
+
+def test_cross_val_score_over_pairs(routing, pairs):
+    X, constraints = pairs
+    cv = KFold(3, shuffle=True, random_state=0)
+    scores = cross_val_score(
+        MetricLearner(gamma=0.5), X, cv=cv, params={"constraints": constraints, "rows": np.arange(len(X))}
+    )
+    expected = []
+    for train, test in cv.split(X):
+        learner = MetricLearner(gamma=0.5).fit(X[train], constraints=pairs_by_hand(constraints, train))
+        expected.append(auc_by_hand(learner.metric_.matrix, X, constraints, test))
+    np.testing.assert_allclose(scores, expected, atol=1e-12)
+    assert 0.5 < np.mean(expected) < 0.99
+
+
+def test_grid_search_over_pairs(routing, pairs):
+    X, constraints = pairs
+    cv = ShuffleSplit(3, test_size=0.5, random_state=0)
+    grid = {"gamma": GAMMAS, "prior": ["identity", "diagonal"]}
+    search = GridSearchCV(MetricLearner(), grid, cv=cv)
+    search.fit(X, constraints=constraints, rows=np.arange(len(X)))
+    for k, parameters in enumerate(search.cv_results_["params"]):
+        for f, (train, test) in enumerate(cv.split(X)):
+            learner = MetricLearner(**parameters).fit(X[train], constraints=pairs_by_hand(constraints, train))
+            expected = auc_by_hand(learner.metric_.matrix, X, constraints, test)
+            assert search.cv_results_[f"split{f}_test_score"][k] == pytest.approx(expected, abs=1e-12)
+    best = MetricLearner(**search.best_params_).fit(X, constraints=constraints)
+    np.testing.assert_array_equal(search.best_estimator_.metric_.matrix, best.metric_.matrix)
+
+
+def test_splitting_by_pairs_under_grid_search(routing, pairs):
+    X, constraints = pairs
+    splitter = PairSplit(constraints, n_splits=2, random_state=3)
+    rows = np.arange(len(X))
+    search = GridSearchCV(MetricLearner(), {"gamma": [0.1]}, cv=splitter).fit(X, constraints=constraints, rows=rows)
+    for f, (train, test) in enumerate(splitter.split(X)):
+        learner = MetricLearner(gamma=0.1).fit(X[train], constraints=constraints, rows=train)
+        expected = auc_by_hand(learner.metric_.matrix, X, constraints, test)
+        assert search.cv_results_[f"split{f}_test_score"][0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_rows_of_a_part_of_the_data(routing, pairs):
+    """Cross-validation inside a part: rows are global indices throughout."""
+    X, constraints = pairs
+    part = np.random.default_rng(5).permutation(len(X))[:70]
+    cv = KFold(2)
+    scores = cross_val_score(MetricLearner(), X[part], cv=cv, params={"constraints": constraints, "rows": part})
+    for score, (train, test) in zip(scores, cv.split(X[part]), strict=True):
+        learner = MetricLearner().fit(X[part[train]], constraints=pairs_by_hand(constraints, part[train]))
+        assert score == pytest.approx(auc_by_hand(learner.metric_.matrix, X, constraints, part[test]), abs=1e-12)
+
+
+def test_folds_without_rows_raise(routing, pairs):
+    """The trap: constraints by global index, on a fold that numbers its rows anew."""
+    X, constraints = pairs
+    for parameters in ({"constraints": constraints}, {"constraints": constraints, "rows": None}):
+        with pytest.raises(ValueError, match=r"constraints are about 90 rows, X has 60.*pass rows="):
+            cross_val_score(MetricLearner(), X, cv=3, params=parameters, error_score="raise")
+
+
+def test_pipeline_passes_constraints_to_the_learner(routing, pairs, rng):
+    X, constraints = pairs
+    y = np.arange(90) % 3
+    pipeline = make_pipeline(StandardScaler(), MetricLearner(gamma=0.1), KNeighborsClassifier(5))
+    cv = StratifiedKFold(3)
+    found = cross_validate(
+        pipeline, X, y, cv=cv, params={"constraints": constraints, "rows": np.arange(90)}, return_estimator=True
+    )
+    for (train, test), estimator, score in zip(cv.split(X, y), found["estimator"], found["test_score"], strict=True):
+        scaler = StandardScaler().fit(X[train])
+        Z = scaler.transform(X[train])
+        learner = MetricLearner(gamma=0.1).fit(Z, constraints=pairs_by_hand(constraints, train))
+        np.testing.assert_allclose(estimator[1].metric_.matrix, learner.metric_.matrix)
+        classifier = KNeighborsClassifier(5).fit(learner.transform(Z), y[train])
+        assert score == classifier.score(learner.transform(scaler.transform(X[test])), y[test])
+
+
+def test_grid_search_over_labels(rng):
+    X, y = labelled_data(rng, n=90, apart=0.5)
+    pipeline = make_pipeline(MetricLearner(), KNeighborsClassifier(5))
+    search = GridSearchCV(pipeline, {"metriclearner__gamma": GAMMAS}, cv=3).fit(X, y)
+    for k, gamma in enumerate(GAMMAS):
+        for f, (train, test) in enumerate(StratifiedKFold(3).split(X, y)):
+            learner = MetricLearner(gamma=gamma).fit(X[train], y[train])
+            classifier = KNeighborsClassifier(5).fit(learner.transform(X[train]), y[train])
+            expected = classifier.score(learner.transform(X[test]), y[test])
+            assert search.cv_results_[f"split{f}_test_score"][k] == expected
+
+
+def test_score_from_labels_is_the_auc_of_random_pairs(rng):
+    X, y = labelled_data(rng, n=30, apart=0.5)
+    learner = MetricLearner().fit(X, y)
+    every = Constraints.from_labels(y, pairs_per_class=1000)
+    assert learner.score(X, y) == pytest.approx(auc_by_hand(learner.metric_.matrix, X, every, np.arange(30)))
+
+
+def test_score_of_triplets(rng):
+    """(a, b, c) counts as a similar pair (a, b) and a dissimilar one (a, c)."""
+    X, y = labelled_data(rng, n=30, apart=0.5)
+    learner = MetricLearner().fit(X, y)
+    triplets = [[0, 3, 1], [1, 4, 2], [5, 8, 10]]
+    as_pairs = Constraints.from_pairs([[0, 3], [1, 4], [5, 8]], [[0, 1], [1, 2], [5, 10]])
+    score = learner.score(X, constraints=Constraints.from_triplets(triplets))
+    assert score == learner.score(X, constraints=as_pairs)
+
+
+# -- splitting by rows -----------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(0.1, 0.9))
+def test_pair_split_divides_the_rows(seed, test_size):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(10, 80))
+    constraints = Constraints.from_pairs(rng.integers(0, n, (int(rng.integers(1, 100)), 2)))
+    splitter = PairSplit(constraints, n_splits=4, test_size=test_size, random_state=seed)
+    splits = list(splitter.split(np.zeros((n, 1))))
+    assert len(splits) == splitter.get_n_splits() == 4
+    for train, test in splits:
+        np.testing.assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(n))
+        assert len(train) and len(test)
+        assert abs(len(test) - test_size * n) <= max(1, 0.2 * n)
+
+
+def test_pair_split_keeps_small_groups_together():
+    """Forty people with three photos each: whoever is tested has not been learned from."""
+    index = [[3 * k + a, 3 * k + b] for k in range(40) for a, b in ((0, 1), (1, 2))]
+    constraints = Constraints.from_pairs(index) + Constraints.from_triplets([[0, 1, 2]])
+    for train, test in PairSplit(constraints, n_splits=10).split(np.zeros((120, 1))):
+        assert not set(train // 3) & set(test // 3)
+        assert len(test) == 48
+
+
+def test_pair_split_draws_rows_singly_where_all_are_connected():
+    constraints = Constraints.from_pairs([[0, k] for k in range(1, 50)])
+    for train, test in PairSplit(constraints, test_size=0.5).split(np.zeros((50, 1))):
+        assert len(train) == len(test) == 25
+
+
+def test_pair_split_repeats_with_its_seed(pairs):
+    X, constraints = pairs
+
+    def tests(seed):
+        return [test.tolist() for _, test in PairSplit(constraints, random_state=seed).split(X)]
+
+    assert tests(1) == tests(1)
+    assert tests(1) != tests(2)
+    assert len({tuple(t) for t in tests(1)}) == 5
+
+
+def test_pair_split_of_a_part_of_the_data():
+    """`rows` says which constraints tie which positions together."""
+    constraints = Constraints.from_pairs([[10 * k, 10 * k + 1] for k in range(30)], n_rows=300)
+    rows = np.sort(np.concatenate([np.arange(0, 300, 10), np.arange(1, 300, 10)]))[::-1]
+    for train, test in PairSplit(constraints).split(np.zeros((60, 1)), rows=rows):
+        assert not set(rows[train] // 10) & set(rows[test] // 10)
+
+
+# -- the whole path --------------------------------------------------------------------------------------------
+
+
+def test_path_is_one_fit_for_each_gamma_in_the_callers_order(rng):
+    X, y = labelled_data(rng)
+    gammas = [3.0, 0.01, 100.0, 0.3]
+    path = metric_path(X, y, gammas=gammas, tol=1e-10, prior="diagonal", random_state=4)
+    np.testing.assert_array_equal(path.gammas, gammas)
+    assert path.duals.shape == (4, path.constraints.n_constraints)
+    for k, gamma in enumerate(gammas):
+        cold = MetricLearner(gamma=gamma, tol=1e-10, prior="diagonal", random_state=4).fit(X, y)
+        np.testing.assert_array_equal(path.constraints.bound, cold.constraints_.bound)
+        assert_same_metric(path.metrics[k].matrix, cold.metric_.matrix, path.certificates[k], cold.certificate_)
+        assert path.certificates[k].converged
+        assert path.certificates[k].primal == pytest.approx(cold.certificate_.primal, rel=1e-8)
+        np.testing.assert_allclose(path.duals[k], cold.duals_, rtol=0, atol=1e-3 * cold.duals_.max())
+
+
+def test_path_of_constraints_ends_in_hard_ones(rng):
+    X = rng.standard_normal((8, 4))
+    constraints = Constraints.from_pairs([[0, 1]], [[2, 3]], upper=0.5, lower=30.0)
+    path = metric_path(X, constraints=constraints, gammas=[np.inf, 1.0, 1e4], tol=1e-8)
+    hard = MetricLearner(gamma=np.inf, tol=1e-8).fit(X, constraints=constraints)
+    np.testing.assert_allclose(path.metrics[0].matrix, hard.metric_.matrix, rtol=0, atol=1e-6)
+    assert path.certificates[0].max_violation <= 1e-8 < path.certificates[2].max_violation
+
+
+def test_path_by_projections(rng):
+    X, y = labelled_data(rng, n=20)
+    path = metric_path(X, y, gammas=[0.3, 0.1], solver="bregman", pairs_per_class=10, tol=1e-8, max_iter=20_000)
+    newton = metric_path(X, y, gammas=[0.3, 0.1], pairs_per_class=10, tol=1e-8)
+    for k in range(2):
+        a, b = path.certificates[k], newton.certificates[k]
+        assert_same_metric(path.metrics[k].matrix, newton.metrics[k].matrix, a, b)
+
+
+def test_default_path(wine):
+    path = metric_path(*wine, prior="diagonal", tol=1e-6)
+    np.testing.assert_allclose(path.gammas, np.logspace(-2, 3, 21))
+    assert all(c.converged and c.relative_gap <= 1e-6 for c in path.certificates)
+    primal = [c.primal for c in path.certificates]
+    assert primal == sorted(primal)  # a dearer violation never lowers the optimum
+
+
+def test_path_with_components_and_rows(rng):
+    X, y = labelled_data(rng)
+    constraints = Constraints.from_labels(y)
+    rows = np.arange(60)[::-1]
+    path = metric_path(X[rows], constraints=constraints, rows=rows, gammas=[1.0], n_components=2)
+    learner = MetricLearner(n_components=2).fit(X[rows], constraints=constraints, rows=rows)
+    np.testing.assert_array_equal(path.metrics[0].transform(X), learner.transform(X))
+
+
+def test_path_takes_gammas_not_gamma(rng):
+    X, y = labelled_data(rng)
+    with pytest.raises(ValueError, match="gammas="):
+        metric_path(X, y, gamma=1.0)
+
+
+# -- choosing γ and strategy -----------------------------------------------------------------------------------
+
+
+def knn_accuracy_by_hand(W, X, y, train, test, k=10):
+    train, test = train[y[train] >= 0], test[y[test] >= 0]
+    L = np.linalg.cholesky(W)
+    classifier = KNeighborsClassifier(min(k, len(train))).fit(X[train] @ L, y[train])
+    return classifier.score(X[test] @ L, y[test])
+
+
+@pytest.mark.parametrize("unlabelled", [False, True])
+def test_choice_by_accuracy_against_a_loop(rng, unlabelled):
+    X, y = labelled_data(rng, n=72, apart=0.5)
+    if unlabelled:
+        y[rng.random(72) < 0.25] = -1
+    learner = MetricLearnerCV(gammas=[1.0, 0.01, 30.0], random_state=0, pairs_per_class=60, tol=1e-8).fit(X, y)
+    expected, names = [], []
+    for strategy in ("random", "neighbors"):
+        for gamma in (0.01, 1.0, 30.0):
+            row = []
+            for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(X, y):
+                fold = MetricLearner(gamma=gamma, strategy=strategy, random_state=0, pairs_per_class=60, tol=1e-8)
+                W = fold.fit(X[train], y[train]).metric_.matrix
+                row.append(knn_accuracy_by_hand(W, X, y, train, test))
+            expected.append(row)
+            names.append((strategy, gamma))
+    results = learner.cv_results_
+    assert list(zip(results["strategy"], results["gamma"], strict=True)) == names
+    np.testing.assert_allclose(results["scores"], expected, atol=0.03)  # a tie may fall either way
+    np.testing.assert_allclose(results["mean_score"], results["scores"].mean(axis=1))
+    np.testing.assert_allclose(results["std_score"], results["scores"].std(axis=1))
+    best = int(np.argmax(results["mean_score"]))
+    assert (learner.strategy_, learner.gamma_) == names[best]
+    assert learner.best_score_ == results["mean_score"][best]
+    chosen = {"gamma": learner.gamma_, "strategy": learner.strategy_}
+    again = MetricLearner(**chosen, random_state=0, pairs_per_class=60, tol=1e-8)
+    np.testing.assert_array_equal(again.fit(X, y).metric_.matrix, learner.metric_.matrix)
+
+
+def test_choice_by_pairs_against_a_loop(pairs):
+    """With constraints only: five splits by rows, AUC over held-out pairs."""
+    X, constraints = pairs
+    learner = MetricLearnerCV(gammas=GAMMAS, random_state=2, tol=1e-8).fit(X, constraints=constraints)
+    splits = list(PairSplit(constraints, random_state=2).split(X))
+    assert learner.cv_results_["scores"].shape == (3, 5)
+    for k, gamma in enumerate(GAMMAS):
+        for f, (train, test) in enumerate(splits):
+            fold = MetricLearner(gamma=gamma, tol=1e-8).fit(X[train], constraints=pairs_by_hand(constraints, train))
+            expected = auc_by_hand(fold.metric_.matrix, X, constraints, test)
+            assert learner.cv_results_["scores"][k, f] == pytest.approx(expected, abs=2e-3)
+    assert learner.gamma_ == GAMMAS[int(np.argmax(learner.cv_results_["mean_score"]))]
+
+
+def test_ties_go_to_the_prior(rng):
+    X, y = labelled_data(rng, n=30, apart=0.5)
+    learner = MetricLearnerCV(gammas=[5.0, 0.5], scoring=lambda *_: 1.0).fit(X, y)
+    assert (learner.gamma_, learner.strategy_) == (0.5, "random")
+
+
+def test_own_scoring_gets_the_fold(rng):
+    X, y = labelled_data(rng, n=30)
+    seen = []
+
+    def scoring(metric, X_train, y_train, X_test, y_test):
+        seen.append((len(X_train), len(y_train), len(X_test), len(y_test)))
+        return -metric.distances(X_test).mean()
+
+    MetricLearnerCV(gammas=[0.1], strategy="random", cv=KFold(5), scoring=scoring).fit(X, y)
+    assert seen == [(24, 24, 6, 6)] * 5
+
+
+def test_auc_of_labels(rng):
+    X, y = labelled_data(rng, n=60, apart=0.5)
+    cv = list(StratifiedKFold(2).split(X, y))
+    learner = MetricLearnerCV(gammas=[0.1], strategy="random", cv=cv, scoring="auc", tol=1e-8).fit(X, y)
+    for f, (train, test) in enumerate(cv):
+        fold = MetricLearner(gamma=0.1, pairs_per_class=None, tol=1e-8).fit(X[train], y[train])
+        assert learner.cv_results_["scores"][0, f] == pytest.approx(fold.score(X[test], y[test]), abs=2e-3)
+
+
+def test_choice_among_rows_of_a_part(pairs):
+    X, constraints = pairs
+    part = np.random.default_rng(0).permutation(90)[:80]
+    for rows in (part, part.tolist()):
+        learner = MetricLearnerCV(gammas=[0.1, 1.0]).fit(X[part], constraints=constraints, rows=rows)
+        assert learner.n_outside_ > 0
+        by_hand = MetricLearner(gamma=learner.gamma_).fit(X[part], constraints=pairs_by_hand(constraints, part))
+        np.testing.assert_allclose(learner.metric_.matrix, by_hand.metric_.matrix)
+
+
+def test_choice_without_rows_raises_where_constraints_know_better(pairs):
+    X, constraints = pairs
+    with pytest.raises(ValueError, match=r"constraints are about 90 rows, X has 80.*pass rows="):
+        MetricLearnerCV(gammas=[1.0]).fit(X[:80], constraints=constraints)
+    with pytest.raises(ValueError, match=r"refer to row 89"):
+        MetricLearnerCV(gammas=[1.0]).fit(X[:80], constraints=Constraints.from_pairs([[0, 89], [1, 2]]))
+
+
+def test_labels_score_and_constraints_define_the_problem(pairs):
+    X, constraints = pairs
+    y = np.arange(90) % 3
+    learner = MetricLearnerCV(gammas=[0.1, 1.0], random_state=0, tol=1e-8).fit(X, y, constraints=constraints)
+    assert learner.constraints_.n_constraints == constraints.n_constraints
+    assert learner.cv_results_["scores"].shape == (2, 3)
+    for k, gamma in enumerate((0.1, 1.0)):
+        for f, (train, test) in enumerate(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y)):
+            fold = MetricLearner(gamma=gamma, tol=1e-8).fit(X[train], constraints=constraints, rows=train)
+            expected = knn_accuracy_by_hand(fold.metric_.matrix, X, y, train, test)
+            assert learner.cv_results_["scores"][k, f] == pytest.approx(expected, abs=0.04)
+
+
+def test_choice_on_wide_sparse_rows(rng, monkeypatch):
+    """Scoring measures distances; it needs no dense copy of the rows."""
+    X, y = labelled_data(rng, n=60, d=4, apart=0.5)
+    wide = sp.hstack([sp.csr_array(X), sp.csr_array((60, 36))], format="csr")
+    dense = MetricLearnerCV(gammas=[0.1, 10.0]).fit(wide.toarray(), y)
+    monkeypatch.setattr(metric_module, "_WIDEST_DENSE", 39)
+    sparse = MetricLearnerCV(gammas=[0.1, 10.0]).fit(wide, y)
+    np.testing.assert_allclose(sparse.cv_results_["scores"], dense.cv_results_["scores"], atol=0.06)
+
+
+def test_clone_keeps_what_is_chosen_among(rng):
+    constraints = Constraints.from_pairs([[0, 1]], [[2, 3]])
+    learner = MetricLearnerCV(gammas=[1, 2], cv=PairSplit(constraints, n_splits=2), strategy=("neighbors",))
+    copy = clone(learner)
+    assert copy.gammas == [1, 2] and copy.strategy == ("neighbors",) and copy.cv.n_splits == 2
