@@ -636,6 +636,7 @@ def test_damaged_headers(saved, change, message):
 # -- scikit-learn's own checks -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:.*identical points:UserWarning")
 @parametrize_with_checks(
     [
         MetricLearner(kernel="rbf"),
