@@ -141,23 +141,33 @@ def _directions(small: int, repeats: int) -> Series:
 
 def draw(series: tuple[Series, ...], path: Path) -> Path:
     """One panel for each, in double logarithmic scale, with a line of slope 1 for comparison."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(3.1 * len(series), 3.2), layout="constrained")
-    FigureCanvasAgg(figure)
+    from mahalo.report.figures import save
+
+    figure = Figure(figsize=(2.45 * len(series), 3.4), layout="constrained")
     for k, (one, ax) in enumerate(zip(series, figure.subplots(1, len(series), sharey=True), strict=True)):
-        ax.loglog(one.sizes, one.seconds, "o-", color="#1f5fa8", lw=1.8, ms=5)
         linear = one.seconds[-1] * one.sizes / one.sizes[-1]
-        ax.loglog(one.sizes, linear, "--", color="0.6", lw=1.2, zorder=0)
+        ax.loglog(one.sizes, linear, "--", color="#999999", lw=1.2)
+        ax.loglog(one.sizes, one.seconds, "o-", color="#0077BB", lw=1.8, ms=5)
         if k == 0:
-            ax.text(one.sizes[0], linear[0], "slope 1 ", ha="left", va="top", color="0.45", fontsize=8)
+            ax.annotate(
+                "slope 1", (one.sizes[0], linear[0]), (4, -2), textcoords="offset points", va="top", color="#777777"
+            )
             ax.set_ylabel("seconds of one fit")
-        ax.set_title(f"slope {one.last_slope:.2f} in the upper decade", loc="left", fontsize=10)
-        ax.set_xlabel(f"{one.name}\n", fontsize=10)
-        ax.text(0.5, -0.33, one.fixed, transform=ax.transAxes, ha="center", fontsize=7.5, color="0.35")
-        ax.grid(True, which="major", color="0.9", lw=0.7)
+        ax.set_title(f"{one.name}\nslope {one.last_slope:.2f} at the end", loc="left", fontsize=10.5, color="#222222")
+        ax.set_xlabel(_two_lines(one.fixed), fontsize=9, color="#555555")
+        ax.grid(True, which="major", color="#E6E6E6", lw=0.7)
+        ax.minorticks_off()
         ax.spines[["top", "right"]].set_visible(False)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)
-    return path
+    return save(figure, path, dpi=110)
+
+
+def _two_lines(text: str) -> str:
+    """Broken at the comma nearest to the middle."""
+    breaks = [i for i in range(len(text)) if text.startswith(", ", i)]
+    if not breaks:
+        return text
+    middle = min(breaks, key=lambda i: abs(2 * i - len(text)))
+    return f"{text[: middle + 1]}\n{text[middle + 2 :]}"
