@@ -1,0 +1,176 @@
+"""Draw the pictures of docs/kernels.md into docs/images: `python docs/make_pictures.py [rings] [text] [words]`.
+
+The data are those of the examples with the same names.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from sklearn.decomposition import PCA, KernelPCA
+from sklearn.manifold import TSNE
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+
+from mahalo import MetricLearner
+from mahalo.report import figures
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "examples"))
+
+import rbf_unseen  # noqa: E402
+import string_kernel  # noqa: E402
+import text_basis  # noqa: E402
+
+BLUE, ORANGE, GREEN, PURPLE, INK, PALE = "#0077BB", "#CC5500", "#117733", "#AA4499", "#222222", "#777777"
+SHOWN = 500  # rows in a picture of rings, of those that errors are counted on
+NOTHING = 1e-9  # a γ at which the metric stays what it was
+
+
+def main() -> None:
+    pictures = {"rings": draw_rings, "text": draw_text, "words": draw_words}
+    for name in sys.argv[1:] or pictures:
+        path = figures.save(pictures[name](), HERE / "images" / f"kernels-{name}.png")
+        print(f"{path.relative_to(HERE.parent)}: {path.stat().st_size / 1024:.0f} KB")
+
+
+# -- rings: where a linear metric cannot help --------------------------------------------------------------------------
+
+
+def draw_rings() -> Figure:
+    """New rows by their two telling columns, under the learned linear metric, and by kernel PCA before and after."""
+    X, y = rbf_unseen.rings(400, seed=0)
+    new, y_new = rbf_unseen.rings(1000, seed=1)
+    linear = MetricLearner(pairs_per_class=500).fit(X, y).metric_
+    unlearned, learned = (
+        MetricLearner(kernel="rbf", kernel_params=rbf_unseen.WIDTH, gamma=gamma, pairs_per_class=1000).fit(X, y).metric_
+        for gamma in (NOTHING, 1.0)
+    )
+
+    def error(metric) -> str:
+        knn = KNeighborsClassifier(10, metric="precomputed").fit(metric.distances(X), y)
+        return f"10-NN error {100 * (1 - knn.score(metric.distances(new, X), y_new)):.1f} %"
+
+    def kernel_plane(metric) -> np.ndarray:
+        return KernelPCA(2, kernel="precomputed").fit(metric.kernel(X)).transform(metric.kernel(new, X))
+
+    def plain_plane() -> np.ndarray:
+        assert np.allclose(unlearned.kernel(new, X), rbf_kernel(new, X, **rbf_unseen.WIDTH), atol=1e-6)
+        return kernel_plane(unlearned)
+
+    panels = (
+        ("the two columns that tell", "six more are noise", new[:, :2]),
+        ("linear, learned", error(linear), PCA(2).fit(linear.transform(X)).transform(linear.transform(new))),
+        ("RBF, nothing learned", error(unlearned), plain_plane()),
+        ("RBF, learned", error(learned), kernel_plane(learned)),
+    )
+    figure = Figure(figsize=(12, 3.5), layout="constrained")
+    for k, (ax, (name, what, plane)) in enumerate(zip(figure.subplots(1, 4), panels, strict=True)):
+        shown, labels = plane[:SHOWN], y_new[:SHOWN]
+        for label, colour, shape in ((0, BLUE, "o"), (1, ORANGE, "s")):
+            ax.scatter(*shown[labels == label].T, s=13, color=colour, marker=shape, linewidths=0.3, edgecolors="white")
+        ax.set_title(f"{name}\n{what}", loc="left", fontsize=10.5, color=INK)
+        ax.set_xlabel("new rows" if k == 0 else "new rows, two principal components", fontsize=9, color=PALE)
+        _bare(ax)
+    return figure
+
+
+# -- text: how many directions -----------------------------------------------------------------------------------------
+
+FORMS = (
+    ("identity plus low rank, learned", True, 10.0, BLUE, "-"),
+    ("Euclidean: nothing learned", True, NOTHING, BLUE, ":"),
+    ("projection, learned in it", False, 0.1, ORANGE, "-"),
+    ("projection, nothing learned", False, NOTHING, ORANGE, ":"),
+)
+
+
+def draw_text(n_splits: int = 5) -> Figure:
+    """Accuracy and pair AUC of held-out descriptions against the number of directions, mean over splits."""
+    _, texts, y = text_basis.descriptions()
+    X = text_basis.tf_idf(texts)
+    sizes = (7, 14, 28, 56, 112, 224)
+    found = np.empty((n_splits, len(FORMS), len(sizes), 2))
+    for split in range(n_splits):
+        train, test = train_test_split(np.arange(len(y)), test_size=0.5, stratify=y, random_state=split)
+        for f, (_, residual, gamma, *_) in enumerate(FORMS):
+            for s, k in enumerate(sizes):
+                learner = MetricLearner(basis=k, residual=residual, gamma=gamma).fit(X[train], y[train])
+                distances = learner.metric_.distances(X[test], X[train])
+                accuracy = text_basis.knn_accuracy(distances, y[train], y[test])
+                found[split, f, s] = 100 * accuracy, learner.score(X[test], y[test])
+    figure = Figure(figsize=(10.5, 4.2), layout="constrained")
+    axes = figure.subplots(1, 2)
+    for m, (ax, what) in enumerate(zip(axes, ("5-NN accuracy, %", "pair AUC"), strict=True)):
+        for f, (_, _, _, colour, line) in enumerate(FORMS):
+            mean = found[:, f, :, m].mean(axis=0)
+            spread = found[:, f, :, m].std(axis=0)
+            ax.plot(sizes, mean, line, color=colour, lw=2, marker="o" if line == "-" else None, ms=4)
+            ax.fill_between(sizes, mean - spread, mean + spread, color=colour, alpha=0.1, lw=0)
+        ax.set_xscale("log", base=2)
+        ax.set_xticks(sizes, [str(k) for k in sizes])
+        ax.minorticks_off()
+        ax.set_xlabel("directions k (14 classes)")
+        ax.set_title(what, loc="left", fontsize=11, color=INK)
+        ax.spines[["top", "right"]].set_visible(False)
+    handles = [axes[0].plot([], [], line, color=colour, lw=2, label=name)[0] for name, _, _, colour, line in FORMS]
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False, fontsize=10)
+    return figure
+
+
+# -- words: objects that are not vectors -------------------------------------------------------------------------------
+
+
+def draw_words() -> Figure:
+    """Words that were not learned from, neighbours beside neighbours, before and after."""
+    known, y_known, new, y_new = string_kernel.split(4)
+    colours = (BLUE, ORANGE, GREEN, PURPLE)
+    figure = Figure(figsize=(12, 6.6), layout="constrained")
+    for ax, (name, gamma) in zip(figure.subplots(1, 2), (("before", NOTHING), ("after", 1.0)), strict=True):
+        learner = MetricLearner(kernel=string_kernel.shared_pieces, gamma=gamma, pairs_per_class=500)
+        metric = learner.fit(known, y_known).metric_
+        accuracy = string_kernel.knn_accuracy(metric.distances(new, known), y_known, y_new)
+        plane = TSNE(metric="precomputed", init="random", perplexity=15, random_state=0).fit_transform(
+            metric.distances(new)
+        )
+        plane = _apart(plane, new)
+        for word, label, (a, b) in zip(new, y_new, plane, strict=True):
+            ax.text(a, b, word, color=colours[label], fontsize=7.5, ha="center", va="center")
+        ax.set_xlim(-0.06, 1.06)
+        ax.set_ylim(plane[:, 1].min() - 0.03, plane[:, 1].max() + 0.03)
+        ax.set_title(f"{name}: 5-NN accuracy of new words {100 * accuracy:.0f} %", loc="left", fontsize=11, color=INK)
+        _bare(ax)
+    names = zip(string_kernel.WORDS, colours, strict=True)
+    handles = [ax.plot([], [], "s", color=colour, label=language)[0] for language, colour in names]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, fontsize=10)
+    return figure
+
+
+def _apart(plane: np.ndarray, words: np.ndarray) -> np.ndarray:
+    """The same map in the unit square, words that would overlap moved up and down until they do not."""
+    plane = (plane - plane.min(axis=0)) / np.ptp(plane, axis=0)
+    width, height = np.array([0.0072 * len(word) + 0.006 for word in words]), 0.023
+    for _ in range(300):
+        across, down = (plane[:, None, axis] - plane[None, :, axis] for axis in (0, 1))
+        touching = (np.abs(across) < width[:, None] + width[None]) & (np.abs(down) < height)
+        np.fill_diagonal(touching, False)
+        if not touching.any():
+            break
+        tie = np.sign(np.arange(len(words))[:, None] - np.arange(len(words)))
+        away = np.where(down == 0, tie, np.sign(down))
+        plane[:, 1] += 0.1 * (touching * away * (height - np.abs(down))).sum(axis=1)
+    return plane
+
+
+def _bare(ax) -> None:
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.spines[:].set_color("#D0D0D0")
+
+
+if __name__ == "__main__":
+    main()
