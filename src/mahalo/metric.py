@@ -25,7 +25,7 @@ _CROSS = "cross must be κ0 of the rows of X and Y"
 _BLOCK_BYTES = 1 << 22  # of a distance matrix, finished while still in cache
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Metric:
     """A learned similarity κ and the distance that belongs to it, for any rows, seen or not.
 
@@ -146,7 +146,7 @@ class Metric:
 
     # -- distances and similarities -----------------------------------------------------------------------------
 
-    def distances(self, X, Y=None, *, squared: bool = False, cross=None, diag_x=None, diag_y=None) -> np.ndarray:
+    def distances(self, X, Y=None, squared: bool = False, *, cross=None, diag_x=None, diag_y=None) -> np.ndarray:
         """Learned distances between all rows of X and all rows of Y (of X itself by default)."""
         X = self._checked(X)
         itself = Y is None
@@ -167,7 +167,7 @@ class Metric:
             np.fill_diagonal(D, 0.0)
         return D
 
-    def pair_distances(self, X, Y, *, squared: bool = False, cross=None, diag_x=None, diag_y=None) -> np.ndarray:
+    def pair_distances(self, X, Y, squared: bool = False, *, cross=None, diag_x=None, diag_y=None) -> np.ndarray:
         """Learned distance between row k of X and row k of Y, for every k."""
         X, Y = self._checked(X), self._checked(Y)
         if len_of(X) != len_of(Y):
@@ -308,7 +308,8 @@ def as_objects(X) -> np.ndarray:
     if hasattr(X, "shape") and len(X.shape) == 2:
         return X
     objects = np.empty(len(X), dtype=object)
-    objects[:] = list(X)
+    for k, x in enumerate(X):
+        objects[k] = x
     return objects
 
 
