@@ -91,10 +91,12 @@ def _pairs(small: int, repeats: int) -> Series:
 
     def fit_at(m: int):
         constraints = random_pairs(y, m)
-        learner = MetricLearner(gamma=0.01, tol=TOL)
+        # γ m is kept, so that more pairs do not mean a harder problem.
+        learner = MetricLearner(gamma=1_000 / m, tol=TOL)
         return lambda: learner.fit(X, constraints=constraints)
 
-    return _series("pairs m", f"dense, n = {n:,}, d = 32", _sizes(1_000_000 // small), 1.0, repeats, fit_at)
+    fixed = f"dense, n = {n:,}, d = 32, γ m = 1,000"
+    return _series("pairs m", fixed, _sizes(1_000_000 // small), 1.0, repeats, fit_at)
 
 
 def _features(small: int, repeats: int) -> Series:
@@ -126,7 +128,7 @@ def _sparse_features(small: int, repeats: int) -> Series:
 
 def _directions(small: int, repeats: int) -> Series:
     n = 20_000 // small
-    X, y = Texts().rows(n)
+    X, y = Texts(n_classes=4).rows(n)
     constraints = random_pairs(y, n)
 
     def fit_at(k: int):

@@ -634,6 +634,16 @@ def test_more_clusters_than_distinct_points(rng, recwarn, kind, space):
     assert not recwarn.list
 
 
+@pytest.mark.parametrize("kind", [KMeansBasis, SpectralBasis, ClassBasis])
+def test_clusters_that_stay_empty(rng, monkeypatch, kind):
+    """Whatever the clustering leaves empty, wherever in its numbering, is no column of J."""
+    monkeypatch.setattr(clusters_module, "_kmeans", lambda X, k, rng: np.arange(X.shape[0]) % 2 * (k - 1))
+    X, y = labelled_data(rng, n=30, d=6)
+    J = coefficients(kind(12), X, y)
+    assert J.shape[1] == {KMeansBasis: 2, SpectralBasis: 2, ClassBasis: 6}[kind]
+    np.testing.assert_allclose(J.sum(axis=0), 1.0)
+
+
 @every_space
 @pytest.mark.parametrize("k", [1, 2, 3, 5, 9])
 def test_classes_of_one_row(rng, space, k):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mahalo import Constraints
-from mahalo.constraints import forms as forms_module
+from mahalo.linalg import threads
 
 KINDS = ["pairs", "triplets", "linear", "all"]
 
@@ -83,8 +83,8 @@ def test_threads_change_no_value(rng, monkeypatch):
     Y = np.ascontiguousarray(Y)
     s = rng.standard_normal(forms.n_forms)
     alone = forms.apply(Y, Y), forms.adjoint(Y, s)
-    monkeypatch.setattr(forms_module, "_WORTH_A_THREAD", 1)
-    monkeypatch.setattr(forms_module.os, "cpu_count", lambda: 5)
+    monkeypatch.setattr(threads, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(threads.os, "cpu_count", lambda: 5)
     shared = forms.apply(Y, Y), forms.adjoint(Y, s)
     np.testing.assert_array_equal(shared[0], alone[0])
     np.testing.assert_array_equal(shared[1], alone[1])

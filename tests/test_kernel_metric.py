@@ -133,40 +133,49 @@ def test_vectors_as_lists_where_the_kernel_took_vectors(rng):
 # -- precomputed kernels -----------------------------------------------------------------------------------------------
 
 
+SQUARES = {"degree": 2, "gamma": 0.5, "coef0": 1.0}
+
+
+def kappa(X, Y):
+    """A kernel whose diagonal is not constant, so that it matters."""
+    return (0.5 * X @ Y.T + 1.0) ** 2
+
+
 @pytest.fixture
 def blocks(rng):
     """A metric by name and by blocks, on the same data, and rows that neither has seen."""
     X, y = labelled_data(rng, n=24)
     new, other = rng.standard_normal((6, 4)), rng.standard_normal((5, 4))
-    named = MetricLearner(kernel="rbf", tol=1e-9).fit(X, y).metric_
-    given = MetricLearner(kernel="precomputed", tol=1e-9).fit(rbf_kernel(X), y).metric_
+    named = MetricLearner(kernel="poly", kernel_params=SQUARES, tol=1e-9).fit(X, y).metric_
+    given = MetricLearner(kernel="precomputed", tol=1e-9).fit(kappa(X, X), y).metric_
     return named, given, X, new, other
 
 
 def test_blocks_give_what_the_kernel_gives(blocks):
     named, given, X, new, other = blocks
-    KX, KY, cross, own = rbf_kernel(new, X), rbf_kernel(other, X), rbf_kernel(new, other), np.ones
-    close = {"rtol": 0, "atol": 1e-5}
+    KX, KY, cross = kappa(new, X), kappa(other, X), kappa(new, other)
+    own_x, own_y = np.diag(kappa(new, new)), np.diag(kappa(other, other))
+    close = {"rtol": 0, "atol": 1e-5 * named.kernel(new).max()}
     np.testing.assert_allclose(given.kernel(KX, KY, cross=cross), named.kernel(new, other), **close)
-    np.testing.assert_allclose(given.kernel(KX, cross=rbf_kernel(new)), named.kernel(new), **close)
+    np.testing.assert_allclose(given.kernel(KX, cross=kappa(new, new)), named.kernel(new), **close)
     D = named.distances(new, other)
-    np.testing.assert_allclose(given.distances(KX, KY, cross=cross, diag_x=own(6), diag_y=own(5)), D, **close)
-    np.testing.assert_allclose(given.distances(KX, cross=rbf_kernel(new)), named.distances(new), **close)
-    np.testing.assert_allclose(given.distances(KX, cross=rbf_kernel(new), diag_x=own(6)), named.distances(new), **close)
+    np.testing.assert_allclose(given.distances(KX, KY, cross=cross, diag_x=own_x, diag_y=own_y), D, **close)
+    np.testing.assert_allclose(given.distances(KX, cross=kappa(new, new)), named.distances(new), **close)
+    np.testing.assert_allclose(given.distances(KX, cross=kappa(new, new), diag_x=own_x), named.distances(new), **close)
     np.testing.assert_allclose(
-        given.pair_distances(KX[:5], KY, cross=np.diagonal(cross), diag_x=own(5), diag_y=own(5)), np.diag(D), **close
+        given.pair_distances(KX[:5], KY, cross=np.diagonal(cross), diag_x=own_x[:5], diag_y=own_y), np.diag(D), **close
     )
     lists = given.distances(
-        KX.tolist(), KY.tolist(), cross=cross.tolist(), diag_x=own(6).tolist(), diag_y=own(5).tolist(), squared=True
+        KX.tolist(), KY.tolist(), cross=cross.tolist(), diag_x=own_x.tolist(), diag_y=own_y.tolist(), squared=True
     )
-    np.testing.assert_allclose(lists, D**2, **close)
+    np.testing.assert_allclose(lists, D**2, rtol=1e-5)
     T = given.transform(KX)
     np.testing.assert_allclose(cdist(T, T), cdist(named.transform(new), named.transform(new)), **close)
 
 
 def test_blocks_that_are_missing(blocks):
     _, given, X, new, other = blocks
-    KX, KY, cross, own = rbf_kernel(new, X), rbf_kernel(other, X), rbf_kernel(new, other), np.ones(5)
+    KX, KY, cross, own = kappa(new, X), kappa(other, X), kappa(new, other), np.ones(5)
     for ask in (
         lambda: given.kernel(KX),
         lambda: given.kernel(KX, KY),
@@ -187,7 +196,7 @@ def test_blocks_that_are_missing(blocks):
 
 def test_blocks_of_the_wrong_shape(blocks):
     _, given, X, new, other = blocks
-    KX, KY, cross, own = rbf_kernel(new, X), rbf_kernel(other, X), rbf_kernel(new, other), np.ones(5)
+    KX, KY, cross, own = kappa(new, X), kappa(other, X), kappa(new, other), np.ones(5)
     with pytest.raises(ValueError, match=r"similarities to the 24 training rows, one column each; it has 4 columns"):
         given.kernel(new, cross=np.ones((6, 6)))
     with pytest.raises(ValueError, match=r"similarities to the 24 training rows, one column each; it has 6 columns"):
@@ -214,7 +223,7 @@ def test_blocks_of_the_wrong_shape(blocks):
 def test_blocks_where_the_kernel_is_known_are_used_too(blocks):
     """κ0 between the rows compared may be at hand already; what is not passed is worked out."""
     named, _, _, new, other = blocks
-    cross = rbf_kernel(new, other)
+    cross = kappa(new, other)
     np.testing.assert_allclose(named.distances(new, other, cross=cross), named.distances(new, other))
     np.testing.assert_allclose(
         named.pair_distances(new[:5], other, cross=np.diagonal(cross)), named.pair_distances(new[:5], other)
@@ -338,7 +347,7 @@ def spaces(rng):
 
     return {
         "rbf": (X, y, {"kernel": "rbf"}),
-        "precomputed": (rbf_kernel(X), y, {"kernel": "precomputed"}),
+        "precomputed": (kappa(X, X), y, {"kernel": "precomputed"}),
         "objects": (named, y, {"kernel": kernel}),
         "basis": (X, y, {"basis": 3}),
         "kernel basis": (X, y, {"kernel": "rbf", "basis": ClassBasis(5)}),
@@ -393,8 +402,8 @@ def by_hand(X, y, train, test, scoring, gamma, options):
     learner = MetricLearner(gamma=gamma, pairs_per_class=15, tol=1e-8, **options)
     if options.get("kernel") == "precomputed":
         metric = learner.fit(X[np.ix_(train, train)], y[train]).metric_
-        KX, KY, own = X[np.ix_(test, train)], X[np.ix_(train, train)], np.ones
-        D = metric.distances(KX, KY, cross=KX, diag_x=own(len(test)), diag_y=own(len(train)))
+        KX, KY, own = X[np.ix_(test, train)], X[np.ix_(train, train)], np.diag(X)
+        D = metric.distances(KX, KY, cross=KX, diag_x=own[test], diag_y=own[train])
         among = metric.distances(KX, cross=X[np.ix_(test, test)])
     else:
         metric = learner.fit(take(train), y[train]).metric_

@@ -27,6 +27,7 @@ from test_algorithm1 import PaperAlgorithm1
 from mahalo import Constraints, InfeasibleError, MetricLearner, NotPositiveDefiniteError
 from mahalo.basis import KMeansBasis, RandomCombination, RandomSubset
 from mahalo.coordinates import KernelCoordinates
+from mahalo.learner import prepare
 from mahalo.solvers import newton
 
 KernelProjections = sys.modules["mahalo.solvers.bregman"].KernelProjections
@@ -257,6 +258,7 @@ def test_either_solver_in_kernel_space(rng, monkeypatch, n, small):
         for solver in ("newton", "bregman")
     )
     assert one.certificate_.primal == pytest.approx(two.certificate_.primal, rel=1e-8)
+    assert two.history_[-1].relative_gap <= 1e-10 and two.n_iter_ < 1000  # it saw that it had arrived
     np.testing.assert_allclose(one.metric_.distances(new), two.metric_.distances(new), atol=1e-4)
     np.testing.assert_allclose(one.duals_, two.duals_, rtol=0, atol=1e-3 * one.duals_.max())
 
@@ -361,6 +363,21 @@ def test_fewer_points_of_the_same_problem(rng):
         np.testing.assert_allclose(one.F, two.F, atol=1e-4 * np.abs(one.F).max())
     shared = problem_of(random_pair_constraints(rng, X[:6], 12), X, 1.0)
     assert shared.compact() is shared
+    setup = prepare(MetricLearner(kernel="rbf"), X, None, constraints, None)
+    assert setup.problem.points.shape == (11, 20)  # what a fit solves: ten differences and the origin
+
+
+def test_pivots_below_the_documented_share_are_left_out(rng):
+    """Of the rank of a nearly singular K0: what is left out is below 1e-10 of it, what is kept above."""
+    X = rng.standard_normal((30, 3))
+    constraints = random_pair_constraints(rng, X, 60)
+    learner = MetricLearner(kernel="rbf", kernel_params={"gamma": 1e-3}).fit(X, constraints=constraints)
+    coordinates = learner.metric_.coordinates
+    assert 10 < coordinates.rank < 30
+    phi = coordinates.map(X)
+    left = 1.0 - (phi**2).sum(axis=1)
+    assert np.abs(left).max() < 2e-10
+    assert (1 / np.diag(coordinates.T) ** 2 > 1e-10).all()
 
 
 # -- awkward kernels ------------------------------------------------------------------------------------------------
@@ -456,6 +473,19 @@ def test_single_precision(rng, kernel):
         for m, A in ((single.metric_, K), (double.metric_, K.astype(np.float64)))
     ]
     np.testing.assert_allclose(D[0], D[1], rtol=0, atol=2e-2 * D[1].max())
+
+
+@pytest.mark.parametrize("basis", [None, np.eye(50), RandomSubset(40)], ids=["exact", "all", "subset"])
+@pytest.mark.parametrize("width", [1e-4, 1e-2])
+def test_nearly_singular_in_single_precision(rng, basis, width):
+    """Rounding of K0 is neither taken for directions nor for negative eigenvalues."""
+    X, y = labelled_data(rng, n=50)
+    K = rbf_kernel(X, gamma=width)
+    exact = MetricLearner(kernel="precomputed", basis=basis).fit(K, y)
+    learner = MetricLearner(kernel="precomputed", basis=basis).fit(K.astype(np.float32), y)
+    assert learner.metric_.coordinates.rank <= np.linalg.matrix_rank(K, tol=1e-6)
+    D, single = exact.metric_.distances(K, cross=K), learner.metric_.distances(K, cross=K)
+    np.testing.assert_allclose(single, D, rtol=0, atol=0.1 * D.max())
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "laplacian", "cosine", "sigmoid"])

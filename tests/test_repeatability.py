@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from builders import labelled_data
 
 from mahalo import MetricLearner, MetricLearnerCV, metric_path
-from mahalo.constraints import forms as forms_module
+from mahalo.linalg import threads
 
 
 def bits(learner):
@@ -46,7 +46,7 @@ def fit(job):
 @pytest.mark.parametrize("inner_threads", [False, True])
 def test_fits_in_parallel_threads_are_fits_in_a_row(monkeypatch, inner_threads):
     if inner_threads:
-        monkeypatch.setattr(forms_module, "_WORTH_A_THREAD", 50)
+        monkeypatch.setattr(threads, "_WORTH_A_THREAD", 50)
     work = list(jobs())
     serial = [fit(job) for job in work]
     order = np.random.default_rng(1).permutation(np.repeat(np.arange(len(work)), 2))

@@ -14,7 +14,7 @@ from sklearn.utils import check_array
 
 from ._core.distances import finish_distances
 from .coordinates import BaseKernel, KernelCoordinates, LinearCoordinates, Prior
-from .linalg import symmetrize
+from .linalg import in_threads, symmetrize
 from .persistence import read_arrays, write_arrays
 
 __all__ = ["Metric", "load"]
@@ -22,7 +22,6 @@ __all__ = ["Metric", "load"]
 _FORMAT, _VERSION = "mahalo-metric", 1
 _WIDEST_DENSE = 20_000  # features beyond which d × d matrices and dense outputs are refused
 _CROSS = "cross must be κ0 of the rows of X and Y"
-_BLOCK_BYTES = 1 << 22  # of a distance matrix, finished while still in cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,8 +160,7 @@ class Metric:
             diag_x = np.diagonal(cross) if cross is not None and itself and diag_x is None else diag_x
             own_x = self._self_kernel(X, diag_x)
             own_y = own_x if itself else self._self_kernel(Y, diag_y, "diag_y")
-            D = self._kernel(X, Y, cross)
-            finish_distances(D, own_x.astype(D.dtype), own_y.astype(D.dtype), squared)
+            D = _finished(self._kernel(X, Y, cross), own_x, own_y, squared)
         if itself:
             np.fill_diagonal(D, 0.0)
         return D
@@ -330,17 +328,18 @@ def _sq_norms(T: np.ndarray) -> np.ndarray:
 
 
 def _distances(TX, TY, squared: bool) -> np.ndarray:
-    """√(‖x‖² + ‖y‖² − 2 xᵀy), in blocks of rows that are finished before they leave the cache."""
+    """√(‖x‖² + ‖y‖² − 2 xᵀy) for all rows of both."""
     # A common shift changes no distance and spares digits where points are far from the origin.
     centre = TY.mean(axis=0)
     TX, TY = TX - centre, TY - centre
-    own_x, own_y = _sq_norms(TX), _sq_norms(TY)
-    D = np.empty((len(TX), len(TY)), dtype=np.result_type(TX, TY))
-    step = max(1, _BLOCK_BYTES // max(1, D.itemsize * len(TY)))
-    for a in range(0, len(TX), step):
-        part = slice(a, a + step)
-        np.matmul(TX[part], TY.T, out=D[part])
-        finish_distances(D[part], own_x[part], own_y, squared)
+    return _finished(TX @ TY.T, _sq_norms(TX), _sq_norms(TY), squared)
+
+
+def _finished(D: np.ndarray, own_x: np.ndarray, own_y: np.ndarray, squared: bool) -> np.ndarray:
+    """Distances in the place of similarities D, from the similarity of each row with itself."""
+    # One product for all rows: in smaller blocks, what BLAS copies of TY outweighs what staying in cache would save.
+    own_x, own_y = own_x.astype(D.dtype, copy=False), own_y.astype(D.dtype, copy=False)
+    in_threads(len(D), D.size, lambda a, b: finish_distances(D[a:b], own_x[a:b], own_y, squared))
     return D
 
 

@@ -11,8 +11,6 @@ combination of them. Rows are never copied per edge.
 
 from __future__ import annotations
 
-import os
-import threading
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,11 +18,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._core.edges import edge_dots, edge_laplacian
+from ..linalg import in_threads
 
 __all__ = ["EdgeForms"]
-
-# A further thread must have about this many multiply-adds to do before it pays.
-_WORTH_A_THREAD = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,7 @@ class EdgeForms:
     def apply(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Form k of the n × n matrix A Bᵀ (symmetric by assumption): with A = YΔ, B = Y this is tr(Δ Yᵀ C_k Y)."""
         out = np.empty(len(self.tail))
-        _in_threads(
+        in_threads(
             len(out),
             len(out) * A.shape[1],
             lambda a, b: edge_dots(A, B, self.tail[a:b], self.head[a:b], out[a:b]),
@@ -73,26 +69,9 @@ class EdgeForms:
         w = np.ascontiguousarray(s if self._combine_t is None else self._combine_t @ s)
         start, neighbour, edge = self._incidence
         Z = np.empty_like(Y)
-        _in_threads(
+        in_threads(
             self.n_rows,
             2 * len(w) * Y.shape[1],
             lambda a, b: edge_laplacian(Y, start, neighbour, edge, w, Z, a, b),
         )
         return Y.T @ Z
-
-
-def _in_threads(n: int, work: int, task) -> None:
-    """Run task(first, last) over 0..n, shared among threads when there is enough to do."""
-    n_threads = min(1 + work // _WORTH_A_THREAD, n)
-    if n_threads > 1:
-        n_threads = min(n_threads, os.cpu_count() or 1)
-    if n_threads < 2:
-        task(0, n)
-        return
-    cuts = np.linspace(0, n, n_threads + 1).astype(int)
-    others = [threading.Thread(target=task, args=cuts[k : k + 2]) for k in range(1, n_threads)]
-    for thread in others:
-        thread.start()
-    task(0, cuts[1])
-    for thread in others:
-        thread.join()

@@ -1,11 +1,13 @@
-"""Symmetric-matrix functions; a leaf that knows nothing of metrics."""
+"""Symmetric-matrix functions, and threads for loops over rows; a leaf that knows nothing of metrics."""
 
 from .covariance import column_variances, shrunk_correlation
 from .symmetric import cholesky_or_none, inverse_factor, log_det, spd_factor, spd_roots, symmetrize
+from .threads import in_threads
 
 __all__ = [
     "cholesky_or_none",
     "column_variances",
+    "in_threads",
     "inverse_factor",
     "log_det",
     "shrunk_correlation",
