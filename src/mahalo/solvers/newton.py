@@ -139,7 +139,8 @@ def follow_path(
     state = _State.at(problem, A, log_det(A), s)
     if start is None and state.relative_gap > _LOOSE_GAP:
         # At F = I the gradient is linear in γ: begin where its norm is moderate.
-        first = problem.gamma / max(1.0, float(np.linalg.norm(state.G)) / _FIRST_GRADIENT)
+        moderate = _FIRST_GRADIENT * (10.0 if problem.rank <= _TINY_RANK else 1.0)
+        first = problem.gamma / max(1.0, float(np.linalg.norm(state.G)) / moderate)
         state = _walk(state.at_gamma(first), problem.gamma, budget, history, on_step)
     return _minimise(state, goal, budget, history, on_step)
 
