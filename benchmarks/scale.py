@@ -60,7 +60,7 @@ def run(settings: Settings) -> Report:
     sparse, sparse_checks, sparse_table = _sparse(quick)
     ratios = [*sparse, _million_pairs(quick), *_rbf(quick), *_distances(quick)]
     gaps = [one.relative_gap for one in ratios if one.relative_gap is not None]
-    series = growth.measure_all(quick, repeats=1 if quick else 3)
+    series = growth.measure_all(quick, repeats=1 if quick else 2)
     checks = (
         *(one.check(quick) for one in ratios),
         *sparse_checks,

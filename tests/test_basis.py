@@ -187,6 +187,14 @@ def test_clusters_are_found(rng, explicit, kind):
     np.testing.assert_allclose(means[np.lexsort(means.T)], means_of(X, label)[np.lexsort(means_of(X, label).T)])
 
 
+def test_spectral_clusters_of_rows_that_are_like_no_other(rng):
+    """Similarities of 1e-32 at most, or none at all, in single precision too."""
+    X = np.arange(20, dtype=np.float32)[:, None]
+    for gamma in (72.0, 1000.0):
+        learner = MetricLearner(kernel="rbf", kernel_params={"gamma": gamma}, basis=SpectralBasis(8))
+        assert learner.fit(X, np.arange(20) % 3).certificate_.converged
+
+
 def test_spectral_clusters_follow_a_shape_that_has_no_centre(rng):
     """A ring around a blob: their means are the same, their similarities are not."""
     angle = np.linspace(0, 2 * np.pi, 40, endpoint=False)
@@ -491,6 +499,32 @@ def test_nothing_is_learned_where_nothing_is_asked(rng):
     np.testing.assert_allclose(alone.distances(new, X), cdist(new @ U, X @ U), atol=1e-7)
     assert kept.n_outputs == 5 and alone.n_outputs == 2
     np.testing.assert_allclose(alone.matrix, U @ U.T, atol=1e-12)
+
+
+@pytest.mark.parametrize("strategy", ["random", "neighbors"])
+def test_rows_of_which_the_basis_sees_nothing(rng, strategy):
+    """Far from every row of the basis a narrow kernel is 1e-30 or so: no distance to learn or to take bounds from."""
+    X, y = labelled_data(rng, n=40)
+    learner = MetricLearner(
+        kernel="rbf", kernel_params={"gamma": 30.0}, basis=RandomSubset(6), residual=False, strategy=strategy
+    )
+    with pytest.warns(UserWarning, match=r"dissimilar pairs of identical points.* can never be satisfied; dropped"):
+        learner.fit(X, y)
+    assert learner.certificate_.converged
+    assert learner.constraints_.bound.min() > 1e-10
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_rows_that_agree_inside_the_basis(rng, form):
+    """Up to rounding: identical points, to the k-dimensional part alone."""
+    Q = np.linalg.qr(rng.standard_normal((4, 4)))[0]
+    X = rng.standard_normal((8, 4))
+    X[1] = X[0] + Q[:, 2] - 3 * Q[:, 3]
+    assert 0 < (((X[0] - X[1]) @ Q[:, :2]) ** 2).sum() < 1e-28
+    pairs = Constraints.from_pairs([[0, 2]], [[0, 1], [3, 4]])
+    assert MetricLearner(basis=Q[:, :2]).fit(form(X), constraints=pairs).n_dropped_ == 0
+    with pytest.warns(UserWarning, match=r"1 dissimilar pair of identical points, such as rows \(0, 1\)"):
+        MetricLearner(basis=Q[:, :2], residual=False).fit(form(X), constraints=pairs)
 
 
 def test_wide_sparse_rows_without_the_residual_are_small_when_transformed(rng):

@@ -103,8 +103,8 @@ def test_sets_and_other_objects(rng):
     def shared(A, B):
         return np.array([[len(a & b) for b in B] for a in A])  # integers will do
 
-    for basis in (None, 3, KernelKMeans(2), RandomSubset(4)):
-        learner = MetricLearner(kernel=shared, basis=basis, gamma=10.0).fit(X, y)
+    for basis, strategy in itertools.product((None, 3, KernelKMeans(2), RandomSubset(4)), ("random", "neighbors")):
+        learner = MetricLearner(kernel=shared, basis=basis, gamma=10.0, strategy=strategy).fit(X, y)
         D = learner.metric_.distances(X)
         assert D.shape == (20, 20) and np.isfinite(D).all()
         near = [D[i, (y == y[i]) & (np.arange(20) != i)].mean() < D[i, y != y[i]].mean() for i in range(20)]
@@ -636,6 +636,7 @@ def test_damaged_headers(saved, change, message):
 # -- scikit-learn's own checks -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:.*identical points:UserWarning")
 @parametrize_with_checks(
     [
         MetricLearner(kernel="rbf"),

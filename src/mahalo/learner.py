@@ -388,7 +388,9 @@ def make_space(learner, X, y, rows, rng) -> LinearSpace | KernelSpace:
     if isinstance(basis, FixedBasis):
         J = _on_rows_of(basis.array, rows, len_of(X))
     else:
-        J = basis.coefficients(Rows(len_of(X), None, KernelSpace(kernel, X).gram, codes), rng)
+        plain = KernelSpace(kernel, X)
+        rows_seen = Rows(len_of(X), None, lambda rows: plain.gram(rows).astype(np.float64), codes)
+        J = basis.coefficients(rows_seen, rng)
     return KernelSpace(kernel, X, J, learner.residual, learner.psd)
 
 

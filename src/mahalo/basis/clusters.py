@@ -50,8 +50,9 @@ class SpectralBasis(Basis):
         affinity = np.maximum(rows.gram(used), 0.0)
         np.fill_diagonal(affinity, 0.0)
         # Leading eigenvectors of D^{-½} A D^{-½}, rows on the unit sphere, then k-means (Ng, Jordan and Weiss).
-        degree = np.maximum(affinity.sum(axis=1), 1e-12 * max(affinity.sum(axis=1).max(initial=0.0), 1e-300))
-        scaled = affinity / np.sqrt(np.outer(degree, degree))
+        degree = affinity.sum(axis=1)
+        root = np.sqrt(np.maximum(degree, max(1e-12 * degree.max(), np.finfo(np.float64).tiny)))
+        scaled = affinity / root[:, None] / root
         embedding = np.linalg.eigh(scaled)[1][:, ::-1][:, :k]
         embedding /= np.maximum(np.linalg.norm(embedding, axis=1, keepdims=True), 1e-12)
         return indicator(rows.n_rows, _groups(used, _kmeans(embedding, k, rng)))

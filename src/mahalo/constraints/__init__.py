@@ -4,7 +4,7 @@ from .bounds import resolve_bounds
 from .collection import Constraints, as_constraints
 from .diagnosis import ConstraintReport
 from .forms import EdgeForms
-from .geometry import Geometry, VectorGeometry, sq_distances
+from .geometry import Geometry, MappedGeometry, VectorGeometry, sq_distances
 from .sampling import as_generator, class_codes
 from .splitting import PairSplit
 
@@ -13,6 +13,7 @@ __all__ = [
     "Constraints",
     "EdgeForms",
     "Geometry",
+    "MappedGeometry",
     "PairSplit",
     "VectorGeometry",
     "as_constraints",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import pdist
 
-__all__ = ["Geometry", "VectorGeometry", "sq_distances"]
+__all__ = ["Geometry", "MappedGeometry", "VectorGeometry", "sq_distances"]
 
 SAMPLE = 20_000
 
@@ -64,6 +65,22 @@ class VectorGeometry:
             )
         search = NearestNeighbors(n_neighbors=k).fit(self.X[candidates])
         return candidates[search.kneighbors(self.X[anchors], return_distance=False)]
+
+
+class MappedGeometry(VectorGeometry):
+    """Distances between coordinates `X` of rows; what is rounding beside the rows' own `sq_size(rows)` is zero."""
+
+    def __init__(self, X, sq_size: Callable[[np.ndarray], np.ndarray]):
+        super().__init__(X)
+        self.sq_size = sq_size
+
+    def sq_distances(self, index: np.ndarray) -> np.ndarray:
+        D = super().sq_distances(index)
+        rows, compact = np.unique(index, return_inverse=True)
+        if len(rows):
+            size = self.sq_size(rows)[compact.reshape(index.shape)].sum(axis=1)
+            D[1e-14 * size >= D] = 0.0
+        return D
 
 
 def sq_distances(X, index: np.ndarray) -> np.ndarray:

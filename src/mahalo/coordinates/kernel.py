@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from scipy.linalg.lapack import dpstrf
 from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
-from ..constraints import EdgeForms, VectorGeometry, sq_distances
+from ..constraints import EdgeForms, MappedGeometry, sq_distances
 from ..errors import NotPositiveDefiniteError
 from ..linalg import inverse_factor, symmetrize
 
@@ -139,7 +139,7 @@ class KernelGeometry:
         own, between = self._similarities(index)
         D = own - 2.0 * between
         # What is left of equal numbers is rounding, not distance.
-        small, rounding = 1e-6 * own, 50 * self.precision * own
+        small, rounding = 1e-6 * own, 20 * self.precision * own
         D[(-small <= D) & (rounding >= D)] = 0.0
         if not self.kernel.precomputed and self._vectors:
             near = np.flatnonzero(np.abs(D) <= small)
@@ -279,7 +279,7 @@ class KernelSpace:
     def geometry(self):
         if self.residual or self._fixed is None:
             return self._geometry
-        return VectorGeometry(_MappedObjects(self))
+        return MappedGeometry(_MappedObjects(self), self._geometry.self_similarity)
 
     def gram(self, rows: np.ndarray) -> np.ndarray:
         return self._geometry.gram(rows)

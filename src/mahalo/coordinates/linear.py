@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from ..constraints import EdgeForms, VectorGeometry, sq_distances
+from ..constraints import EdgeForms, MappedGeometry, VectorGeometry, sq_distances
 from .prior import Prior
 
 __all__ = ["LinearCoordinates", "LinearSpace"]
@@ -70,7 +70,9 @@ class LinearSpace:
     @property
     def geometry(self) -> VectorGeometry:
         """Distances between whitened rows, or, without the residual, between their coordinates alone."""
-        return VectorGeometry(self.Z if self.residual else _MappedRows(self.Z, self._fixed()))
+        if self.residual:
+            return VectorGeometry(self.Z)
+        return MappedGeometry(_MappedRows(self.Z, self._fixed()), lambda rows: _sq_norms(self.Z[rows]))
 
     def _fixed(self) -> LinearCoordinates:
         return LinearCoordinates(self.prior, self.n_features, self.basis, self.residual)
@@ -100,6 +102,10 @@ class _MappedRows:
 
     def __getitem__(self, rows) -> np.ndarray:
         return self.coordinates.map_whitened(self.Z[rows])  # type: ignore[index]
+
+
+def _sq_norms(Z) -> np.ndarray:
+    return np.asarray((Z.multiply(Z) if sp.issparse(Z) else Z * Z).sum(axis=1), dtype=np.float64).ravel()
 
 
 def _with_origin(used, rows: np.ndarray):
