@@ -338,7 +338,7 @@ def prepare(learner, X, y, constraints: Constraints | None, rows) -> Setup:
     _check_magnitude(X)
     space = make_space(learner, X, y, rows, rng)
     geometry = space.geometry
-    n_outside, drawn = 0, constraints is None
+    n_outside = 0
     if constraints is None:
         constraints = Constraints.from_labels(
             y, geometry, strategy=learner.strategy, pairs_per_class=learner.pairs_per_class, random_state=rng
@@ -349,7 +349,7 @@ def prepare(learner, X, y, constraints: Constraints | None, rows) -> Setup:
         rows_used = constraints.edges()[1]
         space = space.definite(rows_used[rows_used >= 0])
         geometry = space.geometry
-    constraints, n_dropped = _without_identical_points(constraints, geometry, np.isinf(learner.gamma), drawn)
+    constraints, n_dropped = _without_identical_points(constraints, geometry, hard=np.isinf(learner.gamma))
     constraints = resolve_bounds(constraints, geometry, learner.bounds, learner.percentiles, rng)
     if constraints.n_constraints == 0:
         raise ValueError(
@@ -449,17 +449,12 @@ def _on_these_rows(constraints: Constraints, rows, n_samples: int) -> tuple[Cons
     return kept, int((~keep).sum())
 
 
-def _without_identical_points(
-    constraints: Constraints, geometry: Geometry, hard: bool, drawn: bool
-) -> tuple[Constraints, int]:
-    """Drop pairs of identical points: similar ones hold whatever is learned, dissimilar ones never can.
-
-    Of pairs that were `drawn` here, from labels, nothing is said: nobody asked for just these.
-    """
+def _without_identical_points(constraints: Constraints, geometry: Geometry, hard: bool) -> tuple[Constraints, int]:
+    """Drop pairs of identical points: similar ones hold whatever is learned, dissimilar ones never can."""
     pairs = constraints.pairs
     zero = geometry.sq_distances(pairs.index) == 0
     impossible = zero & (pairs.sign < 0)
-    if impossible.any() and not drawn:
+    if impossible.any():
         i, j = pairs.index[impossible][0]
         what = (
             f"{impossible.sum()} dissimilar pair{'s' if impossible.sum() > 1 else ''} of identical points, such as "
