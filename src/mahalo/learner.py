@@ -62,6 +62,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     Parameters
     ----------
+    loss : {"logdet"}, default="logdet"
+        What keeps the metric close to the prior.
     kernel : str or callable, default="linear"
         The base similarity: "linear" (a metric on the features themselves), any other name that
         sklearn.metrics.pairwise knows, a callable(X, Y) that returns a matrix of similarities (of objects of any
@@ -140,6 +142,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def __init__(
         self,
         *,
+        loss="logdet",
         kernel="linear",
         kernel_params=None,
         basis=None,
@@ -158,6 +161,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         random_state=None,
         verbose=0,
     ):
+        self.loss = loss
         self.kernel = kernel
         self.kernel_params = kernel_params
         self.basis = basis
@@ -258,6 +262,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise ValueError(f"max_iter must be a positive integer or None; got {self.max_iter!r}.")
         if self.psd not in ("error", "clip", "shift"):
             raise ValueError(f"psd must be 'error', 'clip' or 'shift'; got {self.psd!r}.")
+        if self.loss != "logdet":
+            raise ValueError(f"loss must be 'logdet', the only one so far; got {self.loss!r}.")
         if not self.residual and self.basis is None:
             raise ValueError("residual=False learns the part inside a basis alone; give a basis too, such as basis=20.")
         linear = isinstance(self.kernel, str) and self.kernel == "linear"
@@ -316,7 +322,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
 
 def check_gamma(gamma) -> None:
-    if not (isinstance(gamma, Real) and float(gamma) > 0):
+    if isinstance(gamma, bool) or not (isinstance(gamma, Real) and float(gamma) > 0):
         raise ValueError(
             f"gamma must be a number > 0, or np.inf for hard constraints; got {gamma!r}. "
             "Small values stay close to the prior."
@@ -541,7 +547,7 @@ def warn_unless_converged(solution: Solution, tol: float) -> None:
         warnings.warn(
             f"stopped after {solution.n_iter} steps with relative duality gap {certificate.relative_gap:.2e} (asked "
             f"for {tol:.0e}), largest violation {certificate.max_violation:.2e}. Raise max_iter or tol, or "
-            "lower gamma.",
+            "lower gamma; where features have very different scales, prior='diagonal' helps.",
             ConvergenceWarning,
             stacklevel=4,
         )

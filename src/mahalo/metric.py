@@ -20,11 +20,12 @@ from .persistence import read_arrays, write_arrays
 __all__ = ["Metric", "load"]
 
 _FORMAT, _VERSION = "mahalo-metric", 1
+_BLOCK_BYTES = 1 << 27  # of similarities held beside the result
 _WIDEST_DENSE = 20_000  # features beyond which d × d matrices and dense outputs are refused
 _CROSS = "cross must be κ0 of the rows of X and Y"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Metric:
     """A learned similarity κ and the distance that belongs to it, for any rows, seen or not.
 
@@ -145,7 +146,7 @@ class Metric:
 
     # -- distances and similarities -----------------------------------------------------------------------------
 
-    def distances(self, X, Y=None, *, squared: bool = False, cross=None, diag_x=None, diag_y=None) -> np.ndarray:
+    def distances(self, X, Y=None, squared: bool = False, *, cross=None, diag_x=None, diag_y=None) -> np.ndarray:
         """Learned distances between all rows of X and all rows of Y (of X itself by default)."""
         X = self._checked(X)
         itself = Y is None
@@ -165,7 +166,7 @@ class Metric:
             np.fill_diagonal(D, 0.0)
         return D
 
-    def pair_distances(self, X, Y, *, squared: bool = False, cross=None, diag_x=None, diag_y=None) -> np.ndarray:
+    def pair_distances(self, X, Y, squared: bool = False, *, cross=None, diag_x=None, diag_y=None) -> np.ndarray:
         """Learned distance between row k of X and row k of Y, for every k."""
         X, Y = self._checked(X), self._checked(Y)
         if len_of(X) != len_of(Y):
@@ -203,11 +204,18 @@ class Metric:
         return self._linear and (not self.coordinates.residual or not (sp.issparse(X) or sp.issparse(Y)))
 
     def _kernel(self, X, Y, cross) -> np.ndarray:
-        phi_x = self.coordinates.map(X)
-        phi_y = phi_x if Y is X else self.coordinates.map(Y)
-        K = (phi_x @ self._change.astype(phi_x.dtype, copy=False)) @ phi_y.T
-        if self._base_weight:
-            K += self._base_weight * (self.coordinates.base(X, Y) if cross is None else cross)
+        """κ of all rows, a block of rows of X at a time: beside the result only a block of κ0 is held."""
+        n, m = len_of(X), len_of(Y)
+        phi_y = self.coordinates.map(Y)
+        change = phi_y @ self._change.astype(phi_y.dtype, copy=False)
+        K = np.empty((n, m), dtype=phi_y.dtype)
+        step = max(1, _BLOCK_BYTES // max(1, K.itemsize * m))
+        for a in range(0, n, step):
+            part = slice(a, a + step)
+            np.matmul(self.coordinates.map(X[part]), change.T, out=K[part])
+            if self._base_weight:
+                base = self.coordinates.base(X[part], Y) if cross is None else cross[part]
+                K[part] += self._base_weight * base
         return K
 
     def _self_kernel(self, X, diagonal, name: str = "diag_x") -> np.ndarray:
@@ -306,7 +314,8 @@ def as_objects(X) -> np.ndarray:
     if hasattr(X, "shape") and len(X.shape) == 2:
         return X
     objects = np.empty(len(X), dtype=object)
-    objects[:] = list(X)
+    for k, x in enumerate(X):
+        objects[k] = x
     return objects
 
 
@@ -331,7 +340,13 @@ def _distances(TX, TY, squared: bool) -> np.ndarray:
     # A common shift changes no distance and spares digits where points are far from the origin.
     centre = TY.mean(axis=0)
     TX, TY = TX - centre, TY - centre
-    return _finished(TX @ TY.T, _sq_norms(TX), _sq_norms(TY), squared)
+    # In units near their own size, so that squares neither overflow nor vanish.
+    size = max(float(np.abs(TX).max(initial=0.0)), float(np.abs(TY).max(initial=0.0)))
+    if size == 0 or 1e-10 < size < 1e10:
+        return _finished(TX @ TY.T, _sq_norms(TX), _sq_norms(TY), squared)
+    unit = TX.dtype.type(2.0 ** np.frexp(size)[1])
+    D = _distances(TX / unit, TY / unit, squared)
+    return D * unit * unit if squared else D * unit
 
 
 def _finished(D: np.ndarray, own_x: np.ndarray, own_y: np.ndarray, squared: bool) -> np.ndarray:

@@ -136,6 +136,7 @@ class MetricLearnerCV(MetricLearner):
         gammas=None,
         cv=None,
         scoring=None,
+        loss="logdet",
         kernel="linear",
         kernel_params=None,
         basis=None,
@@ -156,6 +157,7 @@ class MetricLearnerCV(MetricLearner):
         self.gammas = gammas
         self.cv = cv
         self.scoring = scoring
+        self.loss = loss
         self.kernel = kernel
         self.kernel_params = kernel_params
         self.basis = basis
@@ -250,6 +252,12 @@ class MetricLearnerCV(MetricLearner):
         return out
 
     def _choose(self, strategies, gammas, scores: np.ndarray) -> None:
+        if not np.isfinite(scores).all():
+            s, f, g = np.argwhere(~np.isfinite(scores))[0]
+            raise ValueError(
+                f"scoring returned {scores[s, f, g]} for gamma={gammas[g]:g}, strategy={strategies[s]!r} in fold {f}; "
+                "it must return finite numbers, larger for better."
+            )
         mean = scores.mean(axis=1)
         # Ties go to the smaller γ (nearer the prior) and the earlier strategy.
         best = np.unravel_index(np.argmax(mean), mean.shape)

@@ -105,7 +105,7 @@ static void mahalo_edge_laplacian(const double *restrict Y, const ptrdiff_t *sta
             real ai = a[i];                                                                             \
             for (ptrdiff_t j = 0; j < m; j++) {                                                         \
                 real d = ai + b[j] - 2 * row[j];                                                        \
-                row[j] = d > 0 ? d : 0;                                                                 \
+                row[j] = d < 0 ? 0 : d;                                                                 \
             }                                                                                           \
             if (root)                                                                                   \
                 for (ptrdiff_t j = 0; j < m; j++)                                                       \

@@ -102,7 +102,7 @@ def _contradictions(constraints: Constraints, ordered: np.ndarray) -> np.ndarray
             upper[i, j] = min(upper.get((i, j), np.inf), np.inf if np.isnan(bound) else bound)
     for (i, j), sign, bound in zip(ordered.tolist(), pairs.sign, pairs.bound, strict=True):
         # A bound still open counts as in conflict: percentiles put upper bounds below lower ones.
-        if sign < 0 and (i, j) in upper and not upper[i, j] >= bound < np.inf:
+        if sign < 0 and (i, j) in upper and not np.inf > upper[i, j] >= bound:
             found.append((i, j))
     wanted = set(map(tuple, constraints.triplets.index.tolist()))
     found += [(b, c) for a, b, c in sorted(wanted) if b < c and (a, c, b) in wanted]

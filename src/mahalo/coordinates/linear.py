@@ -129,10 +129,12 @@ def _left_out(used, points: np.ndarray, forms: EdgeForms) -> np.ndarray:
 
 def orthonormal(R: np.ndarray) -> np.ndarray:
     """U = R (RᵀR)^{-1/2}, directions of no size left out."""
-    scale = np.abs(R).max(initial=0.0)
-    if scale == 0:
+    size = np.abs(R).max(axis=0, initial=0.0)
+    if not size.any():
         raise ValueError("the basis is zero; give at least one direction that is not.")
-    Q, S = np.linalg.qr(R / scale)
+    R = R[:, size > 0] / size[size > 0]
+    R = R / np.linalg.norm(R, axis=0)  # the span does not depend on the lengths of its vectors; the cut below would
+    Q, S = np.linalg.qr(R)
     left, singular, right = np.linalg.svd(S, full_matrices=False)
     keep = singular > 1e-6 * singular[0]
     return Q @ (left @ right if keep.all() and len(keep) == R.shape[1] else left[:, keep])

@@ -15,6 +15,7 @@ import numpy as np
 from .._core.projections import sweep_block, sweep_features, sweep_kernel
 from ..linalg import cholesky_or_none, inverse_factor, log_det, symmetrize
 from .certificate import certify
+from .hard import farkas
 from .problem import Problem
 from .result import Solution, Step
 
@@ -58,7 +59,12 @@ def bregman(
                 break
     state.rebuild()
     F, lam = symmetrize(state.F), state.lam.copy()
-    return Solution(F, lam, certify(problem, F, lam, tol), tuple(history), sweep)
+    certificate = certify(problem, F, lam, tol)
+    if problem.hard and not certificate.converged:
+        proof = farkas(problem, lam)
+        if proof is not None:
+            raise proof
+    return Solution(F, lam, certificate, tuple(history), sweep)
 
 
 @dataclass(frozen=True)

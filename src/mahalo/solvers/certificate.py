@@ -1,7 +1,7 @@
 """The proof that comes with every answer: a primal value, a dual value, and the gap between them.
 
 P(F) ≥ P* ≥ D(s) for every F ≻ 0 and every admissible s, so a small gap proves F near-optimal whoever found
-it. Everything here is recomputed in float64 from the problem and the answer; no solver uses this code.
+it. Everything here is recomputed in float64 from the problem and the answer, by arithmetic that no solver steps with.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ __all__ = ["farkas", "newton_hard"]
 _FIRST_RHO = 1e3
 _LAST_RHO = 1e8
 _MAX_ROUNDS = 20
+_STEPS_A_ROUND = 200
 _FEASIBLE = 0.5e-8  # half of what the certificate asks for
 
 
@@ -39,12 +40,40 @@ def newton_hard(
     on_step: Callable[[Step], None] | None = None,
 ) -> Solution:
     """Solve with every constraint satisfied to 1e-8, or raise InfeasibleError with the proof."""
+    at_prior = problem.offset + problem.forms.apply(problem.points, problem.points)
+    if start is None and max_iter is None and problem.relative_violation(at_prior).any():
+        # Whether anything satisfies the constraints does not depend on the prior. Settle it first where it is
+        # easiest, in coordinates in which the constraints' vectors point all ways alike; what is found there is a
+        # start here.
+        root = _rounding(problem)
+        found = _multiplier_rounds(dataclasses.replace(problem, points=problem.points @ root), tol, None, None, on_step)
+        F = symmetrize(root @ found.F @ root.T)
+        start = dataclasses.replace(found, F=F, lam=np.zeros(problem.n_constraints))
+    return _multiplier_rounds(problem, tol, max_iter, start, on_step)
+
+
+def _rounding(problem: Problem) -> np.ndarray:
+    """A symmetric root of the inverse covariance of the edges; 1 where they have none."""
+    edges = problem.points[problem.forms.tail] - problem.points[problem.forms.head]
+    values, vectors = np.linalg.eigh(symmetrize(edges.T @ edges / max(1, len(edges))))
+    spread = np.where(values > 1e-12 * max(values[-1], 1e-300), values, 1.0)
+    return (vectors / np.sqrt(spread)) @ vectors.T
+
+
+def _multiplier_rounds(
+    problem: Problem,
+    tol: float,
+    max_iter: int | None,
+    start: Solution | None,
+    on_step: Callable[[Step], None] | None,
+) -> Solution:
     history: list[Step] = []
     lam = np.zeros(problem.n_constraints) if start is None else start.lam.copy()
     rho, violation, solution = _FIRST_RHO, np.inf, start
     for _ in range(_MAX_ROUNDS):
         charged = _charged(problem, lam, rho)
-        state = follow_path(charged, 1e-18, max_iter, solution, history, on_step)
+        budget = len(history) + _STEPS_A_ROUND if max_iter is None else max_iter
+        state = follow_path(charged, 1e-18, budget, solution, history, on_step)
         before, lam = lam, np.maximum(problem.sign * state.slope, 0.0)
         F = symmetrize(state.A @ state.A.T)
         solution = Solution(F, lam, certify(problem, F, lam, tol), tuple(history), len(history))
@@ -53,9 +82,10 @@ def newton_hard(
         if max_iter is not None and len(history) >= max_iter:
             return solution
         # Growing multipliers point at the contradiction; their last increment points more exactly than their sum.
-        proof = farkas(problem, np.maximum(lam - before, 0.0))
-        if proof is not None and (proof.outcome == "infeasible" or rho == _LAST_RHO):
-            raise proof
+        for direction in (lam - before, lam):
+            proof = farkas(problem, np.maximum(direction, 0.0))
+            if proof is not None and (proof.outcome == "infeasible" or rho == _LAST_RHO):
+                raise proof
         if solution.certificate.max_violation > 0.1 * violation:
             rho = min(10 * rho, _LAST_RHO)
         violation = solution.certificate.max_violation
