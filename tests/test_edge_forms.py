@@ -50,7 +50,7 @@ def test_adjoint_is_the_sum_of_dense_forms(seed, kind):
     X = rng.standard_normal((8, int(rng.integers(1, 12))))
     constraints = constraints_of(kind, rng, X)
     forms, Y = on_used_rows(constraints, X)
-    s = rng.standard_normal(forms.n_forms) * (rng.random(forms.n_forms) < 0.7)
+    s = rng.standard_normal(constraints.n_constraints) * (rng.random(constraints.n_constraints) < 0.7)
     expected = sum(s_k * X.T @ C @ X for s_k, C in zip(s, dense_forms(constraints, 8), strict=True))
     np.testing.assert_allclose(forms.adjoint(Y, s), expected, rtol=1e-10, atol=1e-9)
     # ⟨A Δ, s⟩ = ⟨Δ, A* s⟩
@@ -81,7 +81,7 @@ def test_threads_change_no_value(rng, monkeypatch):
     constraints = random_pair_constraints(rng, X, 300) + random_triplets(rng, X, 40)
     forms, Y = on_used_rows(constraints, X)
     Y = np.ascontiguousarray(Y)
-    s = rng.standard_normal(forms.n_forms)
+    s = rng.standard_normal(constraints.n_constraints)
     alone = forms.apply(Y, Y), forms.adjoint(Y, s)
     monkeypatch.setattr(threads, "_WORTH_A_THREAD", 1)
     monkeypatch.setattr(threads.os, "cpu_count", lambda: 5)
@@ -92,7 +92,7 @@ def test_threads_change_no_value(rng, monkeypatch):
 
 def test_no_constraints_and_no_dimensions():
     forms, rows = Constraints.from_pairs().edges()
-    assert forms.n_forms == 0 and len(rows) == 0
+    assert len(forms.tail) == 0 and len(rows) == 0
     forms, _ = Constraints.from_pairs([[0, 1]]).edges()
     empty = np.zeros((2, 0))
     np.testing.assert_array_equal(forms.apply(empty, empty), [0.0])

@@ -53,7 +53,7 @@ def test_shape_of_gammas(X, gammas):
         ({"tol": "small"}, r"tol must be a positive number; got 'small'"),
         ({"max_iter": 0}, r"max_iter must be a positive integer or None; got 0"),
         ({"max_iter": 2.5}, r"max_iter must be a positive integer or None; got 2\.5"),
-        ({"solver": "simplex"}, r"solver must be 'auto', 'newton' or 'bregman'; got 'simplex'"),
+        ({"solver": "simplex"}, r"solver must be 'auto', 'newton', 'dual' or 'bregman'; got 'simplex'"),
         ({"n_components": 0}, r"n_components must be a positive integer or None; got 0"),
         ({"n_components": 1.0}, r"n_components must be a positive integer or None; got 1\.0"),
         ({"n_components": 4}, r"n_components must be at most the number of outputs, 3; got 4"),

@@ -15,7 +15,7 @@ from builders import (
 )
 
 from mahalo import Constraints, MetricLearner
-from mahalo.solvers import bregman, newton, newton_hard
+from mahalo.solvers import bregman, dual, newton
 
 cp = pytest.importorskip("cvxpy")
 
@@ -133,7 +133,7 @@ def test_hard(rng, kinds, with_offset):
         )
     plain = PlainProblem.of(constraints, X, np.inf, offset)
     assert plain.relative_violation(np.eye(4)).max() > 0.01  # something has to be learned
-    solution = newton_hard(problem_of(constraints, X, np.inf, offset), tol=1e-10)
+    solution = dual(problem_of(constraints, X, np.inf, offset), tol=1e-10)
     assert_same_optimum(solution, plain, constraints_hold=True)
     if kinds == ("pairs",):
         solution = bregman(problem_of(constraints, X, np.inf, offset), tol=1e-6, max_iter=50_000)

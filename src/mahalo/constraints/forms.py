@@ -22,6 +22,8 @@ from ..linalg import in_threads
 
 __all__ = ["EdgeForms"]
 
+_CHUNK = 1 << 21  # numbers held at once while edges are expanded
+
 
 @dataclass(frozen=True)
 class EdgeForms:
@@ -34,10 +36,6 @@ class EdgeForms:
     head: np.ndarray
     n_rows: int
     combine: sp.csr_array | None = None
-
-    @property
-    def n_forms(self) -> int:
-        return len(self.tail) if self.combine is None else self.combine.shape[0]
 
     @cached_property
     def _combine_t(self) -> sp.csr_array | None:
@@ -53,6 +51,11 @@ class EdgeForms:
         edge = np.concatenate([np.arange(len(self.tail), dtype=np.intp)] * 2)[order]
         neighbour = np.concatenate([self.head, self.tail])[order]
         return start, neighbour, edge
+
+    def without_last(self) -> EdgeForms:
+        """All forms but the last, over the same edges."""
+        assert self.combine is not None
+        return EdgeForms(self.tail, self.head, self.n_rows, self.combine[:-1])
 
     def apply(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Form k of the n × n matrix A Bᵀ (symmetric by assumption): with A = YΔ, B = Y this is tr(Δ Yᵀ C_k Y)."""
@@ -75,3 +78,27 @@ class EdgeForms:
             lambda a, b: edge_laplacian(Y, start, neighbour, edge, w, Z, a, b),
         )
         return Y.T @ Z
+
+    def second_moments(self, Y: np.ndarray, E: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Σ_k E_k (R_k)_ij² and Σ_k E_k (R_k)_ii (R_k)_jj for R_k = Yᵀ C_k Y, as r × r matrices.
+
+        The same matrix where every form is one edge. The first leaves out products of different edges of one form.
+        """
+        rank = Y.shape[1]
+        weight = E if self.combine is None else (self.combine.multiply(self.combine)).T @ E
+        off_diagonal = np.zeros((rank, rank))
+        step = max(1, _CHUNK // max(1, rank))
+        for a in range(0, len(self.tail), step):
+            part = slice(a, a + step)
+            sq = (Y[self.tail[part]] - Y[self.head[part]]) ** 2
+            off_diagonal += (sq * weight[part, None]).T @ sq
+        if self.combine is None:
+            return off_diagonal, off_diagonal
+        on_diagonal = np.zeros((rank, rank))
+        for a in range(0, self.combine.shape[0], step):
+            rows = self.combine[a : a + step]
+            edges = np.unique(rows.indices)
+            sq = (Y[self.tail[edges]] - Y[self.head[edges]]) ** 2
+            diagonal = rows[:, edges] @ sq
+            on_diagonal += (diagonal * E[a : a + step, None]).T @ diagonal
+        return off_diagonal, on_diagonal

@@ -15,7 +15,7 @@ import numpy as np
 from .._core.projections import sweep_block, sweep_features, sweep_kernel
 from ..linalg import cholesky_or_none, inverse_factor, log_det, symmetrize
 from .certificate import certify
-from .hard import farkas
+from .farkas import farkas
 from .problem import Problem
 from .result import Solution, Step
 
