@@ -10,7 +10,7 @@ with s clipped so that λ stays ≥ 0. With an offset c (the distance is c + z�
 from libc.math cimport INFINITY, sqrt
 
 cdef extern from "kernels.h" nogil:
-    double mahalo_quadratic(const double *F, const double *z, double *y, Py_ssize_t r)
+    double mahalo_update_multiply(double *F, const double *x, double beta, const double *z, double *y, Py_ssize_t r)
     void mahalo_rank_one(double *F, const double *x, const double *y, double beta, Py_ssize_t r,
                          Py_ssize_t first, Py_ssize_t start)
 
@@ -59,20 +59,28 @@ cdef inline double project(double p, double c, double gamma, double delta,
 def sweep_features(double[:, ::1] F, const double[:, ::1] X, const Py_ssize_t[::1] tail,
                    const Py_ssize_t[::1] head, const double[::1] delta, const double[::1] offset,
                    const double[::1] gamma, double[::1] xi, double[::1] lam, double[:, ::1] scratch):
-    """One sweep over all pairs in feature space, O(r²) a projection. Returns the largest relative step |s p|."""
+    """One sweep over all pairs in feature space, O(r²) a projection. Returns the largest relative step |s p|.
+
+    The update of one projection is made in the same pass over F as the product F z of the next. `scratch` is 3 × r, r a
+    multiple of 8.
+    """
     cdef Py_ssize_t k, a, i, j, r = F.shape[0]
-    cdef double p, beta, largest = 0.0
+    cdef double p, beta = 0.0, largest = 0.0
     cdef double *z = &scratch[0, 0]
     cdef double *y = &scratch[1, 0]
+    cdef double *before = &scratch[2, 0]
+    for a in range(r):
+        y[a] = 0.0
     with nogil:
         for k in range(tail.shape[0]):
             i, j = tail[k], head[k]
             for a in range(r):
                 z[a] = X[i, a] - X[j, a]
-            p = mahalo_quadratic(&F[0, 0], z, y, r)
+            y, before = before, y
+            p = mahalo_update_multiply(&F[0, 0], before, beta, z, y, r)
             beta = project(p, offset[k], gamma[k], delta[k], &xi[k], &lam[k], &largest)
-            if beta != 0.0:
-                mahalo_rank_one(&F[0, 0], y, y, beta, r, 0, 0)
+        if beta != 0.0:
+            mahalo_rank_one(&F[0, 0], y, y, beta, r, 0, 0)
     return largest
 
 

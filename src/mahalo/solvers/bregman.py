@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.blas import dgemm, dsymm, dsyrk, dtrsm
 
 from .._core.projections import sweep_block, sweep_features, sweep_kernel
 from ..linalg import cholesky_or_none, inverse_factor, log_det, symmetrize
@@ -21,7 +22,7 @@ from .result import Solution, Step
 
 __all__ = ["KernelProjections", "Projections", "bregman"]
 
-_BLOCKED_FROM = 96  # rank from which blocks beat rank-one updates
+_BLOCKED_FROM = 112  # rank from which blocks beat rank-one updates
 _BLOCK = 64
 _REBUILD_EVERY = 50  # sweeps after which F is rebuilt from λ
 _MAX_SWEEPS = 1000
@@ -113,8 +114,7 @@ class Projections:
         padding = 0 if self.blocked else -problem.rank % 8
         self._points = np.pad(problem.points, [(0, 0), (0, padding)])
         self._F = np.eye(problem.rank + padding)
-        self._scratch = np.empty((2, len(self._F)))
-        self._update = np.empty_like(self._F)
+        self._scratch = np.empty((3, len(self._F)))
         if start is not None:
             self.rebuild()
         self._kernel = None
@@ -133,27 +133,36 @@ class Projections:
             return self._kernel.sweep()
         if self.blocked:
             m = self.problem.n_constraints
-            return max(self._project_block(slice(a, min(a + _BLOCK, m))) for a in range(0, m, _BLOCK))
+            largest = max(self._project_block(slice(a, min(a + _BLOCK, m))) for a in range(0, m, _BLOCK))
+            self._F = np.triu(self._F) + np.triu(self._F, 1).T
+            return largest
         p = self.pairs
         return sweep_features(
             self._F, self._points, p.tail, p.head, p.delta, p.offset, p.gamma, self.xi, self.lam, self._scratch
         )
 
     def _project_block(self, part: slice) -> float:
+        """Project onto the pairs of one block; only the upper triangle of F is read and kept up.
+
+        BLAS by columns sees every array here transposed.
+        """
         p = self.pairs
         Z = self._points[p.tail[part]] - self._points[p.head[part]]
-        V = Z @ self._F
-        H = V @ Z.T
+        V = dsymm(1.0, self._F.T, Z.T, lower=1).T  # Z F
+        H = dgemm(1.0, Z.T, V.T, trans_a=1).T  # Z F Zᵀ
         beta = np.empty(len(Z))
         largest = sweep_block(H, p.delta[part], p.offset[part], p.gamma[part], self.xi[part], self.lam[part], beta)
-        used = np.flatnonzero(beta)
-        if len(used):
-            # a_t = F z_t just before projection t = V_t + Σ_{q<t} β_q H_qt a_q, a triangular system for all a at once.
-            H, beta = H[np.ix_(used, used)], beta[used]
-            N = np.tril((H * -beta[:, None]).T, -1)
-            N[np.diag_indices_from(N)] = 1.0
-            a = np.linalg.solve(N, V[used])
-            self._F += np.matmul(a.T, beta[:, None] * a, out=self._update)
+        if not beta.any():
+            return largest
+        # a_t = F z_t just before projection t = V_t + Σ_{q<t} β_q H_qt a_q, a triangular system for all a at once.
+        a = dtrsm(1.0, (H * -beta[:, None]).T, V.T, side=1, lower=1, trans_a=1, diag=1).T
+        # F ← F + Σ β_t a_t a_tᵀ
+        root = np.sqrt(np.abs(beta))[:, None]
+        for sign in (1.0, -1.0):
+            chosen = sign * beta > 0
+            if chosen.any():
+                scaled = root[chosen] * a[chosen]
+                self._F = dsyrk(sign, scaled.T, beta=1.0, c=self._F.T, lower=1, overwrite_c=1).T
         return largest
 
     def rebuild(self) -> None:
