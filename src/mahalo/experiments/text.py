@@ -64,7 +64,7 @@ def run(settings: Settings, progress: Progress) -> Outcome:
         )
     else:
         plans = (
-            Plan(classic, 4, (3, 6, 12, 30, 60, 120, 240), large=30),
+            Plan(classic, 2, (3, 6, 12, 30, 60, 120, 240), large=30),
             Plan(news, 2, (5, 10, 20, 50, 100, 200, 300), large=100),
         )
     return study(plans, settings.seed, progress)
