@@ -29,18 +29,18 @@ _PROTOCOL = (
     "Questions to a bank as vectors of a frozen sentence encoder. The index holds the training questions, the queries "
     "are the test questions, and what is right is what has the same intent. P@1 and P@10 are the share of right ones "
     "among the first and the first ten answers, MAP the mean average precision over the whole index. Metrics are "
-    "learned from a few labelled questions of each intent, drawn at random, or from all of them; the index stays whole. "
+    "learned from a few labelled questions of each intent, drawn at random, or from all; the index stays whole. "
     "γ from {.01, .1, 1, 10} by the MAP of a third of the labelled questions that is held out."
 )
 _PAIRS_NOTE = (
     "Random pairs: 100 similar and 100 dissimilar of each intent, bounds the 5th and 95th percentile of squared "
-    "distances. Neighbour pairs: of up to 40 questions of each intent the five nearest of the same and the five nearest "
-    "of other intents, bounds the 10th percentile of the ones and the 90th of the others."
+    "distances. Neighbour pairs: of up to 40 questions of each intent the five nearest of the same and the five "
+    "nearest of other intents, bounds the 10th percentile of the ones and the 90th of the others."
 )
 _PEERS_NOTE = (
-    f"NCA is scikit-learn's, from the identity, {_NCA_STEPS} steps; of more than {_MOST_FOR_NCA} questions of an intent "
-    "it gets a random choice, since its cost grows with their square. LDA is scikit-learn's with the Ledoit-Wolf "
-    "shrinkage."
+    f"NCA is scikit-learn's, from the identity, {_NCA_STEPS} steps; of more than {_MOST_FOR_NCA} questions of an "
+    "intent it gets a random choice, since its cost grows with their square. LDA is scikit-learn's with "
+    "Ledoit-Wolf shrinkage."
 )
 
 Map = Callable[[np.ndarray], np.ndarray]
@@ -70,17 +70,14 @@ def study(data: Embeddings, shots: tuple[int, ...], n_repeats: int, seed: int, p
     n_all = round(len(y) / len(np.unique(y)))
     draws = [(n, _drawn(y, n, seed + r)) for n in shots for r in range(n_repeats)] + [(n_all, np.arange(len(y)))]
     _add(tally, data.name, FROZEN, _judged(data, lambda X: X), None)
-    stage, steps = data.name, len(draws) * 4
-    progress(stage, 0, steps)
-    done = 0
-    for n, rows in draws:
-        for method, learn in _learners(seed):
-            began = time.perf_counter()
-            mapped = learn(data.X[data.is_train][rows], y[rows])
-            tally.add(data.name, method, "seconds", time.perf_counter() - began, n)
-            _add(tally, data.name, method, _judged(data, mapped), n)
-            done += 1
-            progress(stage, done, steps)
+    tasks = [(n, rows, method, learn) for n, rows in draws for method, learn in _learners(seed)]
+    progress(data.name, 0, len(tasks))
+    for done, (n, rows, method, learn) in enumerate(tasks, start=1):
+        began = time.perf_counter()
+        mapped = learn(data.X[data.is_train][rows], y[rows])
+        tally.add(data.name, method, "seconds", time.perf_counter() - began, n)
+        _add(tally, data.name, method, _judged(data, mapped), n)
+        progress(data.name, done, len(tasks))
     return Outcome(
         name="embeddings",
         title="Sentence embeddings: retrieval before and after learning",
