@@ -267,7 +267,7 @@ def test_one_split_chooses_gamma_where_documents_are_many(monkeypatch):
     ((fit, held),) = choice["cv"]
     metric = MetricLearner(basis=8, gamma=10.0).fit(X[fit], texts.y[fit]).metric_
     error = protocol.metric_error(metric, X[fit], texts.y[fit], X[held], texts.y[held])
-    assert choice["scoring"](metric, None) == pytest.approx(1 - error, abs=0.051)
+    assert choice["scoring"](metric, None) == pytest.approx(1 - error, abs=0.026)
 
 
 # -- embeddings ------------------------------------------------------------------------------------------------------
