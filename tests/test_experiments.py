@@ -168,6 +168,15 @@ def test_interval_by_hand():
     assert protocol.mean_interval([0.25]) == (0.25, None)
 
 
+def test_above_needs_an_interval_above_zero():
+    """Differences 1, 2, 3: 2 ± 2.48 does not reach zero only for a mean larger than that."""
+    assert not protocol.above("a above b", [2.0, 4.0, 6.0], [1.0, 2.0, 3.0]).holds
+    assert protocol.above("a above b", [4.0, 5.0, 6.0], [1.0]).holds
+    assert protocol.above("a above b", [0.2], [0.1]).holds
+    verdict = protocol.above("a above b", [0.1], [0.2])
+    assert not verdict.holds and verdict.detail == "0.100 against 0.200, difference -0.100"
+
+
 def test_votes_by_hand():
     """Seen from 0, neighbours at 1 and 2 say b and the one at 3 says a; seen from 3, the nearest says a."""
     train, labels = np.array([[1.0], [2.0], [3.0], [9.0]]), np.array(["b", "b", "a", "a"])

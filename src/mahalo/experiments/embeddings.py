@@ -15,7 +15,7 @@ from ..metric import Metric
 from ..selection import MetricLearnerCV
 from .data import Embeddings, load_banking77
 from .outcome import Outcome, Progress, Settings, Verdict
-from .protocol import Tally, mean_interval
+from .protocol import Tally, above
 
 __all__ = ["Scores", "retrieval_scores", "run", "study"]
 
@@ -193,20 +193,12 @@ def _add(tally: Tally, name: str, method: str, scores: Scores, x: int | None) ->
 
 
 def _verdicts(tally: Tally, name: str, shots: tuple[int, ...], n_all: int) -> Iterator[Verdict]:
-    for n in (*shots, n_all):
-        yield _above(tally, name, NEIGHBOURS, FROZEN, "MAP", n)
-    for other in (FROZEN, RANDOM, LDA, NCA):
-        yield _above(tally, name, NEIGHBOURS, other, "P@10", n_all)
-    yield _above(tally, name, NEIGHBOURS, FROZEN, "P@1", n_all)
-
-
-def _above(tally: Tally, name: str, better: str, worse: str, measure: str, n: int) -> Verdict:
-    one = np.array(tally.values(name, better, measure, n))
-    other = np.array(tally.values(name, worse, measure, None if worse == FROZEN else n))
-    mean, half_width = mean_interval(one - other)
-    interval = "" if half_width is None else f" ± {half_width:.3f}"
-    return Verdict(
-        f"{n} labelled questions of each intent: {better} above {worse} in {measure}",
-        mean - (half_width or 0.0) > 0,
-        f"{one.mean():.3f} against {other.mean():.3f}, difference {mean:+.3f}{interval}",
-    )
+    claims = [(FROZEN, "MAP", n) for n in shots]
+    claims += [(FROZEN, measure, n_all) for measure in ("P@1", "P@10", "MAP")]
+    claims += [(other, measure, n_all) for other in (RANDOM, LDA, NCA) for measure in ("P@10", "MAP")]
+    for other, measure, n in claims:
+        yield above(
+            f"{n} labelled questions of each intent: {NEIGHBOURS} above {other} in {measure}",
+            tally.values(name, NEIGHBOURS, measure, n),
+            tally.values(name, other, measure, None if other == FROZEN else n),
+        )
