@@ -22,39 +22,27 @@ def stem(word: str) -> str:
     """The stem of a word in lower-case letters; words of one or two letters stay as they are."""
     if len(word) <= 2:
         return word
-    word = _replaced(word, _STEP_1A, lambda stem: True)
-    word = _step_1b(word)
-    if word.endswith("y") and _has_vowel(word[:-1]):
-        word = word[:-1] + "i"
-    word = _replaced(word, _STEP_2, lambda stem: _measure(stem) > 0)
-    word = _replaced(word, _STEP_3, lambda stem: _measure(stem) > 0)
-    word = _replaced(word, _STEP_4, lambda stem: _measure(stem) > 1)
-    return _step_5(word)
+    for step in (_step_1a, _step_1b, _step_1c, _step_2, _step_3, _step_4, _step_5):
+        word = step(word)
+    return word
 
 
-_STEP_1A = {"sses": "ss", "ies": "i", "ss": "ss", "s": ""}
-_STEP_2 = {
+_PLURALS = {"sses": "ss", "ies": "i", "ss": "ss", "s": ""}
+_DOUBLE_SUFFIXES = {
     "ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "abli": "able", "alli": "al",
     "entli": "ent", "eli": "e", "ousli": "ous", "ization": "ize", "ation": "ate", "ator": "ate", "alism": "al",
     "iveness": "ive", "fulness": "ful", "ousness": "ous", "aliti": "al", "iviti": "ive", "biliti": "ble",
 }  # fmt: skip
-_STEP_3 = {"icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic", "ful": "", "ness": ""}
-_STEP_4 = dict.fromkeys(
+_SHORT_SUFFIXES = {"icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic", "ful": "", "ness": ""}
+_LAST_SUFFIXES = dict.fromkeys(
     ("al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou", "ism", "ate", "iti",
      "ous", "ive", "ize"),
     "",
 )  # fmt: skip
 
 
-def _replaced(word: str, rules: Rules, holds: Condition) -> str:
-    """By the rule of the longest suffix, if the stem before it meets the condition."""
-    suffix = max((s for s in rules if word.endswith(s)), key=len, default=None)
-    if suffix is None:
-        return word
-    before = word[: len(word) - len(suffix)]
-    if suffix == "ion" and not before.endswith(("s", "t")):
-        return word
-    return before + rules[suffix] if holds(before) else word
+def _step_1a(word: str) -> str:
+    return _replaced(word, _PLURALS, lambda stem: True)
 
 
 def _step_1b(word: str) -> str:
@@ -71,6 +59,23 @@ def _step_1b(word: str) -> str:
     return before + "e" if _measure(before) == 1 and _ends_in_short_syllable(before) else before
 
 
+def _step_1c(word: str) -> str:
+    """(*v*) Y → I."""
+    return word[:-1] + "i" if word.endswith("y") and _has_vowel(word[:-1]) else word
+
+
+def _step_2(word: str) -> str:
+    return _replaced(word, _DOUBLE_SUFFIXES, lambda stem: _measure(stem) > 0)
+
+
+def _step_3(word: str) -> str:
+    return _replaced(word, _SHORT_SUFFIXES, lambda stem: _measure(stem) > 0)
+
+
+def _step_4(word: str) -> str:
+    return _replaced(word, _LAST_SUFFIXES, lambda stem: _measure(stem) > 1)
+
+
 def _step_5(word: str) -> str:
     """(m > 1) E →; (m = 1 and not *o) E →; and then (m > 1) LL → L."""
     if word.endswith("e"):
@@ -78,6 +83,17 @@ def _step_5(word: str) -> str:
         if m > 1 or (m == 1 and not _ends_in_short_syllable(word[:-1])):
             word = word[:-1]
     return word[:-1] if word.endswith("ll") and _measure(word) > 1 else word
+
+
+def _replaced(word: str, rules: Rules, holds: Condition) -> str:
+    """By the rule of the longest suffix, if the stem before it meets the condition."""
+    suffix = max((s for s in rules if word.endswith(s)), key=len, default=None)
+    if suffix is None:
+        return word
+    before = word[: len(word) - len(suffix)]
+    if suffix == "ion" and not before.endswith(("s", "t")):
+        return word
+    return before + rules[suffix] if holds(before) else word
 
 
 def _form(word: str) -> str:

@@ -12,12 +12,13 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from ..metric import Metric
 from ..selection import MetricLearnerCV
-from .outcome import Measurement
+from .outcome import Measurement, Verdict
 
 __all__ = [
     "GAMMAS",
     "N_NEIGHBORS",
     "Tally",
+    "above",
     "halves",
     "knn_error",
     "mean_interval",
@@ -77,7 +78,7 @@ def vote_error(distances_of: Callable[[np.ndarray], np.ndarray], y_train, y_test
     return n_wrong / len(y_test)
 
 
-def mean_interval(values: Sequence[float]) -> tuple[float, float | None]:
+def mean_interval(values: Sequence[float] | np.ndarray) -> tuple[float, float | None]:
     """Mean and half-width of its 95 % interval, t · s/√n; None for a single value.
 
     Values from repeated two-fold splits are not independent, so the interval is the customary one rather than exact.
@@ -87,6 +88,16 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float | None]:
     if n < 2:
         return mean, None
     return mean, float(student.ppf(0.975, n - 1) * np.std(values, ddof=1) / np.sqrt(n))
+
+
+def above(claim: str, one: Sequence[float] | np.ndarray, other: Sequence[float] | np.ndarray) -> Verdict:
+    """Whether values of one method are above those of another on the same splits, or above a single value: the 95 %
+    interval of the mean difference is above zero (where there is no interval, the difference itself)."""
+    difference = np.asarray(one) - np.asarray(other)
+    mean, half_width = mean_interval(difference)
+    interval = "" if half_width is None else f" ± {half_width:.3f}"
+    detail = f"{np.mean(one):.3f} against {np.mean(other):.3f}, difference {mean:+.3f}{interval}"
+    return Verdict(claim, mean - (half_width or 0.0) > 0, detail)
 
 
 class Tally:
