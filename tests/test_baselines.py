@@ -188,6 +188,13 @@ def test_hmrf_heavy_penalties_keep_every_consistent_pair(rng):
     assert np.mean((free[i] == free[j]) != (constraints.pairs.sign > 0)) > 0.2
 
 
+def test_hmrf_starts_from_random_rows_where_nothing_must_be_linked(rng):
+    X, y = labelled_data(rng)
+    pairs = some_pairs(rng, y, 20).pairs
+    constraints = Constraints.from_pairs(dissimilar=pairs.index[pairs.sign < 0], n_rows=len(X))
+    assert len(set(HMRFKMeans(3).fit(X, constraints=constraints).labels_)) == 3
+
+
 def test_hmrf_without_penalties_or_feature_weights_is_kmeans(rng):
     X, y = labelled_data(rng, n=90)
     pairs = some_pairs(rng, y, 30)

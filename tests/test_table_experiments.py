@@ -24,6 +24,11 @@ def quick(tmp_path) -> Settings:
     return Settings(quick=True, seed=0, cache=tmp_path)
 
 
+@pytest.fixture
+def real_data(data_dir, monkeypatch):
+    monkeypatch.setenv("MAHALO_DATA", str(data_dir))
+
+
 def silent(stage: str, done: int, total: int) -> None:
     assert 0 <= done <= total
 
@@ -103,10 +108,10 @@ def test_the_verdict_counts_tables():
 
 
 @pytest.mark.slow
-def test_uci_runs(quick, data_dir):
+def test_uci_runs(quick, real_data):
     outcome = uci.run(quick, silent)
     tables = {m.dataset for m in outcome.measurements if m.x is None}
-    assert tables == {"iris", "wine", "soybean-small"}
+    assert tables == {"iris", "wine"}
     assert {m.method for m in outcome.measurements if m.x is None} == set(uci.METHODS)
     assert all(0 <= m.value < 0.6 for m in outcome.measurements)
     assert {m.x for m in outcome.measurements if m.dataset == uci.PIXELS} == {5, 20}
@@ -145,7 +150,7 @@ def test_pairs_are_of_the_training_half_and_follow_the_classes(rng):
 
 
 @pytest.mark.slow
-def test_clustering_runs_and_knowledge_helps(quick, data_dir):
+def test_clustering_runs_and_knowledge_helps(quick, real_data):
     outcome = clustering.run(quick, silent)
     error = {(m.dataset, m.method): m for m in outcome.measurements if m.measure == clustering.ERROR}
     for name in ("Ionosphere", "Digits-389"):
@@ -164,7 +169,7 @@ def test_published_ratios_are_those_the_paper_speaks_of():
 
 
 @pytest.mark.slow
-def test_timing_runs(quick, data_dir):
+def test_timing_runs(quick, real_data):
     outcome = timing.run(quick, silent)
     value = {(m.dataset, m.method, m.measure): m for m in outcome.measurements}
     ratios = [value[name, "MCML", timing.RATIO].value for name in ("ionosphere", "wdbc")]

@@ -79,7 +79,7 @@ METHODS: dict[str, Cluster] = {"LogDet Linear": _linear, "LogDet Gaussian": _gau
 
 
 def run(settings: Settings, progress: Progress) -> Outcome:
-    n_repeats = 2 if settings.quick else 10
+    n_repeats = 2 if settings.quick else 20
     sizes = (IN_PAPER,) if settings.quick else N_PAIRS
     tally, otherwise = Tally(), Tally()
     for data in DATA:

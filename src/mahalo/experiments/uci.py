@@ -82,7 +82,7 @@ RIVALS = ("Euclidean", "Inverse Covariance", "MCML", "LMNN", "NCA", "GMML")
 
 
 def run(settings: Settings, progress: Progress) -> Outcome:
-    names = ("iris", "wine", "soybean-small") if settings.quick else TABLES
+    names = ("iris", "wine") if settings.quick else TABLES
     n_repeats = 1 if settings.quick else 5
     tally, stops = Tally(), Stops()
     cut: list[str] = []

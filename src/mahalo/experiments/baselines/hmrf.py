@@ -121,7 +121,7 @@ class _Field:
         group = connected_components(graph, directed=False)[1]
         size = np.bincount(group)
         linked = np.flatnonzero(size > 1)
-        means = np.array([self.X[group == g].mean(axis=0) for g in linked]).reshape(len(linked), -1)
+        means = np.array([self.X[group == g].mean(axis=0) for g in linked]).reshape(len(linked), self.X.shape[1])
         chance = size[linked].astype(np.float64)
         chosen: list[int] = []
         while len(chosen) < n_clusters and chance.any():
