@@ -94,10 +94,19 @@ def test_page_of_a_quick_run_says_so():
 
 
 def test_index_lists_what_is_there(tmp_path):
-    for name in ("one", "two"):
+    for name in ("text", "uci"):
         results.write(record_of(CURVES, name), tmp_path, picture=False)
+    (tmp_path / "something-else.json").write_text("{}")
     index = results.write_index(tmp_path).read_text(encoding="utf-8")
-    assert "(one.md)" in index and "(two.md)" in index and "1 of 2" in index and "1 min" in index
+    assert index.index("(uci.md)") < index.index("(text.md)") and "1 of 2" in index and "1 min" in index
+    results.prepare_folder(tmp_path)  # an index of ours may be written again
+
+
+def test_a_readme_that_is_not_ours_is_not_overwritten(capsys, tmp_path, made_up_experiments):
+    (tmp_path / "README.md").write_text("# My project")
+    code, out, err = run_main(capsys, "reproduce", "text", "--quick", "--out", str(tmp_path))
+    assert code == 1 and not out and "README.md" in err
+    assert [p.name for p in tmp_path.iterdir()] == ["README.md"]
 
 
 def test_screen_has_every_measurement():
@@ -233,5 +242,6 @@ def test_pages_say_what_the_numbers_say(path):
 def test_the_index_lists_every_page():
     if not PAGES.is_dir():
         pytest.skip("no results yet")
-    records = [results.read(path) for path in sorted(PAGES.glob("*.json"))]
+    records = [results.read(PAGES / f"{name}.json") for name in EXPERIMENTS if (PAGES / f"{name}.json").is_file()]
+    assert len(records) == len(list(PAGES.glob("*.json")))
     assert (PAGES / "README.md").read_text(encoding="utf-8") == results.index_page(records)
