@@ -132,7 +132,7 @@ def dual(
         state = _without_idle(state, walk)
     certificate = certify(problem, state.F, state.lam, tol)
     if problem.hard and not certificate.converged and max_iter is None:
-        # More weight on upper bounds proves less, but of fewer metrics that are nearly flat.
+        # Weight moved to upper bounds gives up some of the contradiction for more definiteness.
         weighted = (np.where(problem.sign > 0, factor, 1.0) * state.lam for factor in (1.0, 2.0, 5.0, 10.0, 30.0))
         proof = walk.proof or next(filter(None, (farkas(problem, lam) for lam in weighted)), None)
         if proof is not None:
