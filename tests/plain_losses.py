@@ -25,7 +25,8 @@ class Hellinger(BaseEstimator):
         return np.where(w >= 0, (np.sqrt(np.maximum(w, 0)) - np.sqrt(self.eta)) ** 2, np.inf)
 
     def conjugate(self, s):
-        return np.where(s < 1, self.eta * s / (1 - s), np.inf)
+        with np.errstate(divide="ignore"):
+            return np.where(s < 1, self.eta * s / (1 - s), np.inf)
 
     def conjugate_slope(self, s):
         return self.eta / (1 - s) ** 2
