@@ -2,7 +2,7 @@
 
 With S = −R_0 − Σ s_k R_k (s = sign λ) and F = ∇f*(S), the dual objective and its derivatives are
 
-    D(λ)            = −Σ f*(eig S) + Σ s_k c_k + Σ dual_k(s_k)
+    D(λ)            = −Σ f*(eig S) + Σ s_k c_k + Σ dual_k(s_k)  (+ c_0)
     gradient        sign_k (v_k + dual_k′(s_k)),      v_k = c_k + tr(F R_k)
     −Hessian        dλ ↦ A (Ω ∘ (A* dλ)) + h dλ,      h = −dual″, Ω the divided differences of ∇f*
 
@@ -45,7 +45,7 @@ _WIDTH = 0.3  # of the first barrier, in units of a constraint's scale
 _WARM_WIDTH = 0.03  # of the first barrier after a start at a smaller γ
 _MODERATE = 3.0  # norm of Σ s_k R_k at the γ the walk begins with
 _STRIDE = 10.0  # from one γ to the next
-_NEARLY_HARD = 10.0  # the γ after which comes ∞
+_NEARLY_HARD = 10.0  # the γ after which comes the last, and beyond which barriers do not grow
 _CENTRED = 3.0  # slope of D_μ along a step, in units of mμ, below which μ moves on
 _SLOW, _FAST = 0.1, 0.02  # factors for μ
 _TO_THE_EDGE = 0.99  # share of the way to λ = 0 that a step may go
@@ -79,8 +79,11 @@ class _State:
         sigma, V = np.linalg.eigh(symmetrize(S))
         with np.errstate(all="ignore"):
             dual = float(-problem.loss.conjugate(sigma).sum() + s @ problem.offset + problem.slack.dual(s).sum())
+            dual += problem.constant
             w = problem.loss.conjugate_slope(sigma)
-        if not (np.isfinite(dual) and np.isfinite(w).all()):
+            # Eigenvalues that are inside by rounding alone are not.
+            outside = not np.isfinite(problem.loss.conjugate(sigma + 1e-13 * np.abs(sigma).max(initial=0.0))).all()
+        if outside or not (np.isfinite(dual) and np.isfinite(w).all()):
             return None
         Y = problem.points @ V
         with np.errstate(over="ignore"):
@@ -100,8 +103,9 @@ class _State:
 
     @cached_property
     def primal(self) -> float:
-        tilt = 0.0 if self.problem.tilt is None else float(np.vdot(self.problem.tilt, self.F))
-        return float(self.problem.loss.value(self.w).sum()) + tilt + float(self.problem.slack.value(self.v).sum())
+        problem = self.problem
+        tilt = 0.0 if problem.tilt is None else float(np.vdot(problem.tilt, self.F)) + problem.constant
+        return float(problem.loss.value(self.w).sum()) + tilt + float(problem.slack.value(self.v).sum())
 
     @property
     def relative_gap(self) -> float:
@@ -199,7 +203,7 @@ class _Walk:
             problem = self.problem
         else:
             problem = self.problem.with_gamma(_STRIDE * gamma)
-        mu *= 1.0 if problem.hard else problem.gamma / gamma
+        mu *= _barrier(problem.gamma) / _barrier(gamma)
         onward = _State.at(problem, state.lam)
         assert onward is not None  # a larger γ widens the domain
         return onward, mu, mu / state.lam
@@ -229,11 +233,19 @@ def _violation(state: _State) -> float:
 # -- where to begin ------------------------------------------------------------------------------------------
 
 
+def _barrier(gamma: float, width: float = _WIDTH) -> float:
+    """μ that leaves constraints `width` from their bounds: λ ≈ γ · width there, and λ · width = μ.
+
+    Large γ need no more: such a barrier would hold λ far above what the loss can answer to.
+    """
+    return min(gamma, _NEARLY_HARD) * width**2
+
+
 def _entry(problem: Problem, start: Solution | None) -> tuple[_State, float]:
     """A state and the μ that suits it."""
     if start is not None and not problem.hard:
         # Constraints that were satisfied with room to spare have λ ≈ μ/scale.
-        mu = problem.gamma * _WARM_WIDTH**2
+        mu = _barrier(problem.gamma, _WARM_WIDTH)
         state = _State.at(problem, np.maximum(start.lam, mu * problem.weight / problem.scale))
         if state is not None:
             return state, mu
@@ -249,30 +261,36 @@ def _entry(problem: Problem, start: Solution | None) -> tuple[_State, float]:
         here = problem if gamma == problem.gamma else problem.with_gamma(gamma)
         state = _State.at(here, gamma * per_gamma)
         if state is not None:
-            return state, gamma * _WIDTH**2
+            return state, _barrier(gamma)
         gamma *= 0.25
+
+
+def _entry_at(problem: Problem, lam: np.ndarray) -> tuple[_State, float]:
+    """From λ > 0 inside the domain, with a barrier no wider than its multipliers are long."""
+    state = _State.at(problem, lam)
+    assert state is not None
+    return state, min(_barrier(problem.gamma), float(np.mean(lam * problem.scale)))
 
 
 def _from_outside(problem: Problem) -> tuple[_State, float]:
     """λ > 0 with S(λ) inside the domain of f*, where λ = 0 is not.
 
     With τI added to R_0 for τ large enough λ = 0 is inside. Solve that problem, roughly; its S leaves room to lower τ;
-    solve again. Where τ will not come down to 0 no λ holds every direction, and the objective falls without end.
+    go on from there. Where τ will not come down to 0 no λ holds every direction, and the objective falls without end.
     """
     tilt = np.zeros((problem.rank, problem.rank)) if problem.tilt is None else problem.tilt
-    identity = np.eye(problem.rank)
-    tau = max(1.0, 2.0 * float(np.abs(np.linalg.eigvalsh(tilt)).max(initial=0.0)))
+    largest = tau = max(1.0, 2.0 * float(np.abs(np.linalg.eigvalsh(tilt)).max(initial=0.0)))
+    lam = None
     for _ in range(_MAX_SHIFTS):
-        shifted = dataclasses.replace(problem, tilt=tilt + tau * identity)
+        shifted = dataclasses.replace(problem, tilt=tilt + tau * np.eye(problem.rank))
         walk = _Walk(shifted, _LOOSE_GAP, _MAX_STEPS, None)
-        state = walk.run(*_entry(shifted, None))
-        inside = _State.at(problem, state.lam)
-        if inside is not None:
-            return inside, problem.gamma * _WIDTH**2 if not problem.hard else float(np.mean(state.lam * problem.scale))
-        room = -float(state.sigma[-1])
-        if room < 1e-6 * tau:
-            break
+        state = walk.run(*(_entry(shifted, None) if lam is None else _entry_at(shifted, lam)))
+        lam, room = state.lam, -float(state.sigma[-1])
+        if room > tau and _State.at(problem, lam) is not None:
+            return _entry_at(problem, lam)
         tau -= 0.9 * room
+        if room < 1e-6 * tau or tau < 1e-10 * largest:
+            break
     raise ValueError(
         f"{type(problem.loss).__name__} is unbounded on these constraints: some direction is held neither by the "
         "linear objective nor by an upper bound, so its learned length can grow without end. Add similar pairs or "

@@ -38,7 +38,7 @@ def _proof(problem: Problem, lam: np.ndarray) -> InfeasibleError | None:
     lam = _repaired(problem, lam / lam.sum())
     s = problem.sign * lam
     R = symmetrize(form_matrix(problem, s))
-    size_R = float(np.trace(form_matrix(problem, lam)))
+    size_R = _size(problem, lam)
     beta = float(s @ (problem.bound - problem.offset))
     size_b = float(lam @ (np.abs(problem.bound) + np.abs(problem.offset)))
     values = np.linalg.eigvalsh(R) if problem.rank else np.zeros(1)
@@ -50,6 +50,14 @@ def _proof(problem: Problem, lam: np.ndarray) -> InfeasibleError | None:
     if beta < -1e-9 * size_b and -beta > 1e6 * problem.rank * epsilon:
         return _error(problem, lam, "bounded", trace_bound=-beta / epsilon)
     return None
+
+
+def _size(problem: Problem, lam: np.ndarray) -> float:
+    """Σ_k λ_k tr R_k with every edge counted as positive: what cancels in Σ s_k R_k is of this order."""
+    combine = problem.forms.combine
+    weight = lam if combine is None else abs(combine).T @ lam
+    edges = problem.points[problem.forms.tail] - problem.points[problem.forms.head]
+    return float(weight @ np.einsum("er,er->e", edges, edges))
 
 
 def _repaired(problem: Problem, lam: np.ndarray) -> np.ndarray:
