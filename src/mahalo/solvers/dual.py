@@ -44,7 +44,7 @@ _WIDTH = 0.3  # of the first barrier, in units of a constraint's scale
 _WARM_WIDTH = 0.03  # of the first barrier after a start at a smaller γ
 _MODERATE = 3.0  # norm of Σ s_k R_k at the γ the walk begins with
 _STRIDE = 10.0  # from one γ to the next
-_NEARLY_HARD = 10.0  # the γ after which comes ∞
+_NEARLY_HARD = 10.0  # the γ after which comes the last, and beyond which barriers do not grow
 _CENTRED = 3.0  # slope of D_μ along a step, in units of mμ, below which μ moves on
 _SLOW, _FAST = 0.1, 0.02  # factors for μ
 _TO_THE_EDGE = 0.99  # share of the way to λ = 0 that a step may go
@@ -192,7 +192,7 @@ class _Walk:
             problem = self.problem
         else:
             problem = self.problem.with_gamma(_STRIDE * gamma)
-        mu *= 1.0 if problem.hard else problem.gamma / gamma
+        mu *= _barrier(problem.gamma) / _barrier(gamma)
         onward = _State.at(problem, state.lam)
         assert onward is not None  # a larger γ widens the domain
         return onward, mu, mu / state.lam
@@ -222,11 +222,19 @@ def _violation(state: _State) -> float:
 # -- where to begin ------------------------------------------------------------------------------------------
 
 
+def _barrier(gamma: float, width: float = _WIDTH) -> float:
+    """μ that leaves constraints `width` from their bounds: λ ≈ γ · width there, and λ · width = μ.
+
+    Large γ need no more: such a barrier would hold λ far above what the loss can answer to.
+    """
+    return min(gamma, _NEARLY_HARD) * width**2
+
+
 def _entry(problem: Problem, start: Solution | None) -> tuple[_State, float]:
     """A state and the μ that suits it."""
     if start is not None and not problem.hard:
         # Constraints that were satisfied with room to spare have λ ≈ μ/scale.
-        mu = problem.gamma * _WARM_WIDTH**2
+        mu = _barrier(problem.gamma, _WARM_WIDTH)
         state = _State.at(problem, np.maximum(start.lam, mu * problem.weight / problem.scale))
         if state is not None:
             return state, mu
@@ -242,7 +250,7 @@ def _entry(problem: Problem, start: Solution | None) -> tuple[_State, float]:
         here = problem if gamma == problem.gamma else problem.with_gamma(gamma)
         state = _State.at(here, gamma * per_gamma)
         if state is not None:
-            return state, gamma * _WIDTH**2
+            return state, _barrier(gamma)
         gamma *= 0.25
 
 
