@@ -2,7 +2,7 @@
 
 With S = −R_0 − Σ s_k R_k (s = sign λ) and F = ∇f*(S), the dual objective and its derivatives are
 
-    D(λ)            = −Σ f*(eig S) + Σ s_k c_k + Σ dual_k(s_k)
+    D(λ)            = −Σ f*(eig S) + Σ s_k c_k + Σ dual_k(s_k)  (+ c_0)
     gradient        sign_k (v_k + dual_k′(s_k)),      v_k = c_k + tr(F R_k)
     −Hessian        dλ ↦ A (Ω ∘ (A* dλ)) + h dλ,      h = −dual″, Ω the divided differences of ∇f*
 
@@ -78,6 +78,7 @@ class _State:
         sigma, V = np.linalg.eigh(symmetrize(S))
         with np.errstate(all="ignore"):
             dual = float(-problem.loss.conjugate(sigma).sum() + s @ problem.offset + problem.slack.dual(s).sum())
+            dual += problem.constant
             w = problem.loss.conjugate_slope(sigma)
         if not (np.isfinite(dual) and np.isfinite(w).all()):
             return None
@@ -99,8 +100,9 @@ class _State:
 
     @cached_property
     def primal(self) -> float:
-        tilt = 0.0 if self.problem.tilt is None else float(np.vdot(self.problem.tilt, self.F))
-        return float(self.problem.loss.value(self.w).sum()) + tilt + float(self.problem.slack.value(self.v).sum())
+        problem = self.problem
+        tilt = 0.0 if problem.tilt is None else float(np.vdot(problem.tilt, self.F)) + problem.constant
+        return float(problem.loss.value(self.w).sum()) + tilt + float(problem.slack.value(self.v).sum())
 
     @property
     def relative_gap(self) -> float:
