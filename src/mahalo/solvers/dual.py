@@ -80,7 +80,9 @@ class _State:
             dual = float(-problem.loss.conjugate(sigma).sum() + s @ problem.offset + problem.slack.dual(s).sum())
             dual += problem.constant
             w = problem.loss.conjugate_slope(sigma)
-        if not (np.isfinite(dual) and np.isfinite(w).all()):
+            # Eigenvalues that are inside by rounding alone are not.
+            outside = not np.isfinite(problem.loss.conjugate(sigma + 1e-13 * np.abs(sigma).max(initial=0.0))).all()
+        if outside or not (np.isfinite(dual) and np.isfinite(w).all()):
             return None
         Y = problem.points @ V
         with np.errstate(over="ignore"):
@@ -256,31 +258,50 @@ def _entry(problem: Problem, start: Solution | None) -> tuple[_State, float]:
         gamma *= 0.25
 
 
+def _entry_at(problem: Problem, lam: np.ndarray) -> tuple[_State, float]:
+    """From λ > 0 inside the domain, with a barrier no wider than its multipliers are long."""
+    state = _State.at(problem, lam)
+    assert state is not None
+    return state, min(_barrier(problem.gamma), float(np.mean(lam * problem.scale)))
+
+
 def _from_outside(problem: Problem) -> tuple[_State, float]:
     """λ > 0 with S(λ) inside the domain of f*, where λ = 0 is not.
 
     With τI added to R_0 for τ large enough λ = 0 is inside. Solve that problem, roughly; its S leaves room to lower τ;
-    solve again. Where τ will not come down to 0 no λ holds every direction, and the objective falls without end.
+    go on from there. Where τ will not come down to 0 no λ holds every direction, and the objective falls without end.
     """
     tilt = np.zeros((problem.rank, problem.rank)) if problem.tilt is None else problem.tilt
-    identity = np.eye(problem.rank)
-    tau = max(1.0, 2.0 * float(np.abs(np.linalg.eigvalsh(tilt)).max(initial=0.0)))
+    largest = tau = max(1.0, 2.0 * float(np.abs(np.linalg.eigvalsh(tilt)).max(initial=0.0)))
+    lam = None
     for _ in range(_MAX_SHIFTS):
-        shifted = dataclasses.replace(problem, tilt=tilt + tau * identity)
+        shifted = dataclasses.replace(problem, tilt=tilt + tau * np.eye(problem.rank))
         walk = _Walk(shifted, _LOOSE_GAP, _MAX_STEPS, None)
-        state = walk.run(*_entry(shifted, None))
-        inside = _State.at(problem, state.lam)
-        if inside is not None:
-            return inside, problem.gamma * _WIDTH**2 if not problem.hard else float(np.mean(state.lam * problem.scale))
-        room = -float(state.sigma[-1])
-        if room < 1e-6 * tau:
-            break
+        state = walk.run(*(_entry(shifted, None) if lam is None else _entry_at(shifted, lam)))
+        lam = state.lam
+        if _State.at(problem, lam) is not None:
+            return _entry_at(problem, lam)
+        room = _room(problem, state.sigma, tau)
         tau -= 0.9 * room
+        if room < 1e-6 * tau or tau < 1e-10 * largest:
+            break
     raise ValueError(
         f"{type(problem.loss).__name__} is unbounded on these constraints: some direction is held neither by the "
         "linear objective nor by an upper bound, so its learned length can grow without end. Add similar pairs or "
         "other upper bounds, or a linear objective that is positive on every direction."
     )
+
+
+def _room(problem: Problem, sigma: np.ndarray, most: float) -> float:
+    """How far the eigenvalues of S may all grow, up to `most`, before they leave the domain of f*; by bisection."""
+    inside, outside = 0.0, most
+    for _ in range(50):
+        middle = 0.5 * (inside + outside)
+        if np.isfinite(problem.loss.conjugate(sigma + middle)).all():
+            inside = middle
+        else:
+            outside = middle
+    return inside
 
 
 # -- one step --------------------------------------------------------------------------------------------------
