@@ -411,6 +411,21 @@ def test_sdp_logdet_lives_on_the_span_of_the_constraints(rng):
     assert fits[0].certificate_.primal == pytest.approx(fits[1].certificate_.primal, abs=1e-8)
 
 
+@pytest.mark.parametrize("plain_loss", [LOGDET, hellinger(0.7)], ids=repr)
+@pytest.mark.parametrize("gamma", [20.0, np.inf])
+def test_an_objective_that_outweighs_the_loss_needs_constraints_that_hold_it(rng, plain_loss, gamma):
+    """These losses grow no faster than w, so −R_0 ⪰ I is more than they can hold."""
+    X = rng.standard_normal((8, 3))
+    outwards = Constraints.linear_objective(-0.5 * np.eye(8))
+    assert np.linalg.eigvalsh(0.5 * X.T @ X)[-1] > 1.5
+    similar = Constraints.from_pairs([[0, 2], [1, 3], [4, 6], [5, 7]], upper=1.0)
+    learner = MetricLearner(loss=plain_loss.loss, gamma=gamma, tol=1e-8).fit(X, constraints=similar + outwards)
+    plain = PlainProblem.of(similar + outwards, X, gamma, plain_loss=plain_loss)
+    assert plain.primal(learner.metric_.matrix) == pytest.approx(plain.dual(learner.duals_), rel=1e-6)
+    with pytest.raises(ValueError, match=rf"{type(plain_loss.loss).__name__} is unbounded on these constraints"):
+        learner.fit(X, constraints=similar.take(np.array([True, False, False, False])) + outwards)
+
+
 # -- awkward ------------------------------------------------------------------------------------------------------
 
 

@@ -285,9 +285,10 @@ def _from_outside(problem: Problem) -> tuple[_State, float]:
         shifted = dataclasses.replace(problem, tilt=tilt + tau * np.eye(problem.rank))
         walk = _Walk(shifted, _LOOSE_GAP, _MAX_STEPS, None)
         state = walk.run(*(_entry(shifted, None) if lam is None else _entry_at(shifted, lam)))
-        lam, room = state.lam, -float(state.sigma[-1])
-        if room > tau and _State.at(problem, lam) is not None:
+        lam = state.lam
+        if _State.at(problem, lam) is not None:
             return _entry_at(problem, lam)
+        room = _room(problem, state.sigma, tau)
         tau -= 0.9 * room
         if room < 1e-6 * tau or tau < 1e-10 * largest:
             break
@@ -296,6 +297,18 @@ def _from_outside(problem: Problem) -> tuple[_State, float]:
         "linear objective nor by an upper bound, so its learned length can grow without end. Add similar pairs or "
         "other upper bounds, or a linear objective that is positive on every direction."
     )
+
+
+def _room(problem: Problem, sigma: np.ndarray, most: float) -> float:
+    """How far the eigenvalues of S may all grow, up to `most`, before they leave the domain of f*; by bisection."""
+    inside, outside = 0.0, most
+    for _ in range(50):
+        middle = 0.5 * (inside + outside)
+        if np.isfinite(problem.loss.conjugate(sigma + middle)).all():
+            inside = middle
+        else:
+            outside = middle
+    return inside
 
 
 # -- one step --------------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ def _proof(problem: Problem, lam: np.ndarray) -> InfeasibleError | None:
     size_b = float(lam @ (np.abs(problem.bound) + np.abs(problem.offset)))
     values = np.linalg.eigvalsh(R) if problem.rank else np.zeros(1)
     epsilon = -values[0]
-    if epsilon <= 1e-11 * size_R and beta < -1e-9 * size_b:
+    if epsilon <= 1e-11 * size_R and beta < -1e-9 * size_b and -beta >= 1e10 * problem.rank * epsilon:
         return _error(problem, lam, "infeasible")
     if epsilon <= 1e-7 * size_R and abs(beta) <= 1e-6 * size_b and values[-1] > 1e-4 * size_R:
         return _error(problem, lam, "singular")
@@ -53,10 +53,10 @@ def _proof(problem: Problem, lam: np.ndarray) -> InfeasibleError | None:
 
 
 def _size(problem: Problem, lam: np.ndarray) -> float:
-    """Σ_k λ_k tr R_k with every edge counted as positive: what cancels in Σ s_k R_k is of this order."""
-    combine = problem.forms.combine
-    weight = lam if combine is None else abs(combine).T @ lam
-    edges = problem.points[problem.forms.tail] - problem.points[problem.forms.head]
+    """Σ_k λ_k tr|R_k|, what Σ s_k R_k is small or large compared with; edges do not cancel within a form."""
+    forms = problem.forms
+    edges = problem.points[forms.tail] - problem.points[forms.head]
+    weight = lam if forms.combine is None else abs(forms.combine).T @ lam
     return float(weight @ np.einsum("er,er->e", edges, edges))
 
 
