@@ -43,8 +43,7 @@ _FEASIBLE = 0.5e-8  # half of what the certificate asks for of hard constraints
 _WIDTH = 0.3  # of the first barrier, in units of a constraint's scale
 _WARM_WIDTH = 0.03  # of the first barrier after a start at a smaller γ
 _MODERATE = 3.0  # norm of Σ s_k R_k at the γ the walk begins with
-_STRIDE, _SHORT_STRIDE = 10.0, 3.0  # from one γ to the next; short where f* is infinite beyond some s
-_FAR_OUT = 50.0  # an s at which f* is finite if it is finite everywhere
+_STRIDE = 10.0  # from one γ to the next
 _NEARLY_HARD = 10.0  # the γ after which comes ∞
 _CENTRED = 3.0  # slope of D_μ along a step, in units of mμ, below which μ moves on
 _SLOW, _FAST = 0.1, 0.02  # factors for μ
@@ -162,7 +161,6 @@ class _Walk:
     def __init__(self, problem: Problem, goal: float, budget: int, on_step: Callable[[Step], None] | None):
         self.problem, self.goal, self.budget, self.on_step = problem, goal, budget, on_step
         self.history: list[Step] = []
-        self._stride = _STRIDE if np.isfinite(problem.loss.conjugate(np.array([_FAR_OUT]))).all() else _SHORT_STRIDE
 
     def run(self, state: _State, mu: float) -> _State:
         tau = mu / state.lam
@@ -190,10 +188,10 @@ class _Walk:
         gamma = state.problem.gamma
         if state.problem is self.problem:
             return state, mu * (_FAST if easy else _SLOW), tau
-        if self.problem.gamma <= self._stride * gamma or (self.problem.hard and gamma >= _NEARLY_HARD):
+        if self.problem.gamma <= _STRIDE * gamma or gamma >= _NEARLY_HARD:
             problem = self.problem
         else:
-            problem = self.problem.with_gamma(self._stride * gamma)
+            problem = self.problem.with_gamma(_STRIDE * gamma)
         mu *= 1.0 if problem.hard else problem.gamma / gamma
         onward = _State.at(problem, state.lam)
         assert onward is not None  # a larger γ widens the domain
