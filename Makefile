@@ -5,18 +5,19 @@ BIN    := $(VENV)/bin
 SOURCES := $(shell find src -name '*.py' -o -name '*.pyx' -o -name '*.h' -o -name 'meson.build')
 
 # Small matrices, and one test process for each core: BLAS threads would only get in each other's way.
-demo test test-all: export OPENBLAS_NUM_THREADS ?= 1
-demo test test-all: export OMP_NUM_THREADS ?= 1
+demo test test-all reproduce: export OPENBLAS_NUM_THREADS ?= 1
+demo test test-all reproduce: export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-all lint bench clean
+.PHONY: help demo test test-all lint bench reproduce clean
 
 help:
-	@echo "make demo      learn on bundled data: a table, a certificate, pictures in out/"
-	@echo "make test      lint and the fast tests (a few minutes)"
-	@echo "make test-all  all tests, slow ones too"
-	@echo "make lint      ruff, mypy, import layers"
-	@echo "make bench     speed and accuracy against peers, as ratios (long)"
-	@echo "make clean     remove what the targets made"
+	@echo "make demo       learn on bundled data: a table, a certificate, pictures in out/"
+	@echo "make test       lint and the fast tests (a few minutes)"
+	@echo "make test-all   all tests, slow ones too"
+	@echo "make lint       ruff, mypy, import layers"
+	@echo "make bench      speed and accuracy against peers, as ratios (long)"
+	@echo "make reproduce  the paper's experiments; refreshes docs/results (long)"
+	@echo "make clean      remove what the targets made"
 
 # The package is installed, not linked, so that what is tested is what pip installs.
 $(VENV)/.installed: pyproject.toml meson.build README.md $(SOURCES)
@@ -40,6 +41,9 @@ test-all: lint
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks
+
+reproduce: $(VENV)/.installed
+	$(BIN)/mahalo reproduce all --out docs/results
 
 clean:
 	rm -rf $(VENV) .venv-peers build out benchmarks/.cache

@@ -58,6 +58,21 @@ def test_adjoint_is_the_sum_of_dense_forms(seed, kind):
     assert forms.apply(Y @ delta, Y) @ s == pytest.approx(np.vdot(delta, forms.adjoint(Y, s)), rel=1e-9, abs=1e-9)
 
 
+@given(st.integers(0, 2**32 - 1), st.sampled_from(KINDS))
+def test_forms_reduced_to_some_keep_their_values(seed, kind):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((8, int(rng.integers(1, 12))))
+    constraints = constraints_of(kind, rng, X)
+    forms, Y = on_used_rows(constraints, X)
+    kept = rng.random(constraints.n_constraints) < rng.choice([0.1, 0.5, 1.0])
+    fewer, rows = forms.reduced(Y, kept)
+    assert len(rows) == fewer.n_rows <= len(Y)
+    delta = random_symmetric(rng, X.shape[1])
+    np.testing.assert_allclose(fewer.apply(rows @ delta, rows), forms.apply(Y @ delta, Y)[kept], atol=1e-9)
+    s = rng.standard_normal(constraints.n_constraints) * kept
+    np.testing.assert_allclose(fewer.adjoint(rows, s[kept]), forms.adjoint(Y, s), atol=1e-9)
+
+
 def test_only_rows_in_constraints_are_kept():
     forms, rows = Constraints.from_pairs([[7, 2]], [[2, 900]]).edges()
     np.testing.assert_array_equal(rows, [2, 7, 900])

@@ -103,8 +103,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     percentiles : (low, high), optional
         Percentiles of squared distances under the prior to take bounds from. Default: (5, 95) of all distances, or with
         strategy "neighbors" 10 of the similar and 90 of the dissimilar pairs' own distances. The paper: (1, 99).
-    strategy : {"random", "neighbors"}, default="random"
-        How labels become pairs; see `Constraints.from_labels`. "random" is the paper's.
+    strategy : {"random", "neighbors", "triplets"}, default="random"
+        How labels become pairs or triplets; see `Constraints.from_labels`. "random" is the paper's.
     pairs_per_class : int or None, default=100
         Pairs of either kind for each class to draw from labels; None: see `Constraints.from_labels`.
     n_components : int, optional

@@ -11,15 +11,19 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["read_arrays", "write_arrays"]
+__all__ = ["read_arrays", "write_arrays", "write_bytes"]
 
 
 def write_arrays(path: str | PathLike, header: dict, arrays: dict[str, np.ndarray]) -> None:
-    """First beside `path`, then moved in place, so that a reader never sees half a file."""
+    """Arrays and a header that names them, whole or not at all."""
     from safetensors.numpy import save
 
     arrays = {name: np.ascontiguousarray(a) for name, a in arrays.items()}
-    data = save(arrays, metadata={"mahalo": json.dumps(header | {"sha256": _digest(header, arrays)})})
+    write_bytes(path, save(arrays, metadata={"mahalo": json.dumps(header | {"sha256": _digest(header, arrays)})}))
+
+
+def write_bytes(path: str | PathLike, data: bytes) -> None:
+    """First beside `path`, then moved in place, so that a reader never sees half a file."""
     path = Path(path)
     beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:

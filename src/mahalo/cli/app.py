@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from ..experiments import EXPERIMENTS
+
 __all__ = ["app", "main"]
 
 # What a wrong option or argument raises; typer names only its subclass.
@@ -83,3 +85,25 @@ def demo(
     from .demo import run
 
     run(out if plot else None, seed)
+
+
+_REPRODUCE = (
+    "The paper's experiments with its protocol, and some beyond it.\n\n"
+    "Prints the tables of each EXPERIMENT and writes a figure, a JSON file with every number, and a page that sets "
+    "them beside the published figures. Data are looked for in $MAHALO_DATA, then in the user's cache, then downloaded "
+    "where there is an ordinary way to.\n\n" + "\n".join(f"{name}: {what}." for name, what in EXPERIMENTS.items())
+)
+
+
+@app.command(help=_REPRODUCE)
+def reproduce(
+    experiments: Annotated[list[str], typer.Argument(help=f"{', '.join(EXPERIMENTS)}; or all.", metavar="EXPERIMENT")],
+    quick: Annotated[bool, typer.Option("--quick", help="About a minute each, on a part of the data.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of splits, pairs and samples.")] = 0,
+    out: Annotated[Path, typer.Option(help="Directory for figures, numbers and pages.")] = Path("out/results"),
+    plot: Annotated[bool, typer.Option("--plot/--no-plot", help="Draw figures (needs matplotlib).")] = True,
+) -> None:
+    from .reproduce import run
+
+    if run(experiments, quick=quick, seed=seed, out=out, plot=plot):
+        raise typer.Exit(1)

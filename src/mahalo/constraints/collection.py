@@ -173,6 +173,26 @@ class Constraints:
         return made
 
     @classmethod
+    def target_pull(cls, y, X, *, n_neighbors=3, weight=1.0):
+        """The linear objective of large-margin methods: `weight` times the mean squared distance of targets.
+
+        Targets are each row's `n_neighbors` nearest rows of its own class. Beside
+        ``from_labels(y, X, strategy="triplets")`` this is the large-margin nearest-neighbour objective.
+        """
+        from .sampling import target_pairs
+
+        pairs = target_pairs(y, _geometry_of(X), n_neighbors)
+        if not len(pairs):
+            raise ValueError("every class has one row only: there is nothing to pull together.")
+        share = float(_numbers(weight, 1, "weight", None)[0]) / len(pairs)
+        i, j = pairs.T
+        C = sp.csr_array(
+            (np.repeat([share, share, -share, -share], len(pairs)), (np.r_[i, j, i, j], np.r_[i, j, j, i])),
+            shape=(len(y), len(y)),
+        )
+        return cls.linear_objective(C)
+
+    @classmethod
     def linear_objective(cls, C):
         """The linear term tr(W X C Xᵀ) to minimise beside the loss; C symmetric over the rows of X, sparse or dense.
 
@@ -184,28 +204,31 @@ class Constraints:
 
     @classmethod
     def from_labels(cls, y, X=None, *, strategy="random", pairs_per_class=100, n_neighbors=5, random_state=None):
-        """Pairs from class labels; −1 marks unlabelled rows.
+        """Pairs, or triplets, from class labels; −1 marks unlabelled rows.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,)
         X : array-like of shape (n_samples, n_features), optional
-            Needed by strategy "neighbors".
-        strategy : {"random", "neighbors"}
+            Needed by strategies "neighbors" and "triplets".
+        strategy : {"random", "neighbors", "triplets"}
             "random" is the paper's: for each class, `pairs_per_class` random pairs inside it and as many with one
             end outside. "neighbors": each row with its `n_neighbors` nearest rows of its own class, and with its
             `n_neighbors` nearest rows of other classes; bounds then come from percentiles of each of these groups.
+            "triplets", as for large margins: each row closer to each of its nearest of its own class (its targets)
+            than to each of its nearest of other classes (impostors).
         pairs_per_class : int or None
-            Pairs of either kind for each class. For "neighbors", random rows of the class are used until there are
-            this many. None: 500 for "random", 10,000 for "neighbors" (mostly: all rows).
+            Pairs of either kind, or triplets, for each class. For "neighbors" and "triplets", random rows of the class
+            are used until there are this many. None: 500 for "random", 10,000 for the others (mostly: all rows).
         n_neighbors : int
         random_state : int, Generator, RandomState or None
         """
-        from .sampling import pairs_from_labels
+        from .sampling import pairs_from_labels, triplets_from_labels
 
-        geometry = X
-        if X is not None and not hasattr(X, "nearest"):
-            geometry = VectorGeometry(X if sp.issparse(X) else np.asarray(X))
+        geometry = _geometry_of(X)
+        if strategy == "triplets":
+            index = triplets_from_labels(y, geometry, pairs_per_class, n_neighbors, random_state)
+            return cls.from_triplets(index, n_rows=len(y))
         index, sign, local = pairs_from_labels(y, geometry, strategy, pairs_per_class, n_neighbors, random_state)
         unset = np.full(len(sign), np.nan)
         pairs = Pairs(index, sign, unset, np.ones(len(sign)), np.full(len(sign), local))
@@ -365,6 +388,13 @@ class Constraints:
         tail, head = np.ascontiguousarray(compact.reshape(2, -1), dtype=np.intp)
         combine = sp.csr_array(sp.block_diag([b for b in blocks if b.shape[0]], format="csr")) if blocks else None
         return EdgeForms(tail, head, len(rows), combine), rows
+
+
+def _geometry_of(X):
+    """Distances between rows, from the rows or from whatever can tell already."""
+    if X is None or hasattr(X, "nearest"):
+        return X
+    return VectorGeometry(X if sp.issparse(X) else np.asarray(X))
 
 
 def _edges_of(C: sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

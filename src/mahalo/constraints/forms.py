@@ -60,6 +60,29 @@ class EdgeForms:
         is_identity = combine.shape == (combine.nnz, combine.nnz) and (combine.diagonal() == 1.0).all()
         return EdgeForms(self.tail[:n_edges], self.head[:n_edges], self.n_rows, None if is_identity else combine)
 
+    def reduced(self, Y: np.ndarray, kept: np.ndarray) -> tuple[EdgeForms, np.ndarray]:
+        """The forms in the mask `kept` alone, with rows for them, as few as will do.
+
+        These are the rows of Y that they touch or, where edges are fewer, the edges themselves, each a difference of
+        two rows joined to a row of zeros.
+        """
+        combine = None if self.combine is None else self.combine[kept]
+        edges = np.flatnonzero(kept) if combine is None else np.unique(combine.indices)
+        combine = None if combine is None else combine[:, edges]
+        tail, head = self.tail[edges], self.head[edges]
+        touched = np.zeros(self.n_rows, dtype=bool)
+        touched[tail] = touched[head] = True
+        n_touched, n_edges = int(np.count_nonzero(touched)), len(edges)
+        if n_edges + 1 < n_touched:
+            differences = np.zeros((n_edges + 1, Y.shape[1]))
+            np.subtract(Y[tail], Y[head], out=differences[:-1])
+            origin = np.full(n_edges, n_edges, dtype=np.intp)
+            return EdgeForms(np.arange(n_edges, dtype=np.intp), origin, n_edges + 1, combine), differences
+        if kept.all() and n_touched == self.n_rows:
+            return self, Y
+        position = np.cumsum(touched) - 1
+        return EdgeForms(position[tail], position[head], n_touched, combine), Y[touched]
+
     def apply(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Form k of the n × n matrix A Bᵀ (symmetric by assumption): with A = YΔ, B = Y this is tr(Δ Yᵀ C_k Y)."""
         out = np.empty(len(self.tail))

@@ -81,7 +81,8 @@ def _check_convex(w: np.ndarray, f: np.ndarray, who: str) -> None:
     finite = np.isfinite(f)
     w, f = w[finite], f[finite]
     slope = np.diff(f) / np.diff(w)
-    falls = np.diff(slope) < -1e-6 * (1.0 + np.abs(slope[1:]))
+    rounding = 1e-15 * np.maximum(np.abs(f[1:]), np.abs(f[:-1])) / np.diff(w)
+    falls = np.diff(slope) < -1e-6 * (1.0 + np.abs(slope[1:])) - rounding[1:] - rounding[:-1]
     if falls.any():
         raise ValueError(f"value of {who} must be convex; its slope falls near w = {w[1:-1][falls][0]:.4g}.")
 
@@ -93,8 +94,13 @@ def _conjugate_on_grid(loss: Loss, who: str) -> tuple[np.ndarray, np.ndarray]:
         at = s[np.isnan(conjugate)][0]
         raise ValueError(f"conjugate of {who} is NaN at s = {at:.4g}; outside the domain it must be inf.")
     inside = np.isfinite(conjugate)
-    if not inside.any():
-        raise ValueError(f"conjugate of {who} is infinite for every s tried, {s[0]:g} to {s[-1]:g}.")
+    # f ≥ 0 = f(η) makes s η ≤ f*(s), and f*(s) ≤ 0 where s ≤ 0.
+    wrong = ~inside & ((s <= 0) | (conjugate < 0))
+    if wrong.any():
+        k = int(np.flatnonzero(wrong)[-1])
+        raise ValueError(
+            f"conjugate of {who} must be finite for s ≤ 0, and never −inf; it is {conjugate[k]} at s = {s[k]:.4g}."
+        )
     return s[inside], conjugate[inside]
 
 

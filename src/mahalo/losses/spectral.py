@@ -26,14 +26,13 @@ class Loss(Protocol):
 
 
 def divided_differences(loss: Loss, s: np.ndarray) -> np.ndarray:
-    """Ω_ij = (g(s_i) − g(s_j)) / (s_i − s_j) for g = ∇f*, its slope where s_i ≈ s_j.
+    """Ω_ij = (g(s_i) − g(s_j)) / (s_i − s_j) for g = ∇f*, its slope where g(s_i) ≈ g(s_j).
 
     In the eigenbasis of S the derivative of ∇f*(S) is the elementwise product with Ω (Löwner).
     """
     g = loss.conjugate_slope(s)
-    difference = s[:, None] - s
-    middle = 0.5 * (s[:, None] + s)
-    close = np.abs(difference) <= 1e-5 * np.minimum(1.0, np.abs(middle))
-    with np.errstate(invalid="ignore"):
-        quotient = (g[:, None] - g) / np.where(close, 1.0, difference)
-    return np.where(close, loss.conjugate_curvature(middle), quotient)
+    change, step = g[:, None] - g, s[:, None] - s
+    # By the digits that g(s_i) − g(s_j) has left, whatever the units of s: ∇f* may turn within a step of any size.
+    close = np.abs(change) <= 1e-8 * np.maximum(g[:, None], g)
+    quotient = change / np.where(close, 1.0, step)
+    return np.where(close, loss.conjugate_curvature(0.5 * (s[:, None] + s)), quotient)

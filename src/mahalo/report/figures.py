@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..persistence import write_bytes
 from ..solvers import Step
 from .evaluation import View, neighbour_maps
 
@@ -107,16 +108,20 @@ def overview(
 def save(figure: Figure, path: str | PathLike, dpi: int = 120) -> Path:
     """Write a figure; a PNG gets a palette of 128 colours, which drawings do not outgrow and which halves the file."""
     path = Path(path)
-    if path.suffix.lower() != ".png":
-        figure.savefig(path, dpi=dpi)
-        return path
+    kind = path.suffix.lower().lstrip(".") or "png"
+    buffer = BytesIO()
+    figure.savefig(buffer, format=kind, dpi=dpi)
+    write_bytes(path, _small_png(buffer) if kind == "png" else buffer.getvalue())
+    return path
+
+
+def _small_png(drawing: BytesIO) -> bytes:
     from PIL import Image  # a dependency of matplotlib
 
+    picture = Image.open(drawing).convert("RGB").quantize(colors=128, dither=Image.Dither.NONE)
     buffer = BytesIO()
-    figure.savefig(buffer, format="png", dpi=dpi)
-    picture = Image.open(buffer).convert("RGB").quantize(colors=128, dither=Image.Dither.NONE)
-    picture.save(path, optimize=True)
-    return path
+    picture.save(buffer, format="png", optimize=True)
+    return buffer.getvalue()
 
 
 # -- panels --------------------------------------------------------------------------------------------------

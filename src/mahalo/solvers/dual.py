@@ -28,6 +28,7 @@ from functools import cached_property
 import numpy as np
 
 from ..constraints.forms import EdgeForms
+from ..errors import InfeasibleError
 from ..linalg import symmetrize
 from ..losses import VonNeumann
 from ..losses.spectral import divided_differences
@@ -131,7 +132,9 @@ def dual(
         state = _without_idle(state, walk)
     certificate = certify(problem, state.F, state.lam, tol)
     if problem.hard and not certificate.converged and max_iter is None:
-        proof = farkas(problem, state.lam)
+        # Weight moved to upper bounds gives up some of the contradiction for more definiteness.
+        weighted = (np.where(problem.sign > 0, factor, 1.0) * state.lam for factor in (1.0, 2.0, 5.0, 10.0, 30.0))
+        proof = walk.proof or next(filter(None, (farkas(problem, lam) for lam in weighted)), None)
         if proof is not None:
             raise proof
     return Solution(state.F, state.lam, certificate, tuple(walk.history), len(walk.history))
@@ -161,14 +164,18 @@ class _Walk:
     def __init__(self, problem: Problem, goal: float, budget: int, on_step: Callable[[Step], None] | None):
         self.problem, self.goal, self.budget, self.on_step = problem, goal, budget, on_step
         self.history: list[Step] = []
+        self.proof: InfeasibleError | None = None  # the last thing the multipliers proved about hard constraints
 
     def run(self, state: _State, mu: float) -> _State:
         tau = mu / state.lam
         while len(self.history) < self.budget and not self.arrived(state):
             change, rise, n_products = _newton_direction(state, tau, mu)
             t, trial = _line_search(state, change, rise, mu)
-            if trial is None:
-                break
+            if trial is None:  # rounding has the last word on this barrier
+                if state.problem is self.problem:
+                    break
+                state, mu, tau = self._onward(state, mu, tau, easy=False)
+                continue
             # λτ = μ to first order along the step, and never far from it.
             tau = np.clip((mu - t * tau * change) / state.lam, 0.01 * mu / trial.lam, 100.0 * mu / trial.lam)
             state = trial
@@ -188,7 +195,7 @@ class _Walk:
         gamma = state.problem.gamma
         if state.problem is self.problem:
             return state, mu * (_FAST if easy else _SLOW), tau
-        if self.problem.gamma <= _STRIDE * gamma or gamma >= _NEARLY_HARD:
+        if self.problem.gamma <= _STRIDE * gamma or (self.problem.hard and gamma >= _NEARLY_HARD):
             problem = self.problem
         else:
             problem = self.problem.with_gamma(_STRIDE * gamma)
@@ -210,9 +217,9 @@ class _Walk:
         if self.on_step is not None:
             self.on_step(step)
         if state.problem.hard:
-            proof = farkas(state.problem, state.lam)
-            if proof is not None and proof.outcome == "infeasible":
-                raise proof
+            self.proof = farkas(state.problem, state.lam) or self.proof
+            if self.proof is not None and self.proof.outcome == "infeasible":
+                raise self.proof
 
 
 def _violation(state: _State) -> float:

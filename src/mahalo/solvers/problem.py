@@ -56,13 +56,7 @@ class Problem:
         Steps cost O(n r²) for n points. Where edges are fewer (pairs that share no rows), their differences serve as
         points, each joined to the origin.
         """
-        n_edges = len(self.forms.tail)
-        if self.forms.n_rows <= n_edges + 1:
-            return self
-        points = np.zeros((n_edges + 1, self.rank))
-        np.subtract(self.points[self.forms.tail], self.points[self.forms.head], out=points[:-1])
-        origin = np.full(n_edges, n_edges, dtype=np.intp)
-        forms = EdgeForms(np.arange(n_edges, dtype=np.intp), origin, n_edges + 1, self.forms.combine)
+        forms, points = self.forms.reduced(self.points, np.ones(self.n_constraints, dtype=bool))
         return dataclasses.replace(self, points=points, forms=forms)
 
     @cached_property
