@@ -8,7 +8,6 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
@@ -40,16 +39,9 @@ class Outcome:
 
 
 def constraints_for(loss, X, y) -> Constraints:
-    """100 pairs of either kind for each class. For the SDPs each similar pair also pays a tenth of its squared distance,
-    in units of the typical one: without, they would have nothing to minimise but their regularisation."""
+    """100 pairs of either kind for each class; for the SDPs also an objective that pulls neighbours of a class in."""
     pairs = Constraints.from_labels(y, X, random_state=0)
-    if not isinstance(loss, (SDPFrobenius, SDPLogDet)):
-        return pairs
-    i, j = pairs.pairs.index[pairs.pairs.sign > 0].T
-    typical = ((X[i] - X[j]) ** 2).sum(axis=1).mean()
-    one = np.full(len(i), 0.1 / typical)
-    entries = (np.concatenate([one, one, -one, -one]), (np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])))
-    return pairs + Constraints.linear_objective(sp.csr_array(entries, shape=(len(y), len(y))))
+    return pairs + Constraints.target_pull(y, X) if isinstance(loss, (SDPFrobenius, SDPLogDet)) else pairs
 
 
 def evaluate(loss, gamma: float, X, y, n_repeats: int = 5) -> Outcome:
