@@ -1,6 +1,6 @@
-"""Draw the pictures of docs/kernels.md into docs/images: `python docs/make_pictures.py [rings] [text] [words]`.
+"""Draw the pictures of docs/kernels.md and docs/losses.md into docs/images: `python docs/make_pictures.py [name …]`.
 
-The data are those of the examples with the same names.
+Names are those of the files without their ending; all if none. The data are those of the examples.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from mahalo.report import figures
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "examples"))
 
+import compare_losses  # noqa: E402
 import rbf_unseen  # noqa: E402
 import string_kernel  # noqa: E402
 import text_basis  # noqa: E402
@@ -32,9 +33,15 @@ NOTHING = 1e-9  # a γ at which the metric stays what it was
 
 
 def main() -> None:
-    pictures = {"rings": draw_rings, "text": draw_text, "words": draw_words}
+    pictures = {
+        "kernels-rings": draw_rings,
+        "kernels-text": draw_text,
+        "kernels-words": draw_words,
+        "losses-error": draw_errors,
+        "losses-spectrum": draw_spectra,
+    }
     for name in sys.argv[1:] or pictures:
-        path = figures.save(pictures[name](), HERE / "images" / f"kernels-{name}.png")
+        path = figures.save(pictures[name](), HERE / "images" / f"{name}.png")
         print(f"{path.relative_to(HERE.parent)}: {path.stat().st_size / 1024:.0f} KB")
 
 
@@ -164,6 +171,70 @@ def _apart(plane: np.ndarray, words: np.ndarray) -> np.ndarray:
         away = np.where(down == 0, tie, np.sign(down))
         plane[:, 1] += 0.1 * (touching * away * (height - np.abs(down))).sum(axis=1)
     return plane
+
+
+# -- losses: what each makes of the same pairs -------------------------------------------------------------------------
+
+STYLES = dict(
+    zip(
+        compare_losses.LOSSES,
+        (
+            (BLUE, "-", "o"),
+            (GREEN, "-", "s"),
+            (ORANGE, "-", "^"),
+            (ORANGE, ":", "v"),
+            (PURPLE, ":", "D"),
+            (INK, ":", "x"),
+        ),
+        strict=True,
+    )
+)
+
+
+def draw_errors() -> Figure:
+    """10-NN error of held-out halves against γ, printed too."""
+    gammas = (0.01, 0.1, 1.0, 10.0, 100.0)
+    figure = Figure(figsize=(12, 4.2), layout="constrained")
+    for ax, (table, load) in zip(figure.subplots(1, 3), compare_losses.TABLES.items(), strict=True):
+        X, y = load(return_X_y=True)
+        plain = 100 * compare_losses.evaluate(None, 1.0, X, y).error
+        print(f"{table}: 10-NN error in %, γ = {gammas}\n  {'Euclidean':18s}{plain:6.1f}")
+        ax.axhline(plain, color=PALE, lw=1)
+        ax.annotate("Euclidean", (gammas[0], plain), xytext=(0, 3), textcoords="offset points", color=PALE, fontsize=9)
+        for name, loss in compare_losses.LOSSES.items():
+            colour, line, marker = STYLES[name]
+            errors = [100 * compare_losses.evaluate(loss, gamma, X, y).error for gamma in gammas]
+            print(f"  {name:18s}" + "".join(f"{error:6.1f}" for error in errors))
+            ax.plot(gammas, errors, line, color=colour, marker=marker, ms=5, lw=1.7, label=name)
+        ax.set_xscale("log")
+        ax.set_ylim(bottom=0)
+        ax.set_xlabel("γ")
+        ax.set_title(f"{table}: 10-NN error, %", loc="left", fontsize=11, color=INK)
+        ax.spines[["top", "right"]].set_visible(False)
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False, fontsize=10)
+    return figure
+
+
+def draw_spectra(gamma: float = 1.0) -> Figure:
+    """Eigenvalues of the learned metric, largest first, mean over held-out halves; 0 is below the axis."""
+    figure = Figure(figsize=(12, 4.2), layout="constrained")
+    for ax, (table, load) in zip(figure.subplots(1, 3), compare_losses.TABLES.items(), strict=True):
+        X, y = load(return_X_y=True)
+        for name, loss in compare_losses.LOSSES.items():
+            colour, line, marker = STYLES[name]
+            w = compare_losses.evaluate(loss, gamma, X, y).eigenvalues
+            ax.plot(
+                1 + np.arange(len(w)), np.maximum(w, 1e-9), line, color=colour, marker=marker, ms=4, lw=1.5, label=name
+            )
+        ax.axhline(1.0, color=PALE, lw=1, zorder=0)
+        ax.set_yscale("log")
+        ax.set_ylim(1e-4, None)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.set_xlabel("direction")
+        ax.set_title(f"{table}: eigenvalues, γ = {gamma:g}", loc="left", fontsize=11, color=INK)
+        ax.spines[["top", "right"]].set_visible(False)
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False, fontsize=10)
+    return figure
 
 
 def _bare(ax) -> None:

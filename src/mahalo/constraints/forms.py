@@ -53,9 +53,12 @@ class EdgeForms:
         return start, neighbour, edge
 
     def without_last(self) -> EdgeForms:
-        """All forms but the last, over the same edges."""
+        """All forms but the last, whose edges are its own and the last ones."""
         assert self.combine is not None
-        return EdgeForms(self.tail, self.head, self.n_rows, self.combine[:-1])
+        n_edges = len(self.tail) - int(np.diff(self.combine.indptr)[-1])
+        combine = self.combine[:-1, :n_edges]
+        is_identity = combine.shape == (combine.nnz, combine.nnz) and (combine.diagonal() == 1.0).all()
+        return EdgeForms(self.tail[:n_edges], self.head[:n_edges], self.n_rows, None if is_identity else combine)
 
     def reduced(self, Y: np.ndarray, kept: np.ndarray) -> tuple[EdgeForms, np.ndarray]:
         """The forms in the mask `kept` alone, with rows for them, as few as will do.
