@@ -11,13 +11,13 @@ demo test test-all reproduce: export OMP_NUM_THREADS ?= 1
 .PHONY: help demo test test-all lint bench reproduce clean
 
 help:
-	@echo "make demo      learn on bundled data: a table, a certificate, pictures in out/"
-	@echo "make test      lint and the fast tests (a few minutes)"
-	@echo "make test-all  all tests, slow ones too"
-	@echo "make lint      ruff, mypy, import layers"
-	@echo "make bench     speed and accuracy against peers, as ratios (long)"
-	@echo "make reproduce the paper's experiments; refreshes docs/results (long)"
-	@echo "make clean     remove what the targets made"
+	@echo "make demo       learn on bundled data: a table, a certificate, pictures in out/"
+	@echo "make test       lint and the fast tests (a few minutes)"
+	@echo "make test-all   all tests, slow ones too"
+	@echo "make lint       ruff, mypy, import layers"
+	@echo "make bench      speed and accuracy against peers, as ratios (long)"
+	@echo "make reproduce  the paper's experiments; refreshes docs/results (long)"
+	@echo "make clean      remove what the targets made"
 
 # The package is installed, not linked, so that what is tested is what pip installs.
 $(VENV)/.installed: pyproject.toml meson.build README.md $(SOURCES)

@@ -27,7 +27,7 @@ def run(names: Sequence[str], *, quick: bool, seed: int, out: Path, plot: bool) 
         raise ValueError(f"no experiment called {', '.join(unknown)}; there are {', '.join(EXPERIMENTS)}, and all")
     if plot:
         figures.require_matplotlib()
-    out.mkdir(parents=True, exist_ok=True)
+    results.prepare_folder(out)
     wanted = list(EXPERIMENTS) if "all" in names else list(dict.fromkeys(names))
     settings = Settings(quick=quick, seed=seed, cache=cache_folder() / "experiments")
     console, errors = Console(), Console(stderr=True)
@@ -69,8 +69,16 @@ def _shown(name: str, console: Console) -> Iterator[Progress]:
     if not console.is_terminal:
         yield _lines(name, console)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bars(*columns, TextColumn("remaining"), TimeRemainingColumn(), console=console) as bars:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("remaining"),
+        TimeRemainingColumn(),
+    )
+    # Steps may take minutes: the speed is that of the whole stage, not of the last seconds.
+    with Bars(*columns, console=console, speed_estimate_period=86_400) as bars:
         tasks: dict[str, TaskID] = {}
 
         def progress(stage: str, done: int, total: int) -> None:

@@ -216,8 +216,8 @@ def load_classic3() -> Texts:
 
 
 def load_newsgroups() -> Texts:
-    """Posts to 20 newsgroups without their headers, which name the group: the 19,997 of the paper, or, where only
-    scikit-learn's route is open, the 18,846 of the "bydate" release."""
+    """Posts to 20 newsgroups: the 19,997 of the paper, or, where only scikit-learn's route is open, the 18,846 of the
+    "bydate" release. Of the headers, which name the group, only the subject is kept."""
     path = _find("20newsgroups", "20news.tar.xz")
     if path is None:
         return _newsgroups_of_sklearn()
@@ -228,9 +228,9 @@ def load_newsgroups() -> Texts:
             content = archive.extractfile(member) if folder == "20news-19997" else None
             if content is not None:
                 groups.append(group[0])
-                texts.append(_body(content.read().decode("latin1")))
+                texts.append(_subject_and_body(content.read().decode("latin1")))
     names, y = np.unique(groups, return_inverse=True)
-    source = f"20 Newsgroups: {len(texts):,} posts, headers removed"
+    source = f"20 Newsgroups: {len(texts):,} posts, of their headers the subject only"
     return Texts("20 Newsgroups", tuple(texts), y, tuple(map(str, names)), source)
 
 
@@ -238,14 +238,20 @@ def _newsgroups_of_sklearn() -> Texts:
     from sklearn.datasets import fetch_20newsgroups
 
     folder = cache_folder() / "20newsgroups"
-    bunch = fetch_20newsgroups(subset="all", remove=("headers",), data_home=str(folder))
-    source = f"20 Newsgroups: {len(bunch.data):,} posts (the bydate release, without crossposts), headers removed"
-    return Texts("20 Newsgroups", tuple(bunch.data), bunch.target, tuple(bunch.target_names), source)
+    bunch = fetch_20newsgroups(subset="all", data_home=str(folder))
+    texts = tuple(map(_subject_and_body, bunch.data))
+    source = (
+        f"20 Newsgroups: {len(texts):,} posts (the bydate release, without crossposts), of their headers the "
+        "subject only"
+    )
+    return Texts("20 Newsgroups", texts, bunch.target, tuple(bunch.target_names), source)
 
 
-def _body(post: str) -> str:
-    """What follows the first blank line."""
-    return re.split(r"\r?\n\s*\r?\n", post, maxsplit=1)[-1]
+def _subject_and_body(post: str) -> str:
+    """What its author wrote. The rest of the header names the group (Newsgroups, Path, Xref, …) or the author."""
+    header, *body = re.split(r"\r?\n\s*\r?\n", post, maxsplit=1)
+    subject = re.search(r"^Subject:(.*)", header, flags=re.MULTILINE)
+    return "\n".join([subject[1] if subject else "", *body])
 
 
 def _json_lines(path: Path) -> Iterator[dict]:

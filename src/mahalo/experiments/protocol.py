@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,20 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from ..metric import Metric
 from ..selection import MetricLearnerCV
-from .outcome import Measurement
+from .outcome import Measurement, Verdict
 
-__all__ = ["GAMMAS", "N_NEIGHBORS", "Tally", "halves", "knn_error", "mean_interval", "metric_error", "paper_learner"]
+__all__ = [
+    "GAMMAS",
+    "N_NEIGHBORS",
+    "Tally",
+    "above",
+    "halves",
+    "knn_error",
+    "mean_interval",
+    "metric_error",
+    "paper_learner",
+    "vote_error",
+]
 
 GAMMAS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 N_NEIGHBORS = 10
@@ -48,21 +59,26 @@ def knn_error(train, y_train, test, y_test, k: int = N_NEIGHBORS) -> float:
 
 
 def metric_error(metric: Metric, train, y_train, test, y_test, k: int = N_NEIGHBORS) -> float:
-    """The same under a learned metric, a block of test rows at a time: for kernels, and rows too wide to transform."""
-    y_train, y_test = np.asarray(y_train), np.asarray(y_test)
+    """The same under a learned metric, without transforming: for kernels, and rows too wide to be made dense."""
+    return vote_error(lambda part: metric.distances(test[part], train, squared=True), y_train, y_test, k)
+
+
+def vote_error(distances_of: Callable[[np.ndarray], np.ndarray], y_train, y_test, k: int = N_NEIGHBORS) -> float:
+    """The same from distances, or anything that grows with them: distances_of(part) has a row for each test row in
+    `part`, a column for each training row."""
+    y_test = np.asarray(y_test)
     classes, codes = np.unique(y_train, return_inverse=True)
-    n_train, k = len(codes), min(k, len(codes))
+    k = min(k, len(codes))
     n_wrong = 0
-    for part in np.array_split(np.arange(len(y_test)), 1 + len(y_test) * n_train // _BLOCK):
-        sq_distances = metric.distances(test[part], train, squared=True)
-        nearest = np.argpartition(sq_distances, k - 1, axis=1)[:, :k]
+    for part in np.array_split(np.arange(len(y_test)), 1 + len(y_test) * len(codes) // _BLOCK):
+        nearest = np.argpartition(distances_of(part), k - 1, axis=1)[:, :k]
         votes = np.zeros((len(part), len(classes)), dtype=np.intp)
         np.add.at(votes, (np.arange(len(part))[:, None], codes[nearest]), 1)
         n_wrong += int((classes[votes.argmax(axis=1)] != y_test[part]).sum())
     return n_wrong / len(y_test)
 
 
-def mean_interval(values: Sequence[float]) -> tuple[float, float | None]:
+def mean_interval(values: Sequence[float] | np.ndarray) -> tuple[float, float | None]:
     """Mean and half-width of its 95 % interval, t · s/√n; None for a single value.
 
     Values from repeated two-fold splits are not independent, so the interval is the customary one rather than exact.
@@ -72,6 +88,16 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float | None]:
     if n < 2:
         return mean, None
     return mean, float(student.ppf(0.975, n - 1) * np.std(values, ddof=1) / np.sqrt(n))
+
+
+def above(claim: str, one: Sequence[float] | np.ndarray, other: Sequence[float] | np.ndarray) -> Verdict:
+    """Whether values of one method are above those of another on the same splits, or above a single value: the 95 %
+    interval of the mean difference is above zero (where there is no interval, the difference itself)."""
+    difference = np.asarray(one) - np.asarray(other)
+    mean, half_width = mean_interval(difference)
+    interval = "" if half_width is None else f" ± {half_width:.3f}"
+    detail = f"{np.mean(one):.3f} against {np.mean(other):.3f}, difference {mean:+.3f}{interval}"
+    return Verdict(claim, mean - (half_width or 0.0) > 0, detail)
 
 
 class Tally:

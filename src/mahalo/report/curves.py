@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +31,7 @@ _COLOURS = (
 )
 _SHAPES = "osD^vPX<>p"
 _INK, _PALE, _GRID = "#222222", "#777777", "#E4E4E4"
-_PANELS_ACROSS = 3
+_MOST_ACROSS = 3
 
 
 def draw(outcome: Outcome) -> Figure:
@@ -41,20 +41,22 @@ def draw(outcome: Outcome) -> Figure:
 
     panels = _panels(outcome.measurements)
     styles = _styles(outcome.measurements)
-    across = min(_PANELS_ACROSS, len(panels))
-    down = -(-len(panels) // across)
+    down = -(-len(panels) // _MOST_ACROSS)
+    across = -(-len(panels) // down)
     widths = [max(_width(part) for _, part in panels[k::across]) for k in range(across)]
-    height = 0.9 + 0.24 * -(-len(styles) // (3 * across)) + 3.7 * down
-    figure = Figure(figsize=(max(6.0, sum(widths)), height), layout="constrained")
+    width = max(6.0, sum(widths))
+    height = 0.9 + 0.24 * -(-len(styles) // _legend_columns(styles, width)) + 3.7 * down
+    figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.subplots(down, across, squeeze=False, gridspec_kw={"width_ratios": widths}).ravel()
     for ax, (title, part) in zip(axes, panels, strict=False):
         (_draw_curves if _is_curve(part) else _draw_dots)(ax, part, styles, outcome.x_label or "")
+        _fit_height(ax, part)
         ax.set_title(title, loc="left", fontsize=11, color=_INK)
         _plain(ax)
     for ax in axes[len(panels) :]:
         ax.remove()
     figure.suptitle(outcome.title, x=0.01, ha="left", fontsize=13, fontweight="bold", color=_INK)
-    _legend(figure, styles, published=any(m.published is not None for m in outcome.measurements), across=across)
+    _legend(figure, styles, published=any(m.published is not None for m in outcome.measurements))
     return figure
 
 
@@ -105,8 +107,6 @@ def _draw_curves(ax: Axes, part: Sequence[Measurement], styles, x_label: str) ->
         ax.set_xscale("log")
         ax.set_xticks(xs, [f"{x:g}" for x in xs])
         ax.minorticks_off()
-    if _is_duration(part):
-        ax.set_yscale("log")
     ax.set_xlabel(x_label, color=_PALE)
 
 
@@ -125,15 +125,34 @@ def _draw_dots(ax: Axes, part: Sequence[Measurement], styles, _: str) -> None:
     turned: dict[str, Any] = {"rotation": 25, "ha": "right", "rotation_mode": "anchor"} if long_names else {}
     ax.set_xticks(range(len(datasets)), datasets, **turned)
     ax.set_xlim(-0.5, len(datasets) - 0.5)
-    if _is_duration(part):
-        ax.set_yscale("log")
 
 
-def _is_duration(part: Sequence[Measurement]) -> bool:
-    return part[0].measure == "seconds" and all(m.value > 0 for m in part)
+def _fit_height(ax: Axes, part: Sequence[Measurement]) -> None:
+    """Room for all values; an interval much wider than their range leaves the panel instead of flattening it."""
+    values = np.array([v for m in part for v in (m.value, m.published) if v is not None])
+    if part[0].measure == "seconds" and values.min() > 0:
+        _log_scale(ax)
+        ax.set_ylim(values.min() / 1.6, values.max() * 1.6)
+        return
+    room = 0.5 * np.ptp(values) or 0.1 * abs(values[0]) or 1.0
+    half = np.array([min(m.half_width or 0.0, room) for m in part])
+    value = np.array([m.value for m in part])
+    low, high = min(values.min(), (value - half).min()), max(values.max(), (value + half).max())
+    if values.min() >= 0 and values.max() <= 1:  # shares stay shares, whatever their intervals
+        low, high = max(low, 0.0), min(high, 1.0)
+    ax.set_ylim(low - 0.06 * (high - low), high + 0.06 * (high - low))
 
 
-def _legend(figure: Figure, styles, published: bool, across: int) -> None:
+def _log_scale(ax: Axes) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    ax.set_yscale("log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _legend(figure: Figure, styles, published: bool) -> None:
     from matplotlib.lines import Line2D
 
     entries = [
@@ -141,10 +160,14 @@ def _legend(figure: Figure, styles, published: bool, across: int) -> None:
         for method, (colour, shape) in styles.items()
     ]
     if published:
-        entries.append(
-            Line2D([], [], ls="", marker="o", ms=9, mfc="none", mec=_INK, label="published (open, same shape)")
-        )
-    figure.legend(handles=entries, loc="outside lower left", ncols=max(2, 3 * across), frameon=False, fontsize=9)
+        entries.append(Line2D([], [], ls="", marker="o", ms=9, mfc="none", mec=_INK, label="published (open)"))
+    columns = _legend_columns([str(entry.get_label()) for entry in entries], figure.get_figwidth())
+    figure.legend(handles=entries, loc="outside lower left", ncols=columns, frameon=False, fontsize=9)
+
+
+def _legend_columns(labels: Iterable[str], width: float) -> int:
+    """As many as fit into so many inches."""
+    return max(1, int(width / (0.62 + 0.075 * max(map(len, labels)))))
 
 
 def _plain(ax: Axes) -> None:

@@ -17,13 +17,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..experiments import EXPERIMENTS
 from ..experiments.outcome import Measurement, Outcome, Verdict
 from ..persistence import write_bytes
 
-__all__ = ["Record", "environment", "index_page", "page", "read", "show", "write", "write_index"]
+__all__ = ["Record", "environment", "index_page", "page", "prepare_folder", "read", "show", "write", "write_index"]
 
 _FORMAT = "mahalo-result"
 _PACKAGES = ("mahalo", "numpy", "scipy", "scikit-learn")
+_INDEX_START = (
+    "# Results\n\nThe experiments of the paper with its protocol, and some beyond it. Every page is written by the "
+    "command beside it; `make reproduce` runs them all.\n\n"
+)
 
 
 @dataclass(frozen=True)
@@ -80,11 +85,19 @@ def read(path: Path) -> Record:
         raise ValueError(f"{str(path)!r} is not a whole result of `mahalo reproduce`; run it again.") from None
 
 
+def prepare_folder(folder: Path) -> None:
+    """Make it, unless a file in it would be lost: its README.md is going to be the index of results."""
+    index = folder / "README.md"
+    if index.is_file() and not index.read_text(encoding="utf-8", errors="replace").startswith(_INDEX_START):
+        raise ValueError(f"{str(index)!r} is not a list of results and would be overwritten; choose another directory.")
+    folder.mkdir(parents=True, exist_ok=True)
+
+
 def write_index(folder: Path) -> Path:
     """README.md in the folder: all results there, from their JSON files."""
-    records = [read(path) for path in sorted(folder.glob("*.json"))]
+    paths = (folder / f"{name}.json" for name in EXPERIMENTS)
     path = folder / "README.md"
-    write_bytes(path, index_page(records).encode())
+    write_bytes(path, index_page([read(p) for p in paths if p.is_file()]).encode())
     return path
 
 
@@ -235,10 +248,7 @@ def index_page(records: Sequence[Record]) -> str:
         for r in records
     )
     grid = _Grid("", ("experiment", "claims that hold", "command", "time"), rows)
-    return (
-        "# Results\n\nThe experiments of the paper with its protocol, and some beyond it. Every page is written by the "
-        "command beside it; `make reproduce` runs them all.\n\n" + _markdown(grid) + "\n"
-    )
+    return _INDEX_START + _markdown(grid) + "\n"
 
 
 def _claims(verdicts: Sequence[Verdict]) -> _Grid:
