@@ -204,7 +204,10 @@ def test_a_learner_takes_the_kernel_and_improves_on_it(tree):
     "call, message",
     [
         (lambda: PyramidMatch(GRID)([]), "at least one set"),
-        (lambda: PyramidMatch(GRID)([np.ones((2, 3)), np.ones((2, 2))]), "set 0 has shape|set 1 has shape"),
+        (
+            lambda: PyramidMatch(GRID)([np.ones((2, 3)), np.ones((2, 2))]),
+            r"set 1 has shape \(2, 2\) .* set 0 shape \(2, 3\)",
+        ),
         (lambda: PyramidMatch(GRID)([np.ones((2, 3)), np.ones((0, 3))]), r"set 1 has shape \(0, 3\)"),
         (lambda: PyramidMatch(GRID)([np.array([[np.nan, 1.0]])]), "set 0 holds NaN"),
         (lambda: UniformGrid(finest=0.0), "finest > 0"),

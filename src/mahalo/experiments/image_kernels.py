@@ -123,31 +123,29 @@ class _Workshop:
 
     def _learned_vocabulary(self) -> Arrays:
         r = self.recipe
-        rng = np.random.default_rng(r.seed)
-        sample = np.sort(rng.choice(len(self.images.members), min(r.sample, len(self.images.members)), replace=False))
-        sift, at = [], []
-        blur: tuple[list, list] = ([], [])
-        for done, i in enumerate(sample, 1):
-            descriptors, positions = self._sift(i)
-            some = rng.choice(len(descriptors), min(250, len(descriptors)), replace=False)
-            sift.append(descriptors[some])
-            at.append(positions[some])
-            for part, (descriptors, _) in zip(blur, self._blur(i), strict=True):
-                part.append(descriptors[:50])
-            self.progress("vocabulary", done, len(sample) + 1)
-        all_sift = np.concatenate(sift)
-        axes = _principal(all_sift, r.sift_dims)
-        points = with_positions(_project(all_sift, axes), np.concatenate(at), r.sift_position**2)
+        sift, at, *blur = self._sampled()
+        components = {"sift": _principal(sift, r.sift_dims)}
+        components |= {f"blur{k}": _principal(part, r.blur_dims) for k, part in enumerate(blur)}
+        points = with_positions(_project(sift, components["sift"]), at, r.sift_position**2)
         tree = VocabularyTree.grow(points, r.branching, r.depth, random_state=r.seed)
-        words = VocabularyTree.grow(all_sift, r.n_words, 1, random_state=r.seed)
-        self.progress("vocabulary", len(sample) + 1, len(sample) + 1)
+        words = VocabularyTree.grow(sift, r.n_words, 1, random_state=r.seed)
+        self.progress("vocabulary", r.sample + 1, r.sample + 1)
         arrays = {f"tree{level}": centres for level, centres in enumerate(tree.centres)} | {"words": words.centres[0]}
-        components = {"sift": axes} | {
-            f"blur{k}": _principal(np.concatenate(part), r.blur_dims) for k, part in enumerate(blur)
-        }
-        for name, (mean, columns) in components.items():
-            arrays |= {f"{name}_mean": mean, f"{name}_axes": columns}
+        for name, (mean, axes) in components.items():
+            arrays |= {f"{name}_mean": mean, f"{name}_axes": axes}
         return arrays
+
+    def _sampled(self) -> tuple[np.ndarray, ...]:
+        """SIFT and its positions, and geometric blur of every radius, from some images."""
+        rng = np.random.default_rng(self.recipe.seed)
+        n = len(self.images.members)
+        parts = []
+        for done, i in enumerate(np.sort(rng.choice(n, min(self.recipe.sample, n), replace=False)), 1):
+            sift, at = self._sift(i)
+            some = rng.choice(len(sift), min(250, len(sift)), replace=False)
+            parts.append((sift[some], at[some], *(blur[:50] for blur, _ in self._blur(i))))
+            self.progress("vocabulary", done, self.recipe.sample + 1)
+        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
 
     # -- features ------------------------------------------------------------------------------------------------------
 

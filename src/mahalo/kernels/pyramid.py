@@ -24,7 +24,7 @@ class PyramidMatch:
         K(x, y) = Σ_bins w (new matches) = Σ_bins (w − w of the bin around) min(count in x, count in y)
 
     which is a single intersection of scaled histograms, and so a Mercer kernel. It takes time linear in the number of
-    features, and bounds what the best one-to-one matching of the two sets is worth from below.
+    features. Over a `UniformGrid`, K is no more than the best one-to-one matching is worth at 1/distance a match.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ class PyramidMatch:
     >>> from mahalo.kernels import PyramidMatch, UniformGrid
     >>> x, y = np.array([[0.1, 0.2], [0.6, 0.7]]), np.array([[0.1, 0.3], [0.9, 0.7], [0.4, 0.0]])
     >>> PyramidMatch(UniformGrid(finest=0.125, n_levels=4))([x, y]).round(2)
-    array([[1.  , 0.41],
-           [0.41, 1.  ]])
+    array([[1. , 0.2],
+           [0.2, 1. ]])
     """
 
     bins: Bins
@@ -131,9 +131,9 @@ def _checked(sets: Sequence) -> list[np.ndarray]:
     arrays = [np.asarray(points) for points in sets]
     if not arrays:
         raise ValueError("there must be at least one set of features; got none.")
-    widths = {points.shape[1:] for points in arrays}
+    width = arrays[0].shape[1:]
     for k, points in enumerate(arrays):
-        if points.ndim != 2 or not len(points) or len(widths) > 1 or points.dtype.kind not in "fiu":
+        if points.ndim != 2 or not len(points) or points.shape[1:] != width or points.dtype.kind not in "fiu":
             raise ValueError(
                 "every set must be an array of numbers, at least one feature × as many columns as in the others; "
                 f"set {k} has shape {points.shape} and type {points.dtype}, set 0 shape {arrays[0].shape}."
