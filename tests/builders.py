@@ -6,9 +6,11 @@ the library computes through edges, Laplacians and factorizations is compared wi
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
+from plain_losses import LOGDET, PlainLoss
 from scipy.linalg import eigh
 
 from mahalo import Constraints
@@ -27,9 +29,13 @@ def dense_forms(constraints: Constraints, n_rows: int) -> list[np.ndarray]:
     return forms + [C.toarray() for C in constraints.linear.matrix]
 
 
-def problem_of(constraints: Constraints, X: np.ndarray, gamma: float, offset=0.0) -> Problem:
+def problem_of(
+    constraints: Constraints, X: np.ndarray, gamma: float, offset=0.0, plain_loss: PlainLoss = LOGDET
+) -> Problem:
     """The solver-facing problem, in the coordinates X is given in."""
     forms, rows = constraints.edges()
+    if constraints.objective is not None:
+        forms = forms.without_last()
     origin = np.vstack([X, np.zeros(X.shape[1])])  # row −1
     return Problem(
         points=np.ascontiguousarray(origin[rows], dtype=np.float64),
@@ -40,8 +46,15 @@ def problem_of(constraints: Constraints, X: np.ndarray, gamma: float, offset=0.0
         weight=constraints.weight,
         offset=np.broadcast_to(offset, constraints.n_constraints).astype(np.float64),
         gamma=gamma,
-        n_log=len(constraints.pairs),
+        n_log=len(constraints.pairs) if plain_loss is LOGDET else 0,
+        loss=plain_loss.loss,
+        tilt=plain_tilt(constraints, X),
     )
+
+
+def plain_tilt(constraints: Constraints, X: np.ndarray) -> np.ndarray | None:
+    """R_0 = Xᵀ C_0 X."""
+    return None if constraints.objective is None else X.T @ constraints.objective.toarray() @ X
 
 
 @dataclass(frozen=True)
@@ -55,9 +68,13 @@ class PlainProblem:
     gamma: np.ndarray
     offset: np.ndarray
     n_log: int
+    plain_loss: PlainLoss = LOGDET
+    tilt: np.ndarray | None = None
 
     @classmethod
-    def of(cls, constraints: Constraints, X: np.ndarray, gamma: float, offset=0.0) -> PlainProblem:
+    def of(
+        cls, constraints: Constraints, X: np.ndarray, gamma: float, offset=0.0, plain_loss: PlainLoss = LOGDET
+    ) -> PlainProblem:
         return cls(
             R=[X.T @ C @ X for C in dense_forms(constraints, len(X))],
             sign=constraints.sign,
@@ -65,7 +82,9 @@ class PlainProblem:
             scale=constraints.scale,
             gamma=gamma * constraints.weight,
             offset=np.broadcast_to(offset, constraints.n_constraints).astype(np.float64),
-            n_log=len(constraints.pairs),
+            n_log=len(constraints.pairs) if plain_loss is LOGDET else 0,
+            plain_loss=plain_loss,
+            tilt=plain_tilt(constraints, X),
         )
 
     @property
@@ -76,9 +95,9 @@ class PlainProblem:
         return np.array([c + np.trace(F @ R) for R, c in zip(self.R, self.offset, strict=True)])
 
     def primal(self, F: np.ndarray) -> float:
-        sign, log_det = np.linalg.slogdet(F)
-        assert sign > 0
-        total = np.trace(F) - log_det - self.rank
+        total = sum(self.plain_loss.f(w) for w in np.linalg.eigvalsh(F))
+        if self.tilt is not None:
+            total += np.trace(self.tilt @ F)
         for k, v in enumerate(self.values(F)):
             if self.sign[k] * (v - self.bound[k]) <= 0 or np.isinf(self.gamma[k]):
                 continue
@@ -90,10 +109,7 @@ class PlainProblem:
 
     def dual(self, lam: np.ndarray) -> float:
         s = self.sign * lam
-        Z = np.eye(self.rank) + sum(s_k * R for s_k, R in zip(s, self.R, strict=True))
-        if np.linalg.eigvalsh(Z)[0] <= 0:
-            return -np.inf
-        total = np.linalg.slogdet(Z)[1] + s @ self.offset
+        total = s @ self.offset - sum(self.plain_loss.conjugate(x) for x in np.linalg.eigvalsh(self.dual_matrix(lam)))
         for k, s_k in enumerate(s):
             if np.isinf(self.gamma[k]):
                 total -= s_k * self.bound[k]
@@ -104,8 +120,55 @@ class PlainProblem:
                 total -= s_k * self.bound[k] + (self.scale[k] * s_k) ** 2 / (2 * self.gamma[k])
         return total
 
+    def dual_matrix(self, lam: np.ndarray) -> np.ndarray:
+        """S = −R_0 − Σ s_k R_k."""
+        S = -sum(s_k * R for s_k, R in zip(self.sign * lam, self.R, strict=True))
+        return S if self.tilt is None else S - self.tilt
+
     def relative_violation(self, F: np.ndarray) -> np.ndarray:
         return np.maximum(self.sign * (self.values(F) - self.bound), 0.0) / self.scale
+
+
+def satisfiable(constraints: Constraints, X: np.ndarray, rng: np.random.Generator) -> Constraints:
+    """The same constraints with bounds that a metric well away from the identity meets with a little room."""
+    B = rng.standard_normal((X.shape[1], X.shape[1] + 3))
+    v = PlainProblem.of(constraints, X, np.inf).values(B @ B.T / 6)
+    p, t = len(constraints.pairs), len(constraints.triplets)
+    room = np.where(constraints.sign > 0, 1.05, 0.95)
+    keep = np.ones(constraints.n_constraints, dtype=bool)
+    keep[p : p + t] = v[p : p + t] < 0
+    moved = Constraints(
+        dataclasses.replace(constraints.pairs, bound=(v * room)[:p]),
+        dataclasses.replace(constraints.triplets, margin=0.9 * np.abs(v[p : p + t])),
+        dataclasses.replace(constraints.linear, bound=(v * room)[p + t :]),
+        objective=constraints.objective,
+    )
+    return moved.take(keep)
+
+
+def shifted(constraints: Constraints, offset: np.ndarray) -> Constraints:
+    """The same constraints with bounds moved by `offset`, for problems with c on the left."""
+    p, t = len(constraints.pairs), len(constraints.triplets)
+    return Constraints(
+        dataclasses.replace(constraints.pairs, bound=constraints.pairs.bound + offset[:p]),
+        dataclasses.replace(constraints.triplets, margin=constraints.triplets.margin - offset[p : p + t]),
+        dataclasses.replace(constraints.linear, bound=constraints.linear.bound + offset[p + t :]),
+        objective=constraints.objective,
+    )
+
+
+def mixture(rng: np.random.Generator, X: np.ndarray, kinds) -> Constraints:
+    constraints = Constraints()
+    if "pairs" in kinds:
+        constraints = constraints + random_pair_constraints(rng, X, 8, weights=True)
+    if "triplets" in kinds:
+        constraints = constraints + random_triplets(rng, X, 5)
+    if "linear" in kinds:
+        constraints = constraints + random_linear(rng, X, 4)
+    return constraints
+
+
+KINDS = [("pairs",), ("triplets",), ("linear",), ("pairs", "triplets", "linear")]
 
 
 def random_pairs(rng: np.random.Generator, n: int, m: int) -> np.ndarray:

@@ -6,13 +6,21 @@ import sys
 
 import numpy as np
 import pytest
-from builders import PlainProblem, problem_of, random_pair_constraints, random_pairs, random_triplets
+from builders import (
+    PlainProblem,
+    problem_of,
+    random_linear,
+    random_pair_constraints,
+    random_pairs,
+    random_triplets,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from mahalo import Constraints
-from mahalo.solvers import Solution, bregman
+from mahalo.solvers import Solution, bregman, newton
+from mahalo.solvers.certificate import form_matrix
 
 # The package attribute of this name is the function.
 module = sys.modules["mahalo.solvers.bregman"]
@@ -345,10 +353,79 @@ def test_measured_gap_is_the_certified_one(rng, variant):
     assert step.max_violation == pytest.approx(plain.relative_violation(state.F).max())
 
 
-def test_only_pairs(rng):
+def test_only_pairs_and_relative_distances(rng):
     X = rng.standard_normal((8, 3))
-    with pytest.raises(ValueError, match=r"solver='bregman' projects onto pairs only.*Use solver='newton'"):
-        bregman(problem_of(random_triplets(rng, X, 3), X, 1.0))
+    with pytest.raises(ValueError, match=r"solver='bregman' projects onto pairs, triplets and quadruplets.*Use solver"):
+        bregman(problem_of(random_linear(rng, X, 3), X, 1.0))
+
+
+# -- relative distances: projections of rank two ---------------------------------------------------------------
+
+
+def best_multiplier(problem, lam, k):
+    """λ_k ≥ 0 at which the dual stops rising while the others stay: where a Bregman projection ends up."""
+    R = [form_matrix(problem, e) for e in np.eye(problem.n_constraints)]
+
+    def rising(value):
+        s = problem.sign * np.where(np.arange(len(lam)) == k, value, lam)
+        F = np.linalg.inv(np.eye(problem.rank) + sum(s_k * R_k for s_k, R_k in zip(s, R, strict=True)))
+        if np.linalg.eigvalsh(F)[0] <= 0:  # outside the domain, at the end of which the derivative is infinite
+            return np.inf if value < lam[k] else -np.inf
+        penalty = 0.0 if problem.hard else problem.scale[k] ** 2 * s[k] / (problem.gamma * problem.weight[k])
+        return np.vdot(F, R[k]) + problem.offset[k] - problem.bound[k] - penalty
+
+    low, high = 0.0, lam[k] + 1e-3
+    while rising(high) > 0:
+        high *= 2.0
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if rising(middle) > 0 else (low, middle)
+    return low
+
+
+@pytest.mark.parametrize("gamma", [0.3, 50.0, np.inf])
+@pytest.mark.parametrize("with_offset", [False, True])
+def test_each_relative_projection_maximises_the_dual_over_its_multiplier(rng, gamma, with_offset):
+    X = rng.standard_normal((9, 4))
+    constraints = random_triplets(rng, X, 5)
+    problem = problem_of(constraints, X, gamma, rng.uniform(0, 0.3, 5) if with_offset else 0.0)
+    state, lam = Projections(problem), np.zeros(5)
+    for _ in range(2):
+        state.sweep()
+        for k in range(5):
+            lam[k] = best_multiplier(problem, lam, k)
+    np.testing.assert_allclose(state.lam, lam, rtol=1e-7, atol=1e-9)
+    assert lam.any()
+    before = state.F.copy()
+    state.rebuild()
+    np.testing.assert_allclose(before, state.F, rtol=0, atol=1e-10 * np.abs(before).max())
+
+
+@pytest.mark.parametrize("d", [5, 130])  # as printed, and in blocks
+def test_pairs_and_triplets_together_reach_the_optimum(rng, d):
+    X = rng.standard_normal((40, d))
+    constraints = random_pair_constraints(rng, X, 30, weights=True) + random_triplets(rng, X, 20)
+    problem = problem_of(constraints, X, 0.5)
+    one, other = bregman(problem, tol=1e-9, max_iter=20_000), newton(problem, tol=1e-9)
+    assert one.certificate.converged and other.certificate.converged
+    np.testing.assert_allclose(one.F, other.F, rtol=0, atol=1e-4 * np.abs(other.F).max())
+    assert one.lam[30:].any()
+
+
+def test_quadruplets_are_projected_onto_too(rng):
+    X = rng.standard_normal((10, 3))
+    constraints = Constraints.from_quadruplets([[0, 1, 2, 3], [4, 5, 6, 7], [0, 8, 9, 3]], margin=2.0)
+    problem = problem_of(constraints, X, 1.0)
+    one, other = bregman(problem, tol=1e-10, max_iter=5000), newton(problem, tol=1e-10)
+    np.testing.assert_allclose(one.F, other.F, rtol=0, atol=1e-5)
+
+
+def test_parallel_edges_of_a_triplet(rng):
+    """z and w on one line: the determinant is linear in the step, and its domain open on one side."""
+    X = np.outer(np.arange(4.0), [1.0, 2.0, -1.0])
+    constraints = Constraints.from_triplets([[0, 2, 1], [3, 2, 0]], margin=[1.0, 0.5])
+    one, other = (solver(problem_of(constraints, X, 2.0), tol=1e-9) for solver in (bregman, newton))
+    np.testing.assert_allclose(one.F, other.F, rtol=0, atol=1e-4)
 
 
 def test_identical_points_are_stepped_over(rng):

@@ -14,6 +14,7 @@ from scipy.spatial.distance import cdist, pdist
 
 from mahalo import Constraints, MetricLearner
 from mahalo.constraints import VectorGeometry, resolve_bounds
+from mahalo.losses import SDPFrobenius
 
 
 def as_set(index):
@@ -366,3 +367,43 @@ def test_constraints_are_not_changed_by_a_fit(rng):
     before = pickle.dumps(c)
     MetricLearner().fit(X, constraints=c)
     assert pickle.dumps(c) == before
+
+
+def test_triplets_from_labels_are_targets_against_impostors(rng):
+    X, y = labelled_data(rng, n=24)
+    y[3] = -1
+    found = Constraints.from_labels(y, X, strategy="triplets", n_neighbors=2).triplets.index
+    expected = []
+    for a in np.flatnonzero(y >= 0):
+        order = np.argsort(((X - X[a]) ** 2).sum(axis=1), kind="stable")
+        targets = [j for j in order if j != a and y[j] == y[a]][:2]
+        impostors = [j for j in order if y[j] not in (y[a], -1)][:2]
+        expected += [(a, j, k) for j in targets for k in impostors]
+    assert sorted(map(tuple, found)) == sorted(expected)
+
+
+def test_as_many_triplets_as_asked_for(rng):
+    X, y = labelled_data(rng)
+    found = Constraints.from_labels(y, X, strategy="triplets", n_neighbors=3, pairs_per_class=27, random_state=0)
+    assert len(found.triplets) == 3 * 27
+
+
+def test_target_pull_is_the_mean_squared_distance_of_targets(rng):
+    X, y = labelled_data(rng, n=20)
+    C = Constraints.target_pull(y, X, n_neighbors=2, weight=3.0).objective
+    sq = ((X[:, None] - X) ** 2).sum(axis=-1)
+    own = np.where((y[:, None] == y) & ~np.eye(20, dtype=bool), sq, np.inf)
+    nearest = np.sort(own, axis=1)[:, :2]
+    assert np.trace(X.T @ (C @ X)) == pytest.approx(3.0 * nearest.mean())
+
+
+def test_an_objective_survives_everything_on_the_way_to_the_solver(rng):
+    X, y = labelled_data(rng)
+    triplets = Constraints.from_labels(y, X, strategy="triplets", n_neighbors=2)
+    pull = Constraints.target_pull(y, X, weight=5.0)
+    plain, pulled = (
+        MetricLearner(loss=SDPFrobenius(), gamma=0.1).fit(X, constraints=c) for c in (triplets, triplets + pull)
+    )
+    assert pulled.constraints_.objective is not None and "a linear objective" in repr(pulled.constraints_)
+    pull_of = [np.trace(pull.objective @ learner.metric_.kernel(X)) for learner in (plain, pulled)]
+    assert pull_of[1] < 0.99 * pull_of[0]

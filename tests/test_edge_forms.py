@@ -50,12 +50,27 @@ def test_adjoint_is_the_sum_of_dense_forms(seed, kind):
     X = rng.standard_normal((8, int(rng.integers(1, 12))))
     constraints = constraints_of(kind, rng, X)
     forms, Y = on_used_rows(constraints, X)
-    s = rng.standard_normal(forms.n_forms) * (rng.random(forms.n_forms) < 0.7)
+    s = rng.standard_normal(constraints.n_constraints) * (rng.random(constraints.n_constraints) < 0.7)
     expected = sum(s_k * X.T @ C @ X for s_k, C in zip(s, dense_forms(constraints, 8), strict=True))
     np.testing.assert_allclose(forms.adjoint(Y, s), expected, rtol=1e-10, atol=1e-9)
     # ⟨A Δ, s⟩ = ⟨Δ, A* s⟩
     delta = random_symmetric(rng, X.shape[1])
     assert forms.apply(Y @ delta, Y) @ s == pytest.approx(np.vdot(delta, forms.adjoint(Y, s)), rel=1e-9, abs=1e-9)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(KINDS))
+def test_forms_reduced_to_some_keep_their_values(seed, kind):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((8, int(rng.integers(1, 12))))
+    constraints = constraints_of(kind, rng, X)
+    forms, Y = on_used_rows(constraints, X)
+    kept = rng.random(constraints.n_constraints) < rng.choice([0.1, 0.5, 1.0])
+    fewer, rows = forms.reduced(Y, kept)
+    assert len(rows) == fewer.n_rows <= len(Y)
+    delta = random_symmetric(rng, X.shape[1])
+    np.testing.assert_allclose(fewer.apply(rows @ delta, rows), forms.apply(Y @ delta, Y)[kept], atol=1e-9)
+    s = rng.standard_normal(constraints.n_constraints) * kept
+    np.testing.assert_allclose(fewer.adjoint(rows, s[kept]), forms.adjoint(Y, s), atol=1e-9)
 
 
 def test_only_rows_in_constraints_are_kept():
@@ -81,7 +96,7 @@ def test_threads_change_no_value(rng, monkeypatch):
     constraints = random_pair_constraints(rng, X, 300) + random_triplets(rng, X, 40)
     forms, Y = on_used_rows(constraints, X)
     Y = np.ascontiguousarray(Y)
-    s = rng.standard_normal(forms.n_forms)
+    s = rng.standard_normal(constraints.n_constraints)
     alone = forms.apply(Y, Y), forms.adjoint(Y, s)
     monkeypatch.setattr(threads, "_WORTH_A_THREAD", 1)
     monkeypatch.setattr(threads.os, "cpu_count", lambda: 5)
@@ -92,7 +107,7 @@ def test_threads_change_no_value(rng, monkeypatch):
 
 def test_no_constraints_and_no_dimensions():
     forms, rows = Constraints.from_pairs().edges()
-    assert forms.n_forms == 0 and len(rows) == 0
+    assert len(forms.tail) == 0 and len(rows) == 0
     forms, _ = Constraints.from_pairs([[0, 1]]).edges()
     empty = np.zeros((2, 0))
     np.testing.assert_array_equal(forms.apply(empty, empty), [0.0])

@@ -362,7 +362,7 @@ def test_fewer_points_of_the_same_problem(rng):
         assert one.certificate.primal == pytest.approx(two.certificate.primal, rel=1e-9)
         np.testing.assert_allclose(one.F, two.F, atol=1e-4 * np.abs(one.F).max())
     shared = problem_of(random_pair_constraints(rng, X[:6], 12), X, 1.0)
-    assert shared.compact() is shared
+    assert shared.compact().forms is shared.forms
     setup = prepare(MetricLearner(kernel="rbf"), X, None, constraints, None)
     assert setup.problem.points.shape == (11, 20)  # what a fit solves: ten differences and the origin
 

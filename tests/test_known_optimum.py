@@ -7,13 +7,22 @@ with I + Σ s_k R_k ≻ 0 gives F and v, and each bound follows from the slope a
 from __future__ import annotations
 
 import dataclasses
+import sys
 
 import numpy as np
 import pytest
-from builders import dense_forms, problem_of, random_linear, random_pairs, random_triplets
+from builders import (
+    dense_forms,
+    problem_of,
+    random_linear,
+    random_pair_constraints,
+    random_pairs,
+    random_triplets,
+)
 
 from mahalo import Constraints, MetricLearner
-from mahalo.solvers import bregman, newton, newton_hard
+from mahalo.linalg import inverse_factor
+from mahalo.solvers import bregman, dual, newton
 
 # Algorithm 1 would need tens of thousands of sweeps for large γ.
 SOLVER_AND_GAMMA = [(newton, 0.1), (newton, 1.0), (newton, 30.0), (bregman, 0.1), (bregman, 1.0)]
@@ -82,7 +91,7 @@ def test_pairs_with_offsets(rng, gamma, solver):
     np.testing.assert_allclose(solution.lam, lam, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("solver", [newton_hard, bregman])
+@pytest.mark.parametrize("solver", [dual, bregman])
 @pytest.mark.parametrize("with_offset", [False, True])
 def test_hard_pairs_are_met_with_equality_where_active(rng, solver, with_offset):
     offset = rng.uniform(0.0, 0.5, 8) if with_offset else np.zeros(8)
@@ -178,3 +187,25 @@ def test_satisfied_constraints_leave_the_prior_untouched(rng):
         np.testing.assert_array_equal(learner.metric_.matrix, np.eye(3))
         assert not learner.duals_.any()
         assert learner.certificate_.gap == 0.0
+
+
+@pytest.mark.parametrize("gamma", [0.3, 30.0])
+def test_looking_at_violated_constraints_alone_changes_nothing(rng, monkeypatch, gamma):
+    X = rng.standard_normal((60, 5))
+    pairs = random_pair_constraints(rng, X, 40)
+    for constraints in (pairs, pairs + random_triplets(rng, X, 10) + random_linear(rng, X, 5)):
+        problem = problem_of(constraints, X, gamma)
+        everything = newton(problem, tol=1e-10)
+        with monkeypatch.context() as patch:
+            patch.setattr(sys.modules["mahalo.solvers.newton"], "_LARGE_SIZE", 0)
+            violated = newton(problem, tol=1e-10)
+        assert [step.gamma for step in violated.history] == [step.gamma for step in everything.history]
+        np.testing.assert_allclose(violated.F, everything.F, rtol=0, atol=1e-7 * np.abs(everything.F).max())
+
+
+@pytest.mark.parametrize("n", [1, 7, 32, 33, 100])
+def test_inverse_of_a_triangular_factor(rng, n):
+    L = np.tril(rng.standard_normal((n, n))) + 3 * np.sqrt(n) * np.eye(n)
+    inverse = inverse_factor(L)
+    np.testing.assert_allclose(inverse @ L, np.eye(n), atol=1e-12)
+    assert not np.triu(inverse, 1).any()

@@ -53,11 +53,11 @@ def test_shape_of_gammas(X, gammas):
         ({"tol": "small"}, r"tol must be a positive number; got 'small'"),
         ({"max_iter": 0}, r"max_iter must be a positive integer or None; got 0"),
         ({"max_iter": 2.5}, r"max_iter must be a positive integer or None; got 2\.5"),
-        ({"solver": "simplex"}, r"solver must be 'auto', 'newton' or 'bregman'; got 'simplex'"),
+        ({"solver": "simplex"}, r"solver must be 'auto', 'newton', 'dual' or 'bregman'; got 'simplex'"),
         ({"n_components": 0}, r"n_components must be a positive integer or None; got 0"),
         ({"n_components": 1.0}, r"n_components must be a positive integer or None; got 1\.0"),
         ({"n_components": 4}, r"n_components must be at most the number of outputs, 3; got 4"),
-        ({"strategy": "all"}, r"strategy must be 'random' or 'neighbors'; got 'all'"),
+        ({"strategy": "all"}, r"strategy must be 'random', 'neighbors' or 'triplets'; got 'all'"),
         ({"pairs_per_class": 0}, r"pairs_per_class must be at least 1; got 0"),
         ({"bounds": 3.0}, r"bounds must be two numbers \(upper, lower\), squared distances; got 3\.0"),
         ({"bounds": (1, 2, 3)}, r"bounds must be two numbers"),
@@ -75,9 +75,10 @@ def test_parameters(X, parameters, message):
         MetricLearner(**parameters).fit(X, Y)
 
 
-def test_projections_take_pairs_only(X):
-    with pytest.raises(ValueError, match=r"solver='bregman' projects onto pairs only.*Use solver='newton'"):
-        MetricLearner(solver="bregman").fit(X, constraints=Constraints.from_triplets([[0, 1, 2]]))
+def test_projections_take_no_general_forms(X):
+    form = Constraints.from_linear([np.eye(len(X))], [1.0])
+    with pytest.raises(ValueError, match=r"solver='bregman' projects onto pairs, triplets and quadruplets.*Use solver"):
+        MetricLearner(solver="bregman").fit(X, constraints=form)
 
 
 def test_learner_knows_no_other_parameters():

@@ -6,16 +6,10 @@ import dataclasses
 
 import numpy as np
 import pytest
-from builders import (
-    PlainProblem,
-    problem_of,
-    random_linear,
-    random_pair_constraints,
-    random_triplets,
-)
+from builders import KINDS, PlainProblem, mixture, problem_of, satisfiable, shifted
 
 from mahalo import Constraints, MetricLearner
-from mahalo.solvers import bregman, newton, newton_hard
+from mahalo.solvers import bregman, dual, newton
 
 cp = pytest.importorskip("cvxpy")
 
@@ -58,20 +52,6 @@ def assert_same_optimum(solution, plain, constraints_hold=False):
         assert ours <= theirs + 1e-9 * abs(theirs)
 
 
-def mixture(rng, X, kinds):
-    constraints = Constraints()
-    if "pairs" in kinds:
-        constraints = constraints + random_pair_constraints(rng, X, 8, weights=True)
-    if "triplets" in kinds:
-        constraints = constraints + random_triplets(rng, X, 5)
-    if "linear" in kinds:
-        constraints = constraints + random_linear(rng, X, 4)
-    return constraints
-
-
-KINDS = [("pairs",), ("triplets",), ("linear",), ("pairs", "triplets", "linear")]
-
-
 @pytest.mark.parametrize("gamma", [0.1, 3.0, 100.0])
 @pytest.mark.parametrize("kinds", KINDS, ids="+".join)
 def test_slack(rng, gamma, kinds):
@@ -100,22 +80,6 @@ def test_slack_by_projections(rng, gamma, largest_offset):
     assert_same_optimum(solution, PlainProblem.of(constraints, X, gamma, offset))
 
 
-def satisfiable(constraints, X, rng):
-    """The same constraints with bounds that a metric well away from the identity meets with a little room."""
-    B = rng.standard_normal((X.shape[1], X.shape[1] + 3))
-    v = PlainProblem.of(constraints, X, np.inf).values(B @ B.T / 6)
-    p, t = len(constraints.pairs), len(constraints.triplets)
-    room = np.where(constraints.sign > 0, 1.05, 0.95)
-    keep = np.ones(constraints.n_constraints, dtype=bool)
-    keep[p : p + t] = v[p : p + t] < 0
-    moved = Constraints(
-        dataclasses.replace(constraints.pairs, bound=(v * room)[:p]),
-        dataclasses.replace(constraints.triplets, margin=0.9 * np.abs(v[p : p + t])),
-        dataclasses.replace(constraints.linear, bound=(v * room)[p + t :]),
-    )
-    return moved.take(keep)
-
-
 @pytest.mark.parametrize("kinds", KINDS, ids="+".join)
 @pytest.mark.parametrize("with_offset", [False, True])
 def test_hard(rng, kinds, with_offset):
@@ -126,14 +90,10 @@ def test_hard(rng, kinds, with_offset):
         offset = rng.uniform(0.0, 2.0, constraints.n_constraints)
         p, t = len(constraints.pairs), len(constraints.triplets)
         offset[p : p + t] = -offset[p : p + t]
-        constraints = Constraints(
-            dataclasses.replace(constraints.pairs, bound=constraints.pairs.bound + offset[:p]),
-            dataclasses.replace(constraints.triplets, margin=constraints.triplets.margin - offset[p : p + t]),
-            dataclasses.replace(constraints.linear, bound=constraints.linear.bound + offset[p + t :]),
-        )
+        constraints = shifted(constraints, offset)
     plain = PlainProblem.of(constraints, X, np.inf, offset)
     assert plain.relative_violation(np.eye(4)).max() > 0.01  # something has to be learned
-    solution = newton_hard(problem_of(constraints, X, np.inf, offset), tol=1e-10)
+    solution = dual(problem_of(constraints, X, np.inf, offset), tol=1e-10)
     assert_same_optimum(solution, plain, constraints_hold=True)
     if kinds == ("pairs",):
         solution = bregman(problem_of(constraints, X, np.inf, offset), tol=1e-6, max_iter=50_000)

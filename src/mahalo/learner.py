@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,11 +26,22 @@ from .constraints import (
     class_codes,
     resolve_bounds,
 )
-from .coordinates import BaseKernel, KernelCoordinates, KernelSpace, LinearCoordinates, LinearSpace, Prior, orthonormal
+from .coordinates import (
+    BaseKernel,
+    KernelCoordinates,
+    KernelSpace,
+    LinearCoordinates,
+    LinearSpace,
+    Prior,
+    orthonormal,
+    span_of,
+)
 from .errors import InfeasibleError
+from .linalg import symmetrize
+from .losses import LogDet, Loss, as_loss
 from .metric import Metric, as_objects, len_of
 from .progress import Progress
-from .solvers import Problem, Solution, bregman, newton, newton_hard
+from .solvers import Problem, Solution, bregman, dual, newton
 
 __all__ = ["MetricLearner", "Setup"]
 
@@ -42,11 +54,12 @@ class Setup:
     """A fit up to the solver: resolved constraints, coordinates and the problem (its γ still to be set).
 
     Points and bounds in `problem` are in units of `2**exponent` and its square, so that no scale of the data
-    over- or underflows.
+    over- or underflows. Where `span` is given, the problem's core matrix is over its columns only.
     """
 
     constraints: Constraints
     coordinates: Coordinates
+    span: np.ndarray | None
     problem: Problem
     exponent: int
     n_dropped: int
@@ -56,14 +69,15 @@ class Setup:
 class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Learn a Mahalanobis distance from labels, pairs, triplets or linear constraints.
 
-    Of all metrics W ≻ 0 the one is found that minimises the LogDet divergence to the prior plus γ times a penalty
-    for each violated constraint (Jain, Kulis, Davis and Dhillon). The problem is convex; the fit ends with a
-    certificate that bounds how far the answer can be from the optimum.
+    Of all metrics W ⪰ 0 the one is found that minimises a loss, by default the LogDet divergence to the prior, plus γ
+    times a penalty for each violated constraint (Jain, Kulis, Davis and Dhillon). The problem is convex; the fit ends
+    with a certificate that bounds how far the answer can be from the optimum.
 
     Parameters
     ----------
-    loss : {"logdet"}, default="logdet"
-        What keeps the metric close to the prior.
+    loss : {"logdet", "vonneumann", "frobenius"} or loss object, default="logdet"
+        What keeps the metric close to the prior. Objects are those of `mahalo.losses`, such as ``Frobenius(eta=0.0)``
+        or ``SDPLogDet()``, or your own. Under losses other than LogDet every violation pays its square.
     kernel : str or callable, default="linear"
         The base similarity: "linear" (a metric on the features themselves), any other name that
         sklearn.metrics.pairwise knows, a callable(X, Y) that returns a matrix of similarities (of objects of any
@@ -89,19 +103,19 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     percentiles : (low, high), optional
         Percentiles of squared distances under the prior to take bounds from. Default: (5, 95) of all distances, or with
         strategy "neighbors" 10 of the similar and 90 of the dissimilar pairs' own distances. The paper: (1, 99).
-    strategy : {"random", "neighbors"}, default="random"
-        How labels become pairs; see `Constraints.from_labels`. "random" is the paper's.
+    strategy : {"random", "neighbors", "triplets"}, default="random"
+        How labels become pairs or triplets; see `Constraints.from_labels`. "random" is the paper's.
     pairs_per_class : int or None, default=100
         Pairs of either kind for each class to draw from labels; None: see `Constraints.from_labels`.
     n_components : int, optional
         `transform` keeps this many directions, those in which the training rows differ most under the learned metric.
-    solver : {"auto", "newton", "bregman"}, default="auto"
-        "newton" (which "auto" chooses) needs tens of steps whatever γ; "bregman" is the paper's Algorithm 1, for pairs
-        only, slow for large γ.
+    solver : {"auto", "newton", "dual", "bregman"}, default="auto"
+        "newton" is for LogDet with finite γ, "dual" for every loss and for γ = ∞: "auto" chooses between them, and both
+        need tens of steps. "bregman" is the paper's Algorithm 1, for LogDet, slow for large γ.
     tol : float, default=1e-4
         Relative duality gap to reach, (P − D)/max(1, |P|).
     max_iter : int, optional
-        Limit on Newton steps (default 1000) or sweeps (default 1000).
+        Limit on steps (default 1000 for "newton", 500 for "dual") or sweeps (default 1000).
     random_state : int, RandomState, Generator or None, default=None
         Draws pairs and the sample for percentiles. None is a fixed sequence: fits repeat exactly.
     verbose : int, default=0
@@ -216,6 +230,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _keep(self, X, setup: Setup, solution: Solution) -> None:
         self.metric_ = make_metric(setup, solution, X, self.n_components)
+        warn_if_zero(self.metric_)
         self.certificate_ = solution.certificate
         self.constraints_ = setup.constraints
         self.duals_ = np.ldexp(solution.lam, -2 * setup.exponent)
@@ -262,8 +277,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise ValueError(f"max_iter must be a positive integer or None; got {self.max_iter!r}.")
         if self.psd not in ("error", "clip", "shift"):
             raise ValueError(f"psd must be 'error', 'clip' or 'shift'; got {self.psd!r}.")
-        if self.loss != "logdet":
-            raise ValueError(f"loss must be 'logdet', the only one so far; got {self.loss!r}.")
+        as_loss(self.loss)
         if not self.residual and self.basis is None:
             raise ValueError("residual=False learns the part inside a basis alone; give a basis too, such as basis=20.")
         linear = isinstance(self.kernel, str) and self.kernel == "linear"
@@ -276,8 +290,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise ValueError(f"kernel_params must be a dict, such as {{'gamma': 0.1}}; got {self.kernel_params!r}.")
         if linear and self.kernel_params:
             raise ValueError(f"kernel='linear' takes no kernel_params; got {sorted(self.kernel_params)}.")
-        if self.solver not in ("auto", "newton", "bregman"):
-            raise ValueError(f"solver must be 'auto', 'newton' or 'bregman'; got {self.solver!r}.")
+        if self.solver not in ("auto", "newton", "dual", "bregman"):
+            raise ValueError(f"solver must be 'auto', 'newton', 'dual' or 'bregman'; got {self.solver!r}.")
         if self.n_components is not None and not (
             isinstance(self.n_components, Integral) and int(self.n_components) >= 1
         ):
@@ -356,8 +370,8 @@ def prepare(learner, X, y, constraints: Constraints | None, rows) -> Setup:
             f"no constraint is left to learn from ({n_outside} mention rows that are not in X, {n_dropped} join "
             "identical points). Check the constraints with constraints.report(X)."
         )
-    coordinates, problem, exponent = _pose(constraints, space)
-    return Setup(constraints, coordinates, problem, exponent, n_dropped, n_outside)
+    coordinates, span, problem, exponent = _pose(constraints, space, as_loss(learner.loss))
+    return Setup(constraints, coordinates, span, problem, exponent, n_dropped, n_outside)
 
 
 def _check_magnitude(X) -> None:
@@ -471,7 +485,9 @@ def _without_identical_points(constraints: Constraints, geometry: Geometry, hard
     return constraints.take(keep), int(zero.sum())
 
 
-def _pose(constraints: Constraints, space: LinearSpace | KernelSpace) -> tuple[Coordinates, Problem, int]:
+def _pose(
+    constraints: Constraints, space: LinearSpace | KernelSpace, loss: Loss
+) -> tuple[Coordinates, np.ndarray | None, Problem, int]:
     """The problem in coordinates, in units in which bounds are of order 1."""
     forms, rows = constraints.edges()
     coordinates, points, left_out = space.pose(forms, rows)
@@ -479,21 +495,34 @@ def _pose(constraints: Constraints, space: LinearSpace | KernelSpace) -> tuple[C
     exponent = round(float(np.median(np.frexp(scale)[1])) / 2)
     points = np.ldexp(points, -exponent)
     points -= points.mean(axis=0)  # differences are all that counts, and they are more exact near zero
+    span = span_of(points, forms) if getattr(loss, "on_span", False) else None
+    points = np.ascontiguousarray(points if span is None else points @ span)
     # c_k = η [tr(C_k K0) − tr(C_k X̂X̂ᵀ)]: what the coordinates leave out of each constraint.
-    left_out = np.ldexp(left_out, -2 * exponent)
+    left_out = loss.eta * np.ldexp(left_out, -2 * exponent)
+    offset = left_out if forms.combine is None else forms.combine @ left_out
+    tilt, constant = None, 0.0
+    if constraints.objective is not None:
+        # The last form is the objective; its value is in the units of X.
+        last = np.append(np.zeros(constraints.n_constraints), 1.0)
+        tilt = np.ldexp(symmetrize(forms.adjoint(points, last)), 2 * exponent)
+        constant = float(np.ldexp(offset[-1], 2 * exponent))
+        forms, offset = forms.without_last(), offset[:-1]
     problem = Problem(
-        points=np.ascontiguousarray(points),
+        points=points,
         forms=forms,
         sign=constraints.sign,
         bound=np.ldexp(constraints.bound, -2 * exponent),
         scale=np.ldexp(scale, -2 * exponent),
         weight=constraints.weight,
-        offset=left_out if forms.combine is None else forms.combine @ left_out,
+        offset=offset,
         gamma=1.0,
-        n_log=len(constraints.pairs),
+        n_log=len(constraints.pairs) if isinstance(loss, LogDet) else 0,
+        loss=loss,
+        tilt=tilt,
+        constant=constant,
     )
     _check_within_reach(constraints, problem, exponent)
-    return coordinates, problem.compact(), exponent
+    return coordinates, span, problem.compact(), exponent
 
 
 def _check_within_reach(constraints: Constraints, problem: Problem, exponent: int) -> None:
@@ -517,8 +546,8 @@ def _check_within_reach(constraints: Constraints, problem: Problem, exponent: in
 def solve(learner, setup: Setup, gamma: float, *, start: Solution | None = None, on_step=None) -> Solution:
     """Solve at one γ; `start` is the solution of the same setup at a smaller one."""
     problem = setup.problem.with_gamma(float(gamma))
-    method: Callable[..., Solution] = newton_hard if problem.hard else newton
-    if learner.solver == "bregman":
+    method = _METHODS[_solver_for(learner.solver, problem)]
+    if method is bregman:
         # On K as the paper prints it while that is small; beyond, the same projections in coordinates, in blocks.
         small_kernel = isinstance(setup.coordinates, KernelCoordinates) and problem.forms.n_rows <= _SMALL_KERNEL
         method = partial(bregman, on_kernel=small_kernel)
@@ -526,6 +555,22 @@ def solve(learner, setup: Setup, gamma: float, *, start: Solution | None = None,
         return method(problem, tol=learner.tol, max_iter=learner.max_iter, start=start, on_step=on_step)
     except InfeasibleError as error:
         raise _named(error, setup.constraints) from None
+
+
+_METHODS: dict[str, Callable[..., Solution]] = {"newton": newton, "dual": dual, "bregman": bregman}
+
+
+def _solver_for(solver: str, problem: Problem) -> str:
+    """The solver to use, or an error where the one asked for cannot."""
+    logdet = isinstance(problem.loss, LogDet) and problem.tilt is None
+    if solver == "auto":
+        return "newton" if logdet and not problem.hard else "dual"
+    if solver != "dual" and not logdet:
+        what = "a linear objective" if isinstance(problem.loss, LogDet) else f"the loss {type(problem.loss).__name__}"
+        raise ValueError(f"solver={solver!r} cannot do {what}; use solver='dual' or 'auto'.")
+    if solver == "newton" and problem.hard:
+        raise ValueError("solver='newton' needs a finite gamma; for hard constraints use solver='dual' or 'auto'.")
+    return solver
 
 
 def _named(error: InfeasibleError, constraints: Constraints) -> InfeasibleError:
@@ -553,8 +598,19 @@ def warn_unless_converged(solution: Solution, tol: float) -> None:
         )
 
 
+def warn_if_zero(metric: Metric) -> None:
+    if not metric.F.any() and (metric.eta == 0 or not metric.coordinates.residual):
+        warnings.warn(
+            "the learned metric is zero: under this loss nothing keeps distances up but dissimilar pairs, triplets and "
+            "lower bounds, and there are none, or gamma is too small for them to count.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
 def make_metric(setup: Setup, solution: Solution, X, n_components: int | None) -> Metric:
-    metric = Metric(setup.coordinates, solution.F)
+    F = solution.F if setup.span is None else symmetrize(setup.span @ solution.F @ setup.span.T)
+    metric = Metric(setup.coordinates, F, eta=float(setup.problem.loss.eta))
     if n_components is None:
         return metric
     if n_components > metric.n_outputs:
@@ -563,7 +619,7 @@ def make_metric(setup: Setup, solution: Solution, X, n_components: int | None) -
     leading = vectors[:, ::-1][:, :n_components].T
     # Signs are arbitrary; the largest entry of each direction is made positive so that fits repeat exactly.
     leading = leading * np.sign(leading[np.arange(n_components), np.abs(leading).argmax(axis=1)])[:, None]
-    return Metric(setup.coordinates, solution.F, np.ascontiguousarray(leading))
+    return dataclasses.replace(metric, directions=np.ascontiguousarray(leading))
 
 
 def _learned_covariance(metric: Metric, X) -> np.ndarray:

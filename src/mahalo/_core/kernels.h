@@ -5,42 +5,55 @@
 #include <math.h>
 #include <stddef.h>
 
+/* Clones are named by what a processor can do; those named after one model run on that model only. */
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
-#define MAHALO_VECTORIZED \
-    __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+#if __GNUC__ >= 12
+#define MAHALO_VECTORIZED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define MAHALO_VECTORIZED __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+#define MAHALO_INLINED static inline __attribute__((always_inline))
 #else
 #define MAHALO_VECTORIZED
+#define MAHALO_INLINED static inline
 #endif
 
-/* y = F z for a square row-major F; returns zᵀ F z. Four rows at a time keep four sums in flight. */
-MAHALO_VECTORIZED
-static double mahalo_quadratic(const double *F, const double *z, double *y, ptrdiff_t r)
+/* `width` columns of F ← F + beta x xᵀ and of y = F z. As F is symmetric, y is the sum of its rows scaled by z: the
+   sums, like x, stay in registers while the rows pass by. */
+MAHALO_INLINED
+void mahalo_columns(double *restrict F, const double *restrict x_here, const double *restrict x, double beta,
+                    const double *restrict z, double *restrict y, ptrdiff_t r, const int width)
 {
-    double p = 0.0;
-    ptrdiff_t a = 0;
-    for (; a + 4 <= r; a += 4) {
-        const double *row = F + a * r;
-        double t0 = 0.0, t1 = 0.0, t2 = 0.0, t3 = 0.0;
-        for (ptrdiff_t b = 0; b < r; b++) {
-            t0 += row[b] * z[b];
-            t1 += row[b + r] * z[b];
-            t2 += row[b + 2 * r] * z[b];
-            t3 += row[b + 3 * r] * z[b];
+    double sum[32], scaled[32];
+    for (int k = 0; k < width; k++) {
+        sum[k] = 0.0;
+        scaled[k] = beta * x_here[k];
+    }
+    for (ptrdiff_t a = 0; a < r; a++) {
+        double *row = F + a * r;
+        double xa = x[a], za = z[a];
+        for (int k = 0; k < width; k++) {
+            double f = row[k] + xa * scaled[k];
+            row[k] = f;
+            sum[k] += za * f;
         }
-        y[a] = t0;
-        y[a + 1] = t1;
-        y[a + 2] = t2;
-        y[a + 3] = t3;
-        p += t0 * z[a] + t1 * z[a + 1] + t2 * z[a + 2] + t3 * z[a + 3];
     }
-    for (; a < r; a++) {
-        const double *row = F + a * r;
-        double total = 0.0;
-        for (ptrdiff_t b = 0; b < r; b++)
-            total += row[b] * z[b];
-        y[a] = total;
-        p += total * z[a];
-    }
+    for (int k = 0; k < width; k++)
+        y[k] = sum[k];
+}
+
+/* F ← F + beta x xᵀ, then y = F z, in one pass over a symmetric F whose order r is a multiple of 8; returns zᵀ F z. */
+MAHALO_VECTORIZED
+static double mahalo_update_multiply(double *F, const double *x, double beta, const double *z, double *y, ptrdiff_t r)
+{
+    ptrdiff_t c = 0;
+    double p = 0.0;
+    for (; c + 32 <= r; c += 32)
+        mahalo_columns(F + c, x + c, x, beta, z, y + c, r, 32);
+    for (; c < r; c += 8)
+        mahalo_columns(F + c, x + c, x, beta, z, y + c, r, 8);
+    for (ptrdiff_t a = 0; a < r; a++)
+        p += z[a] * y[a];
     return p;
 }
 

@@ -6,11 +6,18 @@ A projection onto constraint k changes F⁻¹ by s z zᵀ. In the paper's letter
     s = γ/(γ+1) (1/ξ − 1/p),   β = −s/(1 + s p),   ξ ← γξ/(γ − sξ),   λ ← λ + δs,   F ← F + β (Fz)(Fz)ᵀ
 
 with s clipped so that λ stays ≥ 0. With an offset c (the distance is c + zᵀFz) s is the root of a quadratic.
+
+A relative constraint, zᵀFz − wᵀFw + c ≤ b, changes F⁻¹ by s (zzᵀ − wwᵀ), of rank two. With p = zᵀFz, q = wᵀFw,
+ρ = zᵀFw and the determinant N(s) = 1 + s (p − q) + s² (ρ² − pq) of the change,
+
+    F ← F + (1/N) [(s² q − s) Fz(Fz)ᵀ − s² ρ (Fz(Fw)ᵀ + Fw(Fz)ᵀ) + (s + s² p) Fw(Fw)ᵀ]
+
+and s is where the dual stops rising: N′(s)/N(s) + c − b − h (λ + s) = 0, h = scale²/γ (0 where it is hard).
 """
-from libc.math cimport INFINITY, sqrt
+from libc.math cimport INFINITY, fabs, sqrt
 
 cdef extern from "kernels.h" nogil:
-    double mahalo_quadratic(const double *F, const double *z, double *y, Py_ssize_t r)
+    double mahalo_update_multiply(double *F, const double *x, double beta, const double *z, double *y, Py_ssize_t r)
     void mahalo_rank_one(double *F, const double *x, const double *y, double beta, Py_ssize_t r,
                          Py_ssize_t first, Py_ssize_t start)
 
@@ -59,20 +66,28 @@ cdef inline double project(double p, double c, double gamma, double delta,
 def sweep_features(double[:, ::1] F, const double[:, ::1] X, const Py_ssize_t[::1] tail,
                    const Py_ssize_t[::1] head, const double[::1] delta, const double[::1] offset,
                    const double[::1] gamma, double[::1] xi, double[::1] lam, double[:, ::1] scratch):
-    """One sweep over all pairs in feature space, O(r²) a projection. Returns the largest relative step |s p|."""
+    """One sweep over all pairs in feature space, O(r²) a projection. Returns the largest relative step |s p|.
+
+    The update of one projection is made in the same pass over F as the product F z of the next. `scratch` is 3 × r, r a
+    multiple of 8.
+    """
     cdef Py_ssize_t k, a, i, j, r = F.shape[0]
-    cdef double p, beta, largest = 0.0
+    cdef double p, beta = 0.0, largest = 0.0
     cdef double *z = &scratch[0, 0]
     cdef double *y = &scratch[1, 0]
+    cdef double *before = &scratch[2, 0]
+    for a in range(r):
+        y[a] = 0.0
     with nogil:
         for k in range(tail.shape[0]):
             i, j = tail[k], head[k]
             for a in range(r):
                 z[a] = X[i, a] - X[j, a]
-            p = mahalo_quadratic(&F[0, 0], z, y, r)
+            y, before = before, y
+            p = mahalo_update_multiply(&F[0, 0], before, beta, z, y, r)
             beta = project(p, offset[k], gamma[k], delta[k], &xi[k], &lam[k], &largest)
-            if beta != 0.0:
-                mahalo_rank_one(&F[0, 0], y, y, beta, r, 0, 0)
+        if beta != 0.0:
+            mahalo_rank_one(&F[0, 0], y, y, beta, r, 0, 0)
     return largest
 
 
@@ -118,4 +133,91 @@ def sweep_block(double[:, ::1] G, const double[::1] delta, const double[::1] off
             if beta[t] != 0.0:
                 # Only what is still to come is needed; row t stays as it was before its projection.
                 mahalo_rank_one(&G[0, 0], &G[t, 0], &G[t, 0], beta[t], n, t + 1, t)
+    return largest
+
+
+cdef inline double relative_projection(double p, double q, double rho, double room, double h, double lam) noexcept nogil:
+    """The one root s of N′/N + room − h (λ + s), which falls from ∞ to −∞ where N > 0; by Newton inside a bracket."""
+    cdef double slope = p - q, bend = rho * rho - p * q, N, dN, value, derivative, root, trial
+    cdef double low = -INFINITY, high = INFINITY, s = 0.0
+    cdef int k
+    if bend > 0.0:
+        bend = 0.0  # Cauchy and Schwarz; more is rounding
+    root = sqrt(slope * slope - 4.0 * bend)
+    # The ends of the domain are the roots of N on either side of 0, computed without cancellation.
+    if slope >= 0.0:
+        if slope + root > 0.0:
+            low = -2.0 / (slope + root)
+        if bend < 0.0:
+            high = -(slope + root) / (2.0 * bend)
+    else:
+        high = 2.0 / (root - slope)
+        if bend < 0.0:
+            low = (root - slope) / (2.0 * bend)
+    for k in range(100):
+        N = 1.0 + s * (slope + s * bend)
+        dN = slope + 2.0 * s * bend
+        value = dN / N + room - h * (lam + s)
+        derivative = (2.0 * bend - dN * dN / N) / N - h
+        if value > 0.0:
+            low = s
+        elif value < 0.0:
+            high = s
+        else:
+            return s
+        trial = s - value / derivative if derivative < 0.0 else INFINITY
+        if not (low < trial < high):
+            if low > -INFINITY and high < INFINITY:
+                trial = 0.5 * (low + high)
+            else:
+                # One end is open: go on outwards.
+                trial = 2.0 * s + 1.0 / (p + q) if value > 0.0 else 2.0 * s - 1.0 / (p + q)
+        if fabs(trial - s) <= 1e-15 * fabs(trial):
+            return trial
+        s = trial
+    return s
+
+
+def sweep_relative(double[:, ::1] F, const double[:, ::1] X, const Py_ssize_t[:, ::1] near,
+                   const Py_ssize_t[:, ::1] far, const double[::1] room, const double[::1] h, double[::1] lam,
+                   double[:, ::1] scratch):
+    """One sweep over relative constraints d²(near) ≤ d²(far) + …, O(r²) a projection.
+
+    `room` is c − b; `scratch` is 4 × r, r a multiple of 8. Returns the largest relative step |s| (p + q).
+    """
+    cdef Py_ssize_t k, a, r = F.shape[0]
+    cdef double p, q, rho, s, N, largest = 0.0, one, both, other
+    cdef double *z = &scratch[0, 0]
+    cdef double *w = &scratch[1, 0]
+    cdef double *Fz = &scratch[2, 0]
+    cdef double *Fw = &scratch[3, 0]
+    with nogil:
+        for k in range(near.shape[0]):
+            for a in range(r):
+                z[a] = X[near[k, 0], a] - X[near[k, 1], a]
+                w[a] = X[far[k, 0], a] - X[far[k, 1], a]
+            p = mahalo_update_multiply(&F[0, 0], z, 0.0, z, Fz, r)
+            q = mahalo_update_multiply(&F[0, 0], w, 0.0, w, Fw, r)
+            if p + q <= 0.0:
+                continue
+            rho = 0.0
+            for a in range(r):
+                rho += z[a] * Fw[a]
+            s = relative_projection(p, q, rho, room[k], h[k], lam[k])
+            if s < -lam[k]:
+                s = -lam[k]
+                lam[k] = 0.0
+            else:
+                lam[k] += s
+            if s == 0.0:
+                continue
+            largest = max(largest, fabs(s) * (p + q))
+            N = 1.0 + s * (p - q + s * (rho * rho - p * q))
+            one, both, other = (s * s * q - s) / N, -s * s * rho / N, (s + s * s * p) / N
+            for a in range(r):
+                # z and w are done with: they take the two combinations that Fz and Fw are multiplied by.
+                z[a] = one * Fz[a] + both * Fw[a]
+                w[a] = both * Fz[a] + other * Fw[a]
+            mahalo_rank_one(&F[0, 0], z, Fz, 1.0, r, 0, 0)
+            mahalo_rank_one(&F[0, 0], w, Fw, 1.0, r, 0, 0)
     return largest

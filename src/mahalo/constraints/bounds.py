@@ -52,6 +52,7 @@ def resolve_bounds(
         dataclasses.replace(triplets, margin=margin),
         constraints.linear,
         constraints.n_rows,
+        constraints.objective,
     )
 
 

@@ -76,7 +76,8 @@ class Constraints:
     Constraints refer to rows by index. They are not array-like on purpose: a cross-validation splitter passes them
     on whole, and ``rows`` (the index of each row of X) says which of them apply to a fold.
 
-    Order: pairs first, then triplets, then linear forms; multipliers and reports follow it.
+    Order: pairs first, then triplets, then linear forms; multipliers and reports follow it. A linear objective
+    (`linear_objective`) may come along; it is no constraint and is not counted.
     """
 
     def __init__(
@@ -85,11 +86,13 @@ class Constraints:
         triplets: Triplets | None = None,
         linear: LinearForms | None = None,
         n_rows: int | None = None,
+        objective: sp.csr_array | None = None,
     ):
         self.pairs = Pairs() if pairs is None else pairs
         self.triplets = Triplets() if triplets is None else triplets
         self.linear = LinearForms() if linear is None else linear
         self.n_rows = n_rows
+        self.objective = objective
 
     # -- making them ----------------------------------------------------------------------------------
 
@@ -156,29 +159,76 @@ class Constraints:
         return cls(linear=linear, n_rows=sizes.pop() if sizes else None)
 
     @classmethod
+    def from_quadruplets(cls, quadruplets, *, margin, weight=None, n_rows=None):
+        """Quadruplets (a, b, c, d) of row indices: a and b are closer than c and d, d²(a, b) + margin ≤ d²(c, d).
+
+        `margin` is a **squared** distance. Where a = c this is a triplet; `from_triplets` is then leaner.
+        """
+        index = _indices(quadruplets, 4, "quadruplets")
+        n_rows = _row_count(n_rows, index)
+        size = int(index.max(initial=-1)) + 1 if n_rows is None else n_rows
+        forms = [_laplacian(q[:2], size) - _laplacian(q[2:], size) for q in index]
+        made = cls.from_linear(forms, -_numbers(margin, len(index), "margin", None), weight=weight)
+        made.n_rows = n_rows
+        return made
+
+    @classmethod
+    def target_pull(cls, y, X, *, n_neighbors=3, weight=1.0):
+        """The linear objective of large-margin methods: `weight` times the mean squared distance of targets.
+
+        Targets are each row's `n_neighbors` nearest rows of its own class. Beside
+        ``from_labels(y, X, strategy="triplets")`` this is the large-margin nearest-neighbour objective.
+        """
+        from .sampling import target_pairs
+
+        pairs = target_pairs(y, _geometry_of(X), n_neighbors)
+        if not len(pairs):
+            raise ValueError("every class has one row only: there is nothing to pull together.")
+        share = float(_numbers(weight, 1, "weight", None)[0]) / len(pairs)
+        i, j = pairs.T
+        C = sp.csr_array(
+            (np.repeat([share, share, -share, -share], len(pairs)), (np.r_[i, j, i, j], np.r_[i, j, j, i])),
+            shape=(len(y), len(y)),
+        )
+        return cls.linear_objective(C)
+
+    @classmethod
+    def linear_objective(cls, C):
+        """The linear term tr(W X C Xᵀ) to minimise beside the loss; C symmetric over the rows of X, sparse or dense.
+
+        The SDP losses are made for it; others take it too. Joined objectives add up. Fitted on a part of the rows, it
+        loses the terms that mention a row outside, C being read as a sum over pairs of rows.
+        """
+        C = _symmetric(C, 0)
+        return cls(n_rows=C.shape[0], objective=C)
+
+    @classmethod
     def from_labels(cls, y, X=None, *, strategy="random", pairs_per_class=100, n_neighbors=5, random_state=None):
-        """Pairs from class labels; −1 marks unlabelled rows.
+        """Pairs, or triplets, from class labels; −1 marks unlabelled rows.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,)
         X : array-like of shape (n_samples, n_features), optional
-            Needed by strategy "neighbors".
-        strategy : {"random", "neighbors"}
+            Needed by strategies "neighbors" and "triplets".
+        strategy : {"random", "neighbors", "triplets"}
             "random" is the paper's: for each class, `pairs_per_class` random pairs inside it and as many with one
             end outside. "neighbors": each row with its `n_neighbors` nearest rows of its own class, and with its
             `n_neighbors` nearest rows of other classes; bounds then come from percentiles of each of these groups.
+            "triplets", as for large margins: each row closer to each of its nearest of its own class (its targets)
+            than to each of its nearest of other classes (impostors).
         pairs_per_class : int or None
-            Pairs of either kind for each class. For "neighbors", random rows of the class are used until there are
-            this many. None: 500 for "random", 10,000 for "neighbors" (mostly: all rows).
+            Pairs of either kind, or triplets, for each class. For "neighbors" and "triplets", random rows of the class
+            are used until there are this many. None: 500 for "random", 10,000 for the others (mostly: all rows).
         n_neighbors : int
         random_state : int, Generator, RandomState or None
         """
-        from .sampling import pairs_from_labels
+        from .sampling import pairs_from_labels, triplets_from_labels
 
-        geometry = X
-        if X is not None and not hasattr(X, "nearest"):
-            geometry = VectorGeometry(X if sp.issparse(X) else np.asarray(X))
+        geometry = _geometry_of(X)
+        if strategy == "triplets":
+            index = triplets_from_labels(y, geometry, pairs_per_class, n_neighbors, random_state)
+            return cls.from_triplets(index, n_rows=len(y))
         index, sign, local = pairs_from_labels(y, geometry, strategy, pairs_per_class, n_neighbors, random_state)
         unset = np.full(len(sign), np.nan)
         pairs = Pairs(index, sign, unset, np.ones(len(sign)), np.full(len(sign), local))
@@ -196,6 +246,7 @@ class Constraints:
             self.triplets.joined(other.triplets),
             self.linear.joined(other.linear),
             self.n_rows if self.n_rows is not None else other.n_rows,
+            _sum_of(self.objective, other.objective),
         )
 
     # -- looking at them -------------------------------------------------------------------------------
@@ -230,7 +281,8 @@ class Constraints:
             (len(self.triplets), "triplets"),
             (len(self.linear), "linear"),
         ]
-        return f"Constraints({', '.join(f'{n} {what}' for n, what in parts if n) or 'none'})"
+        listed = [f"{n} {what}" for n, what in parts if n] + ["a linear objective"] * (self.objective is not None)
+        return f"Constraints({', '.join(listed) or 'none'})"
 
     def describe(self, k: int) -> str:
         """Constraint k in words."""
@@ -257,7 +309,11 @@ class Constraints:
         """The constraints where the mask `keep` (in the order of this class) is true."""
         a, b = len(self.pairs), len(self.pairs) + len(self.triplets)
         return Constraints(
-            self.pairs.take(keep[:a]), self.triplets.take(keep[a:b]), self.linear.take(keep[b:]), self.n_rows
+            self.pairs.take(keep[:a]),
+            self.triplets.take(keep[a:b]),
+            self.linear.take(keep[b:]),
+            self.n_rows,
+            self.objective,
         )
 
     def on_rows(self, rows) -> tuple[Constraints, np.ndarray]:
@@ -287,13 +343,15 @@ class Constraints:
                     kept.linear, matrix=tuple(_renumbered(C, position, size) for C in kept.linear.matrix)
                 ),
                 size,
+                None if self.objective is None else _restricted(self.objective, position, size),
             ),
             keep,
         )
 
     def _largest_index(self) -> int:
         sizes = [int(self.pairs.index.max(initial=-1)), int(self.triplets.index.max(initial=-1))]
-        return max([*sizes, *(C.shape[0] - 1 for C in self.linear.matrix)])
+        matrices = [*self.linear.matrix, *([] if self.objective is None else [self.objective])]
+        return max([*sizes, *(C.shape[0] - 1 for C in matrices)])
 
     def check_rows(self, n_rows: int) -> None:
         """Raise unless these constraints can be about a data matrix of `n_rows` rows."""
@@ -310,13 +368,17 @@ class Constraints:
             )
 
     def edges(self) -> tuple[EdgeForms, np.ndarray]:
-        """These constraints as edge forms over the rows they touch, and those rows (−1: the origin)."""
+        """These constraints as edge forms over the rows they touch, and those rows (−1: the origin).
+
+        A linear objective is one more form, the last.
+        """
         p, t = self.pairs.index, self.triplets.index
+        matrices = [*self.linear.matrix, *([] if self.objective is None else [self.objective])]
         tails, heads, blocks = [p[:, 0], t[:, 0], t[:, 0]], [p[:, 1], t[:, 1], t[:, 2]], []
-        if len(self.triplets) or len(self.linear):
+        if len(self.triplets) or matrices:
             one = sp.identity(len(t), format="csr")
             blocks = [sp.identity(len(p), format="csr"), sp.hstack([one, -one], format="csr")]
-            for C in self.linear.matrix:
+            for C in matrices:
                 tail, head, coefficient = _edges_of(C)
                 tails.append(tail)
                 heads.append(head)
@@ -326,6 +388,13 @@ class Constraints:
         tail, head = np.ascontiguousarray(compact.reshape(2, -1), dtype=np.intp)
         combine = sp.csr_array(sp.block_diag([b for b in blocks if b.shape[0]], format="csr")) if blocks else None
         return EdgeForms(tail, head, len(rows), combine), rows
+
+
+def _geometry_of(X):
+    """Distances between rows, from the rows or from whatever can tell already."""
+    if X is None or hasattr(X, "nearest"):
+        return X
+    return VectorGeometry(X if sp.issparse(X) else np.asarray(X))
 
 
 def _edges_of(C: sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -410,6 +479,32 @@ def _renumbered(C: sp.csr_array, position: np.ndarray, size: int) -> sp.csr_arra
     entries = sp.coo_array(C)
     row, col = entries.coords
     return sp.csr_array((entries.data, (position[row], position[col])), shape=(size, size))
+
+
+def _laplacian(pair: np.ndarray, size: int) -> sp.csr_array:
+    """(e_i − e_j)(e_i − e_j)ᵀ."""
+    i, j = pair
+    return sp.csr_array(([1.0, 1.0, -1.0, -1.0], ([i, j, i, j], [i, j, j, i])), shape=(size, size))
+
+
+def _sum_of(one: sp.csr_array | None, other: sp.csr_array | None) -> sp.csr_array | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return sp.csr_array(one + other)
+
+
+def _restricted(C: sp.csr_array, position: np.ndarray, size: int) -> sp.csr_array:
+    """C as a sum over pairs of rows (and rows with the origin), without the terms that leave the rows kept."""
+    tail, head, coefficient = _edges_of(C)
+    to_origin = head < 0
+    tail, head = position[tail], position[head]
+    alone = to_origin & (tail >= 0)
+    between = ~to_origin & (tail >= 0) & (head >= 0)
+    i, j, c = tail[between], head[between], coefficient[between]
+    rows = np.concatenate([i, j, i, j, tail[alone]])
+    columns = np.concatenate([i, j, j, i, tail[alone]])
+    values = np.concatenate([c, c, -c, -c, coefficient[alone]])
+    return sp.csr_array((values, (rows, columns)), shape=(size, size))
 
 
 def as_constraints(value: Constraints | Sequence | None) -> Constraints | None:

@@ -22,6 +22,8 @@ from ..linalg import in_threads
 
 __all__ = ["EdgeForms"]
 
+_CHUNK = 1 << 21  # numbers held at once while edges are expanded
+
 
 @dataclass(frozen=True)
 class EdgeForms:
@@ -34,10 +36,6 @@ class EdgeForms:
     head: np.ndarray
     n_rows: int
     combine: sp.csr_array | None = None
-
-    @property
-    def n_forms(self) -> int:
-        return len(self.tail) if self.combine is None else self.combine.shape[0]
 
     @cached_property
     def _combine_t(self) -> sp.csr_array | None:
@@ -53,6 +51,34 @@ class EdgeForms:
         edge = np.concatenate([np.arange(len(self.tail), dtype=np.intp)] * 2)[order]
         neighbour = np.concatenate([self.head, self.tail])[order]
         return start, neighbour, edge
+
+    def without_last(self) -> EdgeForms:
+        """All forms but the last, over the same edges."""
+        assert self.combine is not None
+        return EdgeForms(self.tail, self.head, self.n_rows, self.combine[:-1])
+
+    def reduced(self, Y: np.ndarray, kept: np.ndarray) -> tuple[EdgeForms, np.ndarray]:
+        """The forms in the mask `kept` alone, with rows for them, as few as will do.
+
+        These are the rows of Y that they touch or, where edges are fewer, the edges themselves, each a difference of
+        two rows joined to a row of zeros.
+        """
+        combine = None if self.combine is None else self.combine[kept]
+        edges = np.flatnonzero(kept) if combine is None else np.unique(combine.indices)
+        combine = None if combine is None else combine[:, edges]
+        tail, head = self.tail[edges], self.head[edges]
+        touched = np.zeros(self.n_rows, dtype=bool)
+        touched[tail] = touched[head] = True
+        n_touched, n_edges = int(np.count_nonzero(touched)), len(edges)
+        if n_edges + 1 < n_touched:
+            differences = np.zeros((n_edges + 1, Y.shape[1]))
+            np.subtract(Y[tail], Y[head], out=differences[:-1])
+            origin = np.full(n_edges, n_edges, dtype=np.intp)
+            return EdgeForms(np.arange(n_edges, dtype=np.intp), origin, n_edges + 1, combine), differences
+        if kept.all() and n_touched == self.n_rows:
+            return self, Y
+        position = np.cumsum(touched) - 1
+        return EdgeForms(position[tail], position[head], n_touched, combine), Y[touched]
 
     def apply(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Form k of the n × n matrix A Bᵀ (symmetric by assumption): with A = YΔ, B = Y this is tr(Δ Yᵀ C_k Y)."""
@@ -75,3 +101,27 @@ class EdgeForms:
             lambda a, b: edge_laplacian(Y, start, neighbour, edge, w, Z, a, b),
         )
         return Y.T @ Z
+
+    def second_moments(self, Y: np.ndarray, E: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Σ_k E_k (R_k)_ij² and Σ_k E_k (R_k)_ii (R_k)_jj for R_k = Yᵀ C_k Y, as r × r matrices.
+
+        The same matrix where every form is one edge. The first leaves out products of different edges of one form.
+        """
+        rank = Y.shape[1]
+        weight = E if self.combine is None else (self.combine.multiply(self.combine)).T @ E
+        off_diagonal = np.zeros((rank, rank))
+        step = max(1, _CHUNK // max(1, rank))
+        for a in range(0, len(self.tail), step):
+            part = slice(a, a + step)
+            sq = (Y[self.tail[part]] - Y[self.head[part]]) ** 2
+            off_diagonal += (sq * weight[part, None]).T @ sq
+        if self.combine is None:
+            return off_diagonal, off_diagonal
+        on_diagonal = np.zeros((rank, rank))
+        for a in range(0, self.combine.shape[0], step):
+            rows = self.combine[a : a + step]
+            edges = np.unique(rows.indices)
+            sq = (Y[self.tail[edges]] - Y[self.head[edges]]) ** 2
+            diagonal = rows[:, edges] @ sq
+            on_diagonal += (diagonal * E[a : a + step, None]).T @ diagonal
+        return off_diagonal, on_diagonal

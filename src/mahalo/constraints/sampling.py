@@ -8,7 +8,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .geometry import Geometry
 
-__all__ = ["class_codes", "pairs_from_labels"]
+__all__ = ["class_codes", "pairs_from_labels", "target_pairs", "triplets_from_labels"]
 
 
 # Pairs of each kind and class where the caller leaves it to us. Neighbour pairs are few for each row and all of use.
@@ -54,7 +54,63 @@ def pairs_from_labels(
             raise ValueError("strategy='neighbors' looks for nearest rows and needs X; pass X=.")
         index, sign = _neighbour_pairs(codes, geometry, pairs_per_class or _MANY_NEIGHBOURS, n_neighbors, rng)
         return index, sign, True
-    raise ValueError(f"strategy must be 'random' or 'neighbors'; got {strategy!r}.")
+    raise ValueError(f"strategy must be 'random', 'neighbors' or 'triplets'; got {strategy!r}.")
+
+
+def triplets_from_labels(
+    y, geometry: Geometry | None, per_class: int | None, n_neighbors: int, random_state
+) -> np.ndarray:
+    """(row, target, impostor): every row with its nearest of its own class against its nearest of others."""
+    if geometry is None:
+        raise ValueError("strategy='triplets' looks for nearest rows and needs X; pass X=.")
+    if per_class is not None and per_class < 1:
+        raise ValueError(f"pairs_per_class must be at least 1; got {per_class}.")
+    rng = as_generator(random_state)
+    found = []
+    for anchors, inside, outside in _classes(class_codes(y), per_class or _MANY_NEIGHBOURS, n_neighbors**2, rng):
+        if len(inside) < 2:
+            continue
+        targets = _nearest_others(geometry, anchors, inside, n_neighbors)
+        impostors = geometry.nearest(anchors, outside, min(n_neighbors, len(outside)))
+        shape = (len(anchors), targets.shape[1], impostors.shape[1])
+        parts = (anchors[:, None, None], targets[:, :, None], impostors[:, None, :])
+        found.append(np.stack([np.broadcast_to(part, shape).ravel() for part in parts], axis=1))
+    if not found:
+        raise ValueError("every class has one row only: no row has a target to be close to. Give classes more rows.")
+    return np.concatenate(found)
+
+
+def target_pairs(y, geometry: Geometry, n_neighbors: int) -> np.ndarray:
+    """Each labelled row with its nearest rows of its own class."""
+    codes = class_codes(y)
+    found = []
+    for c in range(codes.max() + 1):
+        inside = np.flatnonzero(codes == c)
+        if len(inside) > 1:
+            targets = _nearest_others(geometry, inside, inside, n_neighbors)
+            found.append(np.column_stack([np.repeat(inside, targets.shape[1]), targets.ravel()]))
+    return np.concatenate([*found, np.empty((0, 2), dtype=np.intp)])
+
+
+def _classes(codes: np.ndarray, per_class: int, per_row: int, rng):
+    """For each class: some of its rows, as many as make `per_class`; all of them; all others."""
+    labelled = np.flatnonzero(codes >= 0)
+    for c in range(codes.max() + 1):
+        inside, outside = labelled[codes[labelled] == c], labelled[codes[labelled] != c]
+        anchors = inside
+        if len(inside) * per_row > per_class:
+            anchors = inside[np.sort(rng.choice(len(inside), -(-per_class // per_row), replace=False))]
+        yield anchors, inside, outside
+
+
+def _nearest_others(geometry: Geometry, anchors: np.ndarray, inside: np.ndarray, k: int) -> np.ndarray:
+    """The k nearest of `inside` to each anchor, not counting itself."""
+    k = min(k, len(inside) - 1)
+    # One more than asked for, since a row is its own nearest neighbour (or ties with a duplicate).
+    found = geometry.nearest(anchors, inside, k + 1)
+    itself = found == anchors[:, None]
+    itself[~itself.any(axis=1), -1] = True  # duplicates crowded it out: leave out the last
+    return found[~itself].reshape(len(anchors), k)
 
 
 def as_generator(random_state) -> np.random.Generator:
@@ -109,17 +165,10 @@ def _unique_pairs(index: np.ndarray) -> np.ndarray:
 
 def _neighbour_pairs(codes, geometry: Geometry, per_class: int, k: int, rng) -> tuple[np.ndarray, np.ndarray]:
     near, far = [], []
-    labelled = np.flatnonzero(codes >= 0)
-    for c in range(codes.max() + 1):
-        inside, outside = labelled[codes[labelled] == c], labelled[codes[labelled] != c]
-        anchors = inside
-        if len(inside) * k > per_class:
-            anchors = inside[np.sort(rng.choice(len(inside), -(-per_class // k), replace=False))]
+    for anchors, inside, outside in _classes(codes, per_class, k, rng):
         if len(inside) > 1:
-            # One more than asked for, since a row is its own nearest neighbour (or ties with a duplicate).
-            found = geometry.nearest(anchors, inside, min(k + 1, len(inside)))
-            pairs = np.column_stack([np.repeat(anchors, found.shape[1]), found.ravel()])
-            near.append(pairs[pairs[:, 0] != pairs[:, 1]])
+            found = _nearest_others(geometry, anchors, inside, k)
+            near.append(np.column_stack([np.repeat(anchors, found.shape[1]), found.ravel()]))
         found = geometry.nearest(anchors, outside, min(k, len(outside)))
         far.append(np.column_stack([np.repeat(anchors, found.shape[1]), found.ravel()]))
     similar = _unique_pairs(np.concatenate([*near, np.empty((0, 2), dtype=np.intp)]))

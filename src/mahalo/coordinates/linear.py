@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from ..constraints import EdgeForms, MappedGeometry, VectorGeometry, sq_distances
 from .prior import Prior
 
-__all__ = ["LinearCoordinates", "LinearSpace"]
+__all__ = ["LinearCoordinates", "LinearSpace", "orthonormal", "span_of"]
 
 _SPAN_PAYS_BELOW = 0.8  # of the number of features
 _LARGEST_RANK = 20_000  # beyond which r × r matrices are not attempted
@@ -163,6 +163,11 @@ def _choose(prior: Prior, Z, forms: EdgeForms) -> LinearCoordinates:
     if basis.shape[1] >= _SPAN_PAYS_BELOW * n_features and n_features <= _LARGEST_RANK:
         return LinearCoordinates(prior, n_features)
     return LinearCoordinates(prior, n_features, basis)
+
+
+def span_of(points: np.ndarray, forms: EdgeForms) -> np.ndarray:
+    """Orthonormal basis of what the edges between `points` span."""
+    return _span(points, _components(forms))
 
 
 def _components(forms: EdgeForms) -> np.ndarray:

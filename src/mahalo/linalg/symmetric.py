@@ -31,10 +31,20 @@ def cholesky_or_none(A: np.ndarray) -> np.ndarray | None:
 
 def inverse_factor(L: np.ndarray) -> np.ndarray:
     """L⁻¹ of a lower triangular factor."""
-    if len(L) > _SMALL:
-        return np.linalg.inv(L)
-    inverse, _ = dtrtri(L.T)  # LAPACK reads columns: Lᵀ, upper triangular
-    return inverse.T
+    inverse = np.zeros_like(L)
+    _invert_into(inverse, L)
+    return inverse
+
+
+def _invert_into(inverse: np.ndarray, L: np.ndarray) -> None:
+    #  [A 0; C D]⁻¹ = [A⁻¹ 0; −D⁻¹ C A⁻¹ D⁻¹]
+    n, k = len(L), len(L) // 2
+    if n <= _SMALL:
+        inverse[...] = dtrtri(L.T)[0].T  # LAPACK reads columns: Lᵀ, upper triangular
+        return
+    _invert_into(inverse[:k, :k], L[:k, :k])
+    _invert_into(inverse[k:, k:], L[k:, k:])
+    np.matmul(inverse[k:, k:] @ L[k:, :k], -inverse[:k, :k], out=inverse[k:, :k])
 
 
 def log_det(L: np.ndarray) -> float:

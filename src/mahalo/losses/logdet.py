@@ -1,17 +1,17 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 __all__ = ["LogDet"]
 
 
-class LogDet:
+class LogDet(BaseEstimator):
     """f(w) = w − ln w − 1: the LogDet divergence to the identity, as a function of the eigenvalues.
 
     eta is the resting point, f(eta) = 0. The conjugate is f*(s) = −ln(1 − s) for s < 1, ∞ beyond.
     """
 
-    name = "logdet"
     eta = 1.0
 
     def value(self, w: np.ndarray) -> np.ndarray:
@@ -27,3 +27,6 @@ class LogDet:
     def conjugate_slope(self, s: np.ndarray) -> np.ndarray:
         """∇f*(s), the eigenvalues of F that belong to those of S."""
         return 1.0 / (1.0 - s)
+
+    def conjugate_curvature(self, s: np.ndarray) -> np.ndarray:
+        return 1.0 / (1.0 - s) ** 2

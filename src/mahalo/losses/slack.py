@@ -27,6 +27,8 @@ class Slack(Protocol):
 
     def dual(self, s: np.ndarray) -> np.ndarray: ...
     def dual_slope(self, s: np.ndarray) -> np.ndarray: ...
+    def dual_curvature(self, s: np.ndarray) -> np.ndarray:
+        """−dual″(s) ≥ 0."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,9 @@ class LogSlack:
         # −ξ; at the end of the domain ξ → ∞, as far as rounding lets it be seen.
         return -self.bound / np.maximum(1.0 - s * self.bound / self.gamma, 1e-15)
 
+    def dual_curvature(self, s: np.ndarray) -> np.ndarray:
+        return self.dual_slope(s) ** 2 / self.gamma
+
 
 @dataclass(frozen=True)
 class HingeSlack:
@@ -99,6 +104,9 @@ class HingeSlack:
     def dual_slope(self, s: np.ndarray) -> np.ndarray:
         return -self.bound - self.scale**2 * s / self.gamma
 
+    def dual_curvature(self, s: np.ndarray) -> np.ndarray:
+        return self.scale**2 / self.gamma
+
 
 @dataclass(frozen=True)
 class HardSlack:
@@ -112,6 +120,12 @@ class HardSlack:
 
     def dual(self, s: np.ndarray) -> np.ndarray:
         return -s * self.bound
+
+    def dual_slope(self, s: np.ndarray) -> np.ndarray:
+        return -self.bound
+
+    def dual_curvature(self, s: np.ndarray) -> np.ndarray:
+        return np.zeros_like(s)
 
 
 @dataclass(frozen=True)
@@ -144,3 +158,6 @@ class SlackStack:
 
     def dual_slope(self, s: np.ndarray) -> np.ndarray:
         return self._stack("dual_slope", s)
+
+    def dual_curvature(self, s: np.ndarray) -> np.ndarray:
+        return self._stack("dual_curvature", s)

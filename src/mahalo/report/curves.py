@@ -130,7 +130,7 @@ def _draw_dots(ax: Axes, part: Sequence[Measurement], styles, _: str) -> None:
 def _fit_height(ax: Axes, part: Sequence[Measurement]) -> None:
     """Room for all values; an interval much wider than their range leaves the panel instead of flattening it."""
     values = np.array([v for m in part for v in (m.value, m.published) if v is not None])
-    if part[0].measure == "seconds" and values.min() > 0:
+    if part[0].measure.startswith(("seconds", "times")) and values.min() > 0:
         _log_scale(ax)
         ax.set_ylim(values.min() / 1.6, values.max() * 1.6)
         return

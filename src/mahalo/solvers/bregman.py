@@ -1,8 +1,9 @@
-"""Algorithm 1 of the paper: cyclic Bregman projections for LogDet over pairs.
+"""Algorithm 1 of the paper: cyclic Bregman projections for LogDet over pairs and relative distances.
 
-Each projection is a rank-one update of F (or of the kernel matrix K), so it is compiled. In small dimension it is done
-as printed; in large dimension a block of projections first runs on the block's Gram matrix Z F Zᵀ alone, and F
-then takes all of them in one product. The iterates are the same.
+Each projection onto a pair is a rank-one update of F (or of the kernel matrix K), so it is compiled. In small dimension
+it is done as printed; in large dimension a block of projections first runs on the block's Gram matrix Z F Zᵀ alone,
+and F then takes all of them in one product. The iterates are the same. Relative distances (triplets, quadruplets) are
+updates of rank two; each sweep comes to them after the pairs.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.blas import dgemm, dsymm, dsyrk, dtrsm
 
-from .._core.projections import sweep_block, sweep_features, sweep_kernel
+from .._core.projections import sweep_block, sweep_features, sweep_kernel, sweep_relative
 from ..linalg import cholesky_or_none, inverse_factor, log_det, symmetrize
 from .certificate import certify
-from .hard import farkas
+from .farkas import farkas
 from .problem import Problem
 from .result import Solution, Step
 
 __all__ = ["KernelProjections", "Projections", "bregman"]
 
-_BLOCKED_FROM = 96  # rank from which blocks beat rank-one updates
+_BLOCKED_FROM = 112  # rank from which blocks beat rank-one updates
 _BLOCK = 64
 _REBUILD_EVERY = 50  # sweeps after which F is rebuilt from λ
 _MAX_SWEEPS = 1000
@@ -79,46 +81,75 @@ class _Pairs:
 
     @classmethod
     def of(cls, problem: Problem) -> _Pairs:
-        if problem.forms.combine is not None or (not problem.hard and problem.n_log < problem.n_constraints):
-            raise ValueError(
-                "solver='bregman' projects onto pairs only; this problem has triplets or linear forms. "
-                "Use solver='newton'."
-            )
+        m, edge = problem.n_log, slice(None)
+        if problem.forms.combine is not None:
+            edge = problem.forms.combine[:m].indices
         return cls(
-            np.ascontiguousarray(problem.forms.tail, dtype=np.intp),
-            np.ascontiguousarray(problem.forms.head, dtype=np.intp),
-            np.ascontiguousarray(problem.sign, dtype=np.float64),
-            np.ascontiguousarray(problem.offset, dtype=np.float64),
-            np.ascontiguousarray(problem.gamma * problem.weight, dtype=np.float64),
+            np.ascontiguousarray(problem.forms.tail[edge], dtype=np.intp),
+            np.ascontiguousarray(problem.forms.head[edge], dtype=np.intp),
+            np.ascontiguousarray(problem.sign[:m], dtype=np.float64),
+            np.ascontiguousarray(problem.offset[:m], dtype=np.float64),
+            np.ascontiguousarray(problem.gamma * problem.weight[:m], dtype=np.float64),
+        )
+
+
+@dataclass(frozen=True)
+class _Relative:
+    """Constraints d²(near) + margin ≤ d²(far), which come after the pairs: both edges, c − b, and h = scale²/γ."""
+
+    near: np.ndarray
+    far: np.ndarray
+    room: np.ndarray
+    h: np.ndarray
+
+    @classmethod
+    def of(cls, problem: Problem) -> _Relative:
+        m, forms = problem.n_log, problem.forms
+        rest = None if forms.combine is None else forms.combine[m:]
+        if rest is None or rest.shape[0] == 0:
+            none = np.empty((0, 2), dtype=np.intp)
+            return cls(none, none, np.empty(0), np.empty(0))
+        two_edges = (np.diff(rest.indptr) == 2).all() and (rest.sum(axis=1) == 0).all() and (abs(rest.data) == 1).all()
+        if not two_edges or (problem.sign[m:] < 0).any():
+            raise ValueError(
+                "solver='bregman' projects onto pairs, triplets and quadruplets; this problem has other linear forms. "
+                "Use solver='newton' or 'dual'."
+            )
+        ends = np.column_stack([forms.tail, forms.head]).astype(np.intp)
+        return cls(
+            near=ends[rest.indices[rest.data > 0]],
+            far=ends[rest.indices[rest.data < 0]],
+            room=problem.offset[m:] - problem.bound[m:],
+            h=problem.scale[m:] ** 2 / (problem.gamma * problem.weight[m:]),
         )
 
 
 def _slack_of(problem: Problem, lam: np.ndarray) -> np.ndarray:
     """ξ that belongs to λ: 1/ξ = 1/b − s/γ, the sum of all updates of step 3.6."""
+    m = problem.n_log
     if problem.hard:
-        return problem.bound.copy()
-    return 1.0 / (1.0 / problem.bound - problem.sign * lam / (problem.gamma * problem.weight))
+        return problem.bound[:m].copy()
+    return 1.0 / (1.0 / problem.bound[:m] - problem.sign[:m] * lam[:m] / (problem.gamma * problem.weight[:m]))
 
 
 class Projections:
-    """F, ξ and λ of Algorithm 1 in feature space; each `sweep` projects onto every pair once, in order."""
+    """F, ξ and λ of Algorithm 1 in feature space; each `sweep` projects onto every constraint once, in order."""
 
     def __init__(self, problem: Problem, start: Solution | None = None, on_kernel: bool = False):
         self.problem = problem
-        self.pairs = _Pairs.of(problem)
+        self.pairs, self.relative = _Pairs.of(problem), _Relative.of(problem)
         self.blocked = problem.rank >= _BLOCKED_FROM
         self.lam = np.zeros(problem.n_constraints) if start is None else start.lam.copy()
         self.xi = _slack_of(problem, self.lam)
         # Zero columns up to a multiple of 8 change nothing and spare the vector units a ragged end.
-        padding = 0 if self.blocked else -problem.rank % 8
+        padding = -problem.rank % 8
         self._points = np.pad(problem.points, [(0, 0), (0, padding)])
         self._F = np.eye(problem.rank + padding)
-        self._scratch = np.empty((2, len(self._F)))
-        self._update = np.empty_like(self._F)
+        self._scratch = np.empty((4, len(self._F)))
         if start is not None:
             self.rebuild()
         self._kernel = None
-        if on_kernel:
+        if on_kernel and not len(self.relative.room):
             self._kernel = KernelProjections(problem, self._points @ self._F @ self._points.T, self.lam)
 
     @property
@@ -126,34 +157,53 @@ class Projections:
         return self._F[: self.problem.rank, : self.problem.rank]
 
     def sweep(self) -> float:
-        """One pass over all pairs; returns the largest relative step |s p| taken."""
+        """One pass over all constraints; returns the largest relative step |s p| taken."""
         if self.problem.rank == 0:
             return 0.0
         if self._kernel is not None:
             return self._kernel.sweep()
+        return max(self._sweep_pairs(), self._sweep_relative())
+
+    def _sweep_relative(self) -> float:
+        c = self.relative
+        lam = self.lam[self.problem.n_log :]
+        return sweep_relative(self._F, self._points, c.near, c.far, c.room, c.h, lam, self._scratch)
+
+    def _sweep_pairs(self) -> float:
+        m = self.problem.n_log
+        if m == 0:
+            return 0.0
         if self.blocked:
-            m = self.problem.n_constraints
-            return max(self._project_block(slice(a, min(a + _BLOCK, m))) for a in range(0, m, _BLOCK))
+            largest = max(self._project_block(slice(a, min(a + _BLOCK, m))) for a in range(0, m, _BLOCK))
+            self._F = np.triu(self._F) + np.triu(self._F, 1).T
+            return largest
         p = self.pairs
         return sweep_features(
-            self._F, self._points, p.tail, p.head, p.delta, p.offset, p.gamma, self.xi, self.lam, self._scratch
+            self._F, self._points, p.tail, p.head, p.delta, p.offset, p.gamma, self.xi, self.lam[:m], self._scratch
         )
 
     def _project_block(self, part: slice) -> float:
+        """Project onto the pairs of one block; only the upper triangle of F is read and kept up.
+
+        BLAS by columns sees every array here transposed.
+        """
         p = self.pairs
         Z = self._points[p.tail[part]] - self._points[p.head[part]]
-        V = Z @ self._F
-        H = V @ Z.T
+        V = dsymm(1.0, self._F.T, Z.T, lower=1).T  # Z F
+        H = dgemm(1.0, Z.T, V.T, trans_a=1).T  # Z F Zᵀ
         beta = np.empty(len(Z))
         largest = sweep_block(H, p.delta[part], p.offset[part], p.gamma[part], self.xi[part], self.lam[part], beta)
-        used = np.flatnonzero(beta)
-        if len(used):
-            # a_t = F z_t just before projection t = V_t + Σ_{q<t} β_q H_qt a_q, a triangular system for all a at once.
-            H, beta = H[np.ix_(used, used)], beta[used]
-            N = np.tril((H * -beta[:, None]).T, -1)
-            N[np.diag_indices_from(N)] = 1.0
-            a = np.linalg.solve(N, V[used])
-            self._F += np.matmul(a.T, beta[:, None] * a, out=self._update)
+        if not beta.any():
+            return largest
+        # a_t = F z_t just before projection t = V_t + Σ_{q<t} β_q H_qt a_q, a triangular system for all a at once.
+        a = dtrsm(1.0, (H * -beta[:, None]).T, V.T, side=1, lower=1, trans_a=1, diag=1).T
+        # F ← F + Σ β_t a_t a_tᵀ
+        root = np.sqrt(np.abs(beta))[:, None]
+        for sign in (1.0, -1.0):
+            chosen = sign * beta > 0
+            if chosen.any():
+                scaled = root[chosen] * a[chosen]
+                self._F = dsyrk(sign, scaled.T, beta=1.0, c=self._F.T, lower=1, overwrite_c=1).T
         return largest
 
     def rebuild(self) -> None:

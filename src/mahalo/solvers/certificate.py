@@ -52,13 +52,17 @@ def certify(problem: Problem, F: np.ndarray, lam: np.ndarray, tol: float, feasib
     F = np.asarray(F, dtype=np.float64)
     s = problem.sign * np.asarray(lam, dtype=np.float64)
     v = problem.offset + form_values(problem, F)
-    #  P = Σ f(eig F) + Σ penalty(v)
-    primal = float(problem.loss.value(np.linalg.eigvalsh(F)).sum() + problem.slack.value(v).sum())
-    #  D = −Σ f*(eig S) + Σ s c + Σ dual(s),   S = −Σ s R
+    #  P = Σ f(eig F) + tr(R_0 F) + Σ penalty(v)
+    primal = float(problem.loss.value(_eigenvalues(F)).sum() + problem.slack.value(v).sum())
+    #  D = −Σ f*(eig S) + Σ s c + Σ dual(s),   S = −R_0 − Σ s R
     S = -form_matrix(problem, s)
+    if problem.tilt is not None:
+        primal += float(np.vdot(problem.tilt, F)) + problem.constant
+        S -= problem.tilt
     dual = float(
         -problem.loss.conjugate(np.linalg.eigvalsh(S)).sum() + s @ problem.offset + problem.slack.dual(s).sum()
     )
+    dual += problem.constant
     gap = primal - dual
     relative_gap = gap / max(1.0, abs(primal)) if np.isfinite(gap) else np.inf
     violation = problem.relative_violation(v)
@@ -76,6 +80,13 @@ def certify(problem: Problem, F: np.ndarray, lam: np.ndarray, tol: float, feasib
         n_violated=int((violation > 1e-9).sum()),
         converged=converged,
     )
+
+
+def _eigenvalues(F: np.ndarray) -> np.ndarray:
+    """Of F; what rounding alone can have put below zero is zero."""
+    w = np.linalg.eigvalsh(F)
+    rounding = 1e-14 * len(w) * np.abs(w).max(initial=0.0)
+    return np.where((w < 0) & (w >= -rounding), 0.0, w)
 
 
 def _edge_chunks(problem: Problem):

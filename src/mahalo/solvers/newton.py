@@ -6,21 +6,23 @@ Write F = A Aᵀ and let y = Aᵀx̂. In these coordinates, for a step F⁺ = A 
     gap of (F, s)   P(F) − D(s) = tr G − log det(I + G),   finite where I + G ≻ 0
 
 Newton's Hessian Δ ↦ Δ + Σ curvature_k tr(Δ Yᵀ C_k Y) Yᵀ C_k Y takes F⁻¹ at its word; where F is thin, steps are
-then short, because thin directions must turn. So the solver also carries admissible multipliers s, with
-Z = I + Σ s_k R_k ≻ 0 (Z = F⁻¹ at the optimum), and replaces F by the geometric mean of F and Z⁻¹ in the first
-term. That mean is A M Mᵀ Aᵀ with M = (AᵀZA)^{-1/4} (its eigenvalues kept within bounds). In its coordinates the
-Hessian is again identity plus a positive semidefinite sum, the direction is still one of descent, and (F, s) close
-on the optimum from both sides with a finite gap all the way.
+then short, because thin directions must turn. So F is set beside multipliers θs, θ ≤ 1 the share of the slopes that
+makes the best of the dual objective, with Z = I + θ Σ s_k R_k ≻ 0 (Z = F⁻¹ at the optimum), and the geometric mean of F
+and Z⁻¹ takes the place of F in the first term. That mean is A M Mᵀ Aᵀ with M = (AᵀZA)^{-1/4} (its eigenvalues kept
+within bounds). In its coordinates the Hessian is again identity plus a positive semidefinite sum, the direction is
+still one of descent, and (F, θs) close on the optimum from both sides with a finite gap all the way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.optimize import brentq
 
+from ..constraints.forms import EdgeForms
 from ..linalg import cholesky_or_none, inverse_factor, log_det, symmetrize
 from .certificate import certify
 from .problem import Problem
@@ -33,16 +35,34 @@ _FIRST_GRADIENT = 10.0
 _LONGEST_STRIDE, _SHORTEST_STRIDE = 10**0.5, 1.05  # factors between one γ and the next
 _PATIENCE = 12  # steps at one γ before a shorter stride is tried
 _CLOSE_GAP = 0.5  # below which the slopes will do as multipliers, and F for the scaling
-_SMALL_RANK = 100  # up to which other steps are scaled by primal and dual; beyond, only those after a short one
+_GOLDEN = 0.5 * (5**0.5 - 1.0)
+_SHARE_WIDTH = 0.1
 _INEXACT = 0.1  # relative residual of a Newton step; less as the gradient shrinks, and for tiny matrices
 _TINY_RANK = 8
+_LARGE_SIZE = 30_000  # entries of Y from which it pays to look at violated constraints alone
 _MAX_CG = 200
 _MAX_STEPS = 1000
 
 
 @dataclass(frozen=True)
+class _Violated:
+    """The violated constraints (`which`), all that gradient and Hessian are made of: their forms, over rows Y of y."""
+
+    which: np.ndarray | slice
+    forms: EdgeForms
+    Y: np.ndarray
+
+    @classmethod
+    def of(cls, problem: Problem, Y: np.ndarray, slope: np.ndarray) -> _Violated:
+        if Y.size < _LARGE_SIZE:
+            return cls(slice(None), problem.forms, Y)
+        which = slope != 0.0
+        return cls(which, *problem.forms.reduced(Y, which))
+
+
+@dataclass(frozen=True)
 class _State:
-    """Everything the solver knows at one F = A Aᵀ and multipliers s."""
+    """Everything the solver knows at one F = A Aᵀ. Its multipliers are s = θ slope."""
 
     problem: Problem
     A: np.ndarray
@@ -50,60 +70,99 @@ class _State:
     Y: np.ndarray
     v: np.ndarray
     slope: np.ndarray
-    G: np.ndarray
-    primal: float
-    s: np.ndarray
-    Z: np.ndarray  # Aᵀ (I + Σ s_k R_k) A
-    gap: float
+    violated: _Violated
+    AtA: np.ndarray
+    pull: np.ndarray  # Σ slope_k Yᵀ C_k Y
 
     @classmethod
-    def at(cls, problem: Problem, A: np.ndarray, log_det_F: float, s: np.ndarray) -> _State:
-        """The state at F, with the better of two multipliers: those given (admissible), or slope(v)."""
+    def at(cls, problem: Problem, A: np.ndarray, log_det_F: float) -> _State:
         Y = problem.points @ A
-        return cls._at(problem, A, log_det_F, Y, problem.offset + problem.forms.apply(Y, Y), s)
+        return cls._at(problem, A, log_det_F, Y, problem.offset + problem.forms.apply(Y, Y))
 
     def at_gamma(self, gamma: float) -> _State:
-        return self._at(self.problem.with_gamma(gamma), self.A, self.log_det_F, self.Y, self.v, self.s)
+        return self._at(self.problem.with_gamma(gamma), self.A, self.log_det_F, self.Y, self.v)
 
     @classmethod
-    def _at(cls, problem: Problem, A, log_det_F: float, Y, v, s) -> _State:
+    def _at(cls, problem: Problem, A: np.ndarray, log_det_F: float, Y: np.ndarray, v: np.ndarray) -> _State:
         slope = problem.slack.slope(v)
-        AtA = A.T @ A
-        Z = symmetrize(AtA + problem.forms.adjoint(Y, slope))
-        G = Z - np.eye(problem.rank)
-        primal = float(np.trace(AtA)) - problem.rank - log_det_F + float(problem.slack.value(v).sum())
-        gap = _log_det_divergence(Z, G)
-        if gap <= _CLOSE_GAP or (gap < np.inf and problem.rank > _SMALL_RANK):
-            s = slope
-        else:
-            Z_given = symmetrize(AtA + problem.forms.adjoint(Y, s))
-            gap_given = primal - _dual(problem, s, Z_given, log_det_F)
-            if gap_given < gap:
-                Z, gap = Z_given, gap_given
-            else:
-                s = slope
-        return cls(problem, A, log_det_F, Y, v, slope, G, primal, s, Z, gap)
+        violated = _Violated.of(problem, Y, slope)
+        pull = symmetrize(violated.forms.adjoint(violated.Y, slope[violated.which]))
+        return cls(problem, A, log_det_F, Y, v, slope, violated, A.T @ A, pull)
+
+    @cached_property
+    def G(self) -> np.ndarray:
+        return self.Z_at(1.0) - np.eye(len(self.A))
+
+    @cached_property
+    def primal(self) -> float:
+        penalty = float(self.problem.slack.value(self.v).sum())
+        return float(np.trace(self.AtA)) - len(self.A) - self.log_det_F + penalty
+
+    @cached_property
+    def _share_and_gap(self) -> tuple[float, float]:
+        gap = self._gap_of_slopes()
+        if gap <= _CLOSE_GAP:
+            return 1.0, gap
+        share, dual = _best_share(self)
+        return (share, self.primal - dual) if self.primal - dual < gap else (1.0, gap)
+
+    @property
+    def share(self) -> float:
+        """θ."""
+        return self._share_and_gap[0]
+
+    @property
+    def s(self) -> np.ndarray:
+        return self.share * self.slope
+
+    @property
+    def gap(self) -> float:
+        """P(F) − D(s)."""
+        return self._share_and_gap[1]
 
     @property
     def relative_gap(self) -> float:
         return self.gap / max(1.0, abs(self.primal))
 
+    def Z_at(self, share: float) -> np.ndarray:
+        """Aᵀ (I + θ Σ slope_k R_k) A."""
+        return self.AtA + share * self.pull
 
-def _log_det_divergence(Z: np.ndarray, G: np.ndarray) -> float:
-    """tr G − log det Z for Z = I + G; ∞ unless Z ≻ 0."""
-    sq_norm = float(np.vdot(G, G))
-    if sq_norm < 1e-8:
-        return 0.5 * sq_norm  # to relative 1e-4, where the difference would be rounding
-    factor = cholesky_or_none(Z)
-    return np.inf if factor is None else float(np.trace(G)) - log_det(factor)
+    def dual_at(self, share: float) -> float:
+        """D(θ slope), through log det(I + θ Σ slope_k R_k) = log det Z − log det F."""
+        factor = cholesky_or_none(self.Z_at(share))
+        if factor is None:
+            return -np.inf
+        s, problem = share * self.slope, self.problem
+        return log_det(factor) - self.log_det_F + float(s @ problem.offset) + float(problem.slack.dual(s).sum())
+
+    def _gap_of_slopes(self) -> float:
+        """P(F) − D(slope) = tr G − log det(I + G); ∞ unless I + G ≻ 0."""
+        sq_norm = float(np.vdot(self.G, self.G))
+        if sq_norm < 1e-8:
+            return 0.5 * sq_norm  # to relative 1e-4, where the difference would be rounding
+        factor = cholesky_or_none(self.Z_at(1.0))
+        return np.inf if factor is None else float(np.trace(self.G)) - log_det(factor)
 
 
-def _dual(problem: Problem, s: np.ndarray, Z: np.ndarray, log_det_F: float) -> float:
-    """D(s), from Z = Aᵀ(I + Σ s_k R_k)A: log det(I + Σ s_k R_k) = log det Z − log det F."""
-    factor = cholesky_or_none(Z)
-    if factor is None:
-        return -np.inf
-    return log_det(factor) - log_det_F + float(s @ problem.offset) + float(problem.slack.dual(s).sum())
+def _best_share(state: _State) -> tuple[float, float]:
+    """The share θ of the slopes that is best as multipliers, to a tenth, and D(θ slope).
+
+    D is concave and D(0) = 0, so golden sections close in on its maximum.
+    """
+    low, high = 0.0, 1.0
+    left, right = 1.0 - _GOLDEN, _GOLDEN
+    at_left, at_right = state.dual_at(left), state.dual_at(right)
+    while high - low > _SHARE_WIDTH:
+        if at_left >= at_right:  # or both are beyond the end, where D = −∞
+            high, right, at_right = right, left, at_left
+            left = high - _GOLDEN * (high - low)
+            at_left = state.dual_at(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + _GOLDEN * (high - low)
+            at_right = state.dual_at(right)
+    return max((0.0, 0.0), (left, at_left), (right, at_right), key=lambda found: found[1])
 
 
 def newton(
@@ -131,13 +190,10 @@ def follow_path(
 ) -> _State:
     """Walk γ up to the problem's own and there to relative gap `goal`."""
     factor = None if start is None else cholesky_or_none(start.F)
-    if start is None or factor is None:
-        A, s = np.eye(problem.rank), np.zeros(problem.n_constraints)
-    else:
-        A, s = factor, problem.sign * start.lam
+    A = np.eye(problem.rank) if factor is None else factor
     budget = _MAX_STEPS if max_iter is None else max_iter
-    state = _State.at(problem, A, log_det(A), s)
-    if start is None and state.relative_gap > _LOOSE_GAP:
+    state = _State.at(problem, A, log_det(A))
+    if factor is None:
         # At F = I the gradient is linear in γ: begin where its norm is moderate.
         moderate = _FIRST_GRADIENT * (10.0 if problem.rank <= _TINY_RANK else 1.0)
         first = problem.gamma / max(1.0, float(np.linalg.norm(state.G)) / moderate)
@@ -173,19 +229,15 @@ def _minimise(
     state: _State, goal: float, budget: int, history: list[Step], on_step: Callable[[Step], None] | None
 ) -> _State:
     """Newton steps at one γ until the relative gap is within `goal`, or the budget of steps is spent."""
-    small = state.problem.rank <= _SMALL_RANK
     stalled, t = 0, 1.0
     while state.relative_gap > goal and len(history) < budget and stalled < 3:
-        by_both = t < 1.0 or (small and state.gap > _CLOSE_GAP)
-        delta, q, curvature, n_products = _newton_direction(state, by_both, exact=t == 1.0)
+        by_both = t < 1.0 or state.gap > _CLOSE_GAP
+        delta, q, n_products = _newton_direction(state, by_both, exact=t == 1.0)
         t, factor = _line_search(state, delta, q)
         if t == 0.0:
             break
-        # Multipliers for the next step, should its own slopes not be admissible, or not as good.
-        smooth = state.s is state.slope and (state.gap <= _CLOSE_GAP or (t == 1.0 and not small))
-        s = state.s if smooth else _dual_step(state, state.slope + curvature * q)
         previous = state
-        state = _State.at(state.problem, state.A @ factor, state.log_det_F + log_det(factor), s)
+        state = _State.at(state.problem, state.A @ factor, state.log_det_F + log_det(factor))
         if not state.gap < np.inf:
             return previous
         # Rounding has the last word where neither objective nor gap falls any more.
@@ -205,19 +257,19 @@ def _minimise(
     return state
 
 
-def _newton_direction(state: _State, by_both: bool, exact: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """Δ with H Δ ≈ −G by preconditioned conjugate gradients, q_k = tr(Δ Yᵀ C_k Y), the curvatures in H, and the effort.
+def _newton_direction(state: _State, by_both: bool, exact: bool) -> tuple[np.ndarray, np.ndarray, int]:
+    """Δ with H Δ ≈ −G by preconditioned conjugate gradients, q_k = tr(Δ Yᵀ C_k Y), and the number of products with H.
 
-    Scaled by primal and dual if `by_both`, or where slopes are not admissible. Steps for tiny matrices are solved more
+    Scaled by primal and dual if `by_both`. Steps for tiny matrices are solved more
     exactly if `exact`: it costs next to nothing and saves steps, but not while steps are short.
     """
-    forms = state.problem.forms
-    curvature = state.problem.slack.curvature(state.v, state.s)
-    B, precondition = _scaling(state, curvature, by_both or state.s is not state.slope)
-    Y = state.Y @ B
+    forms = state.violated.forms
+    weight = state.problem.slack.curvature(state.v, state.s)[state.violated.which]
+    B, precondition = _scaling(state, weight, by_both)
+    Y = state.violated.Y @ B
     residual = -symmetrize(B.T @ state.G @ B)
     z = precondition(residual)
-    direction, delta, q = z, np.zeros_like(z), np.zeros(len(curvature))
+    direction, delta, q = z, np.zeros_like(z), np.zeros(len(weight))
     rz = float(np.vdot(residual, z))
     inexact = 0.1 * _INEXACT if exact and state.problem.rank <= _TINY_RANK else _INEXACT
     goal = rz * min(inexact, rz**0.25) ** 2
@@ -225,7 +277,7 @@ def _newton_direction(state: _State, by_both: bool, exact: bool) -> tuple[np.nda
     while rz > goal and n_products < _MAX_CG:
         n_products += 1
         q_direction = forms.apply(Y @ direction, Y)
-        H_direction = direction + forms.adjoint(Y, curvature * q_direction)
+        H_direction = direction + forms.adjoint(Y, weight * q_direction)
         alpha = rz / float(np.vdot(direction, H_direction))
         delta += alpha * direction
         q += alpha * q_direction
@@ -233,24 +285,35 @@ def _newton_direction(state: _State, by_both: bool, exact: bool) -> tuple[np.nda
         z = precondition(residual)
         rz, previous = float(np.vdot(residual, z)), rz
         direction = z + (rz / previous) * direction
-    return symmetrize(B @ delta @ B.T), q, curvature, n_products
+    delta = symmetrize(B @ delta @ B.T)
+    return delta, _along(state, delta, q), n_products
 
 
-def _scaling(
-    state: _State, curvature: np.ndarray, by_both: bool
-) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+def _along(state: _State, delta: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """tr(Δ Yᵀ C_k Y) for every k, where q has those of the violated constraints."""
+    violated = state.violated.which
+    if isinstance(violated, slice):
+        return q
+    everywhere = np.empty(len(violated))
+    everywhere[violated] = q
+    forms, Y = state.problem.forms.reduced(state.Y, ~violated)
+    everywhere[~violated] = forms.apply(Y @ delta, Y)
+    return everywhere
+
+
+def _scaling(state: _State, weight: np.ndarray, by_both: bool) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
     """B = Z^{-1/4} Q (or Q alone) and a preconditioner that is nearly diagonal in B's coordinates.
 
     The preconditioner is the Hessian as if the violated constraints' vectors were Gaussian. For y ~ N(0, S),
-    E (yᵀΔy) yyᵀ = 2 SΔS + tr(SΔ) S; with S the mean of √curvature yyᵀ and ω of the order of their number,
+    E (yᵀΔy) yyᵀ = 2 SΔS + tr(SΔ) S; with S the mean of √weight yyᵀ and ω of the order of their number,
     H ≈ I + ω (2 SΔS + tr(SΔ) S): diagonal plus rank one where S is diagonal, which is what Q is for.
     """
-    n_violated = max(1, int(np.count_nonzero(curvature)))
+    n_violated = max(1, int(np.count_nonzero(weight)))
     omega = 0.5 * n_violated
-    S = symmetrize(state.problem.forms.adjoint(state.Y, np.sqrt(curvature)) / n_violated)
+    S = symmetrize(state.violated.forms.adjoint(state.violated.Y, np.sqrt(weight)) / n_violated)
     M = None
     if by_both:
-        values, vectors = np.linalg.eigh(state.Z)
+        values, vectors = np.linalg.eigh(state.Z_at(state.share))
         M = vectors * np.clip(values, 1e-2, 1e2) ** -0.25
         S = symmetrize(M.T @ S @ M)
     sigma, Q = np.linalg.eigh(S)
@@ -297,25 +360,3 @@ def _line_search(state: _State, delta: np.ndarray, q: np.ndarray) -> tuple[float
     t = longest if derivative(longest) <= 0.0 else brentq(derivative, 0.0, longest, rtol=0.02, xtol=1e-14)
     factor = cholesky_or_none(identity + t * delta)
     return (0.0, identity) if factor is None else (t, factor)
-
-
-def _dual_step(state: _State, target: np.ndarray) -> np.ndarray:
-    """From s towards `target`, to where the dual objective stops rising (short of where it ends)."""
-    problem, s = state.problem, state.s
-    change = problem.slack.admissible(target) - s
-    dZ = problem.forms.adjoint(state.Y, change)
-    factor = cholesky_or_none(state.Z)
-    if factor is None:
-        return s
-    inverse = inverse_factor(factor)
-    mu = np.linalg.eigvalsh(symmetrize(inverse @ dZ @ inverse.T))
-
-    def derivative(t: float) -> float:
-        slack = problem.offset + problem.slack.dual_slope(s + t * change)
-        return float((mu / (1.0 + t * mu)).sum()) + float(slack @ change)
-
-    longest = min(1.0, 0.95 / -mu[0]) if mu[0] < 0 else 1.0
-    if derivative(0.0) <= 0.0:
-        return s
-    t = longest if derivative(longest) >= 0.0 else brentq(derivative, 0.0, longest, rtol=0.1, xtol=1e-14)
-    return s + t * change

@@ -7,18 +7,19 @@ from functools import cached_property
 import numpy as np
 
 from ..constraints.forms import EdgeForms
-from ..losses import HardSlack, HingeSlack, LogDet, LogSlack, Slack, SlackStack
+from ..losses import HardSlack, HingeSlack, LogDet, LogSlack, Loss, Slack, SlackStack
 
 __all__ = ["Problem"]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Minimise tr f(F) + Σ penalty_k(v_k) over F ⪰ 0, with v_k = offset_k + tr(F X̂ᵀ C_k X̂).
+    """Minimise tr f(F) + tr(R_0 F) + Σ penalty_k(v_k) over F ⪰ 0, with v_k = offset_k + tr(F X̂ᵀ C_k X̂).
 
     `points` holds the coordinates x̂ of the constrained rows, `forms` the C_k. The first `n_log` constraints pay the
     paper's slack, the others the squared hinge of their violation relative to `scale`; all pay γ_k = gamma ·
-    weight_k, or nothing and must hold if gamma is ∞.
+    weight_k, or nothing and must hold if gamma is ∞. `tilt` is R_0, None where there is no linear objective, `constant`
+    what the coordinates leave out of it.
     """
 
     points: np.ndarray
@@ -30,7 +31,9 @@ class Problem:
     offset: np.ndarray
     gamma: float
     n_log: int
-    loss: LogDet = field(default_factory=LogDet)
+    loss: Loss = field(default_factory=LogDet)
+    tilt: np.ndarray | None = None
+    constant: float = 0.0
 
     @property
     def rank(self) -> int:
@@ -53,13 +56,7 @@ class Problem:
         Steps cost O(n r²) for n points. Where edges are fewer (pairs that share no rows), their differences serve as
         points, each joined to the origin.
         """
-        n_edges = len(self.forms.tail)
-        if self.forms.n_rows <= n_edges + 1:
-            return self
-        points = np.zeros((n_edges + 1, self.rank))
-        np.subtract(self.points[self.forms.tail], self.points[self.forms.head], out=points[:-1])
-        origin = np.full(n_edges, n_edges, dtype=np.intp)
-        forms = EdgeForms(np.arange(n_edges, dtype=np.intp), origin, n_edges + 1, self.forms.combine)
+        forms, points = self.forms.reduced(self.points, np.ones(self.n_constraints, dtype=bool))
         return dataclasses.replace(self, points=points, forms=forms)
 
     @cached_property

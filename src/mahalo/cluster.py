@@ -1,0 +1,180 @@
+"""Semi-supervised clustering: k-means under a distance learned from what is known about a few rows."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, clone
+from sklearn.cluster import KMeans
+from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .constraints import Constraints, as_constraints, as_generator
+from .coordinates import LinearCoordinates, Prior
+from .learner import MetricLearner
+from .metric import Metric, as_objects
+
+__all__ = ["MetricKMeans"]
+
+
+class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+    """k-means under a metric learned from constraints.
+
+    The metric is learned from the constraints, all rows are mapped into the space where it is the ordinary distance,
+    and k-means is run there from several starts. The constraints have a second say: the start is kept that violates
+    the fewest of them (similar rows in different clusters, dissimilar rows in the same one, a triplet's first row with
+    the third but not with the second), and among equals the one with the smallest inertia.
+
+    Without constraints this is plain k-means under the prior of the learner.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    learner : MetricLearner or MetricLearnerCV, optional
+        How the metric is learned; default ``MetricLearner()``. A Gaussian kernel,
+        ``MetricLearner(kernel="rbf", kernel_params={"gamma": ...})``, finds clusters that no linear map makes round.
+    n_init : int, default=10
+        Number of starts.
+    max_iter : int, default=300
+        Of each start.
+    tol : float, default=1e-4
+        As in scikit-learn's KMeans: a start ends when its centres move less than this, relatively.
+    random_state : int, RandomState, Generator or None, default=None
+        Draws the starts. None is a fixed sequence: fits repeat exactly.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_outputs)
+        In the space of ``metric_.transform``.
+    metric_ : Metric
+        The learned metric, or the prior.
+    learner_ : MetricLearner or None
+        The fitted learner, with its certificate; None without constraints.
+    inertia_ : float
+        Sum of squared learned distances of rows to their centres.
+    n_violated_ : int
+        Constraints that the clusters violate.
+    n_iter_ : int
+        Of the start that was kept.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Notes
+    -----
+    With a kernel, ``metric_.transform`` leaves out what of a row lies outside the span of the constrained rows, and so
+    does k-means here.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from mahalo import Constraints
+    >>> from mahalo.cluster import MetricKMeans
+    >>> X, y = load_wine(return_X_y=True)
+    >>> X = StandardScaler().fit_transform(X)
+    >>> known = Constraints.from_pairs(similar=[[0, 5], [60, 70]], dissimilar=[[0, 60], [70, 150]])
+    >>> MetricKMeans(3).fit(X, constraints=known).n_violated_
+    0
+    """
+
+    def __init__(self, n_clusters=8, *, learner=None, n_init=10, max_iter=300, tol=1e-4, random_state=None):
+        self.n_clusters = n_clusters
+        self.learner = learner
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    __metadata_request__fit = {"constraints": True, "rows": True}  # noqa: RUF012
+
+    def fit(self, X, y=None, *, constraints=None, rows=None):
+        """Learn the metric and cluster the rows under it.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+            Clustering takes no labels. To learn from those of a few rows, make pairs of them:
+            ``constraints=Constraints.from_labels(y)``, −1 marking the others.
+        constraints : Constraints, optional
+        rows : array-like of shape (n_samples,), optional
+            Index of each row of X in the numbering of the constraints; needed when X is a part of the data.
+
+        Returns
+        -------
+        self
+        """
+        learner = self._checked_learner()
+        X = self._rows(X, reset=True)
+        constraints = as_constraints(constraints)
+        if constraints is None:
+            self.learner_, self.metric_ = None, _prior_metric(learner, X)
+            known = Constraints()
+        else:
+            self.learner_ = clone(learner).fit(X, constraints=constraints, rows=rows)
+            self.metric_, known = self.learner_.metric_, self.learner_.constraints_
+        Z = self.metric_.transform(X)
+        starts = as_generator(self.random_state).integers(2**31, size=self.n_init)
+        runs = [self._run(Z, int(seed)) for seed in starts]
+        best = min(runs, key=lambda run: (_n_violated(run.labels_, known), run.inertia_))
+        self.labels_, self.cluster_centers_ = best.labels_, best.cluster_centers_
+        self.inertia_, self.n_iter_ = float(best.inertia_), best.n_iter_
+        self.n_violated_ = _n_violated(self.labels_, known)
+        self._n_features_out = len(self.cluster_centers_)
+        return self
+
+    def _run(self, Z: np.ndarray, seed: int) -> KMeans:
+        return KMeans(self.n_clusters, n_init=1, max_iter=self.max_iter, tol=self.tol, random_state=seed).fit(Z)
+
+    def predict(self, X) -> np.ndarray:
+        """The nearest cluster of each row."""
+        check_is_fitted(self)
+        return pairwise_distances_argmin(self.metric_.transform(self._rows(X)), self.cluster_centers_)
+
+    def transform(self, X) -> np.ndarray:
+        """Learned distance of each row to each centre, n_samples × n_clusters."""
+        check_is_fitted(self)
+        return euclidean_distances(self.metric_.transform(self._rows(X)), self.cluster_centers_)
+
+    def _checked_learner(self) -> MetricLearner:
+        learner = MetricLearner() if self.learner is None else self.learner
+        if not isinstance(learner, MetricLearner):
+            raise ValueError(f"learner must be a MetricLearner or MetricLearnerCV, or None; got {self.learner!r}.")
+        if not (isinstance(self.n_init, Integral) and int(self.n_init) >= 1):
+            raise ValueError(f"n_init must be a positive integer; got {self.n_init!r}.")
+        return learner
+
+    def _rows(self, X, *, reset: bool = False):
+        learner = self._checked_learner()
+        if learner._takes_objects(X):
+            return as_objects(X)
+        sparse = "csr" if learner.__sklearn_tags__().input_tags.sparse else False
+        return validate_data(self, X, accept_sparse=sparse, dtype=[np.float64, np.float32], reset=reset)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        of_learner = (self.learner or MetricLearner()).__sklearn_tags__().input_tags
+        tags.input_tags.sparse, tags.input_tags.pairwise = of_learner.sparse, of_learner.pairwise
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _prior_metric(learner: MetricLearner, X) -> Metric:
+    """What the learner starts from, where there is nothing to learn."""
+    if not (isinstance(learner.kernel, str) and learner.kernel == "linear") or learner.basis is not None:
+        raise ValueError(
+            "without constraints rows are clustered under the prior, which needs kernel='linear' and basis=None; got "
+            f"kernel={learner.kernel!r}, basis={learner.basis!r}. Pass constraints=."
+        )
+    n_features = X.shape[1]
+    return Metric(LinearCoordinates(Prior.of(learner.prior, X), n_features), np.eye(n_features))
+
+
+def _n_violated(labels: np.ndarray, constraints: Constraints) -> int:
+    """Pairs and triplets that the clusters contradict; linear forms say nothing about clusters."""
+    together = np.equal(*labels[constraints.pairs.index].T)
+    a, b, c = labels[constraints.triplets.index].T
+    return int((together != (constraints.pairs.sign > 0)).sum() + ((a != b) & (a == c)).sum())

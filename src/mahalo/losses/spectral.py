@@ -1,0 +1,38 @@
+"""What a loss is: scalar functions of the eigenvalues of the core matrix."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+__all__ = ["Loss", "divided_differences"]
+
+
+class Loss(Protocol):
+    """A convex f on w ≥ 0 with f ≥ 0 = f(eta), and its conjugate f*(s) = sup_{w ≥ 0} (s w − f(w)).
+
+    All functions take an array of numbers and work on each; outside their domain values are ∞.
+    """
+
+    eta: float
+
+    def value(self, w: np.ndarray) -> np.ndarray: ...
+    def conjugate(self, s: np.ndarray) -> np.ndarray: ...
+    def conjugate_slope(self, s: np.ndarray) -> np.ndarray:
+        """The w at which the supremum is attained: eigenvalues of F that belong to those of S."""
+
+    def conjugate_curvature(self, s: np.ndarray) -> np.ndarray: ...
+
+
+def divided_differences(loss: Loss, s: np.ndarray) -> np.ndarray:
+    """Ω_ij = (g(s_i) − g(s_j)) / (s_i − s_j) for g = ∇f*, its slope where g(s_i) ≈ g(s_j).
+
+    In the eigenbasis of S the derivative of ∇f*(S) is the elementwise product with Ω (Löwner).
+    """
+    g = loss.conjugate_slope(s)
+    change, step = g[:, None] - g, s[:, None] - s
+    # By the digits that g(s_i) − g(s_j) has left, whatever the units of s: ∇f* may turn within a step of any size.
+    close = np.abs(change) <= 1e-8 * np.maximum(g[:, None], g)
+    quotient = change / np.where(close, 1.0, step)
+    return np.where(close, loss.conjugate_curvature(0.5 * (s[:, None] + s)), quotient)

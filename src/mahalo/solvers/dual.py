@@ -1,0 +1,358 @@
+"""Any spectral loss: Newton-CG on the dual, with the multipliers kept inside λ > 0.
+
+With S = −R_0 − Σ s_k R_k (s = sign λ) and F = ∇f*(S), the dual objective and its derivatives are
+
+    D(λ)            = −Σ f*(eig S) + Σ s_k c_k + Σ dual_k(s_k)
+    gradient        sign_k (v_k + dual_k′(s_k)),      v_k = c_k + tr(F R_k)
+    −Hessian        dλ ↦ A (Ω ∘ (A* dλ)) + h dλ,      h = −dual″, Ω the divided differences of ∇f*
+
+(in the eigenbasis of S).
+
+λ ≥ 0 is kept by a barrier, D_μ = D + μ Σ ln λ_k, with μ → 0. As in primal-dual interior-point methods the barrier's
+curvature μ/λ² is replaced by τ/λ, where τ > 0 estimates how far each constraint is from its bound and λτ = μ holds
+along the way. γ = ∞ needs nothing special: h = 0.
+
+The Newton system is solved for X = √Ω ∘ (A* dλ), r × r whatever the number of constraints, where it reads
+identity plus positive semidefinite:
+
+    X + √Ω ∘ A* E A (√Ω ∘ X) = √Ω ∘ A* E ∇D_μ,    E = 1/(h + τ/λ),    dλ = E (∇D_μ − A (√Ω ∘ X))
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..constraints.forms import EdgeForms
+from ..errors import InfeasibleError
+from ..linalg import symmetrize
+from ..losses import VonNeumann
+from ..losses.spectral import divided_differences
+from .certificate import certify
+from .farkas import farkas, rounding
+from .problem import Problem
+from .result import Solution, Step
+
+__all__ = ["dual"]
+
+_LOOSE_GAP = 0.05  # for problems on the way
+_FEASIBLE = 0.5e-8  # half of what the certificate asks for of hard constraints
+_WIDTH = 0.3  # of the first barrier, in units of a constraint's scale
+_WARM_WIDTH = 0.03  # of the first barrier after a start at a smaller γ
+_MODERATE = 3.0  # norm of Σ s_k R_k at the γ the walk begins with
+_STRIDE = 10.0  # from one γ to the next
+_NEARLY_HARD = 10.0  # the γ after which comes ∞
+_CENTRED = 3.0  # slope of D_μ along a step, in units of mμ, below which μ moves on
+_SLOW, _FAST = 0.1, 0.02  # factors for μ
+_TO_THE_EDGE = 0.99  # share of the way to λ = 0 that a step may go
+_SHORTEST_STEP = 1e-9
+_INEXACT, _INEXACT_HARD = 0.3, 0.03  # residual of a Newton system, relative to its solution
+_MAX_CG = 500
+_MAX_STEPS = 500
+_MAX_SHIFTS = 60
+
+
+@dataclass(frozen=True)
+class _State:
+    """Everything the solver knows at multipliers λ > 0."""
+
+    problem: Problem
+    lam: np.ndarray
+    sigma: np.ndarray  # eigenvalues of S
+    V: np.ndarray  # eigenvectors of S
+    Y: np.ndarray  # points in the eigenbasis of S
+    w: np.ndarray  # eigenvalues of F
+    v: np.ndarray
+    dual: float
+
+    @classmethod
+    def at(cls, problem: Problem, lam: np.ndarray) -> _State | None:
+        """None outside the domain of the dual."""
+        s = problem.sign * lam
+        S = -problem.forms.adjoint(problem.points, s)
+        if problem.tilt is not None:
+            S -= problem.tilt
+        sigma, V = np.linalg.eigh(symmetrize(S))
+        with np.errstate(all="ignore"):
+            dual = float(-problem.loss.conjugate(sigma).sum() + s @ problem.offset + problem.slack.dual(s).sum())
+            w = problem.loss.conjugate_slope(sigma)
+        if not (np.isfinite(dual) and np.isfinite(w).all()):
+            return None
+        Y = problem.points @ V
+        with np.errstate(over="ignore"):
+            v = problem.offset + problem.forms.apply(Y * w, Y)
+        if not np.isfinite(v).all():
+            return None
+        return cls(problem, lam, sigma, V, Y, w, v, dual)
+
+    @cached_property
+    def gradient(self) -> np.ndarray:
+        sign = self.problem.sign
+        return sign * (self.v + self.problem.slack.dual_slope(sign * self.lam))
+
+    @cached_property
+    def F(self) -> np.ndarray:
+        return symmetrize((self.V * self.w) @ self.V.T)
+
+    @cached_property
+    def primal(self) -> float:
+        tilt = 0.0 if self.problem.tilt is None else float(np.vdot(self.problem.tilt, self.F))
+        return float(self.problem.loss.value(self.w).sum()) + tilt + float(self.problem.slack.value(self.v).sum())
+
+    @property
+    def relative_gap(self) -> float:
+        return (self.primal - self.dual) / max(1.0, abs(self.primal))
+
+    def barrier(self, mu: float) -> float:
+        return self.dual + mu * float(np.log(self.lam).sum())
+
+
+def dual(
+    problem: Problem,
+    *,
+    tol: float = 1e-4,
+    max_iter: int | None = None,
+    start: Solution | None = None,
+    on_step: Callable[[Step], None] | None = None,
+) -> Solution:
+    """Solve to relative gap `tol`, or raise InfeasibleError with the proof where hard constraints contradict.
+
+    `start` is the solution of the same problem at a smaller γ.
+    """
+    walk = _Walk(problem, 0.5 * tol, _MAX_STEPS if max_iter is None else max_iter, on_step)
+    state = _State.at(problem, np.zeros(problem.n_constraints))
+    if state is None or problem.relative_violation(state.v).any():
+        if problem.hard and max_iter is None:
+            _refute(problem, walk)
+        state = walk.run(*_entry(problem, start))
+        state = _without_idle(state, walk)
+    certificate = certify(problem, state.F, state.lam, tol)
+    if problem.hard and not certificate.converged and max_iter is None:
+        # Weight moved to upper bounds gives up some of the contradiction for more definiteness.
+        weighted = (np.where(problem.sign > 0, factor, 1.0) * state.lam for factor in (1.0, 2.0, 5.0, 10.0, 30.0))
+        proof = walk.proof or next(filter(None, (farkas(problem, lam) for lam in weighted)), None)
+        if proof is not None:
+            raise proof
+    return Solution(state.F, state.lam, certificate, tuple(walk.history), len(walk.history))
+
+
+def _without_idle(state: _State, walk: _Walk) -> _State:
+    """The same with λ = 0 where only the barrier holds it up, if that is as good an answer."""
+    share = state.lam * state.problem.scale
+    exact = _State.at(state.problem, np.where(share > 1e-6 * share.max(initial=0.0), state.lam, 0.0))
+    return state if exact is None or not walk.arrived(exact) else exact
+
+
+def _refute(problem: Problem, walk: _Walk) -> None:
+    """Raise if the hard constraints contradict each other.
+
+    Whether they do depends neither on the loss nor on the units of the coordinates, so it is asked where the answer is
+    easiest: under a smooth loss, with edges that point all ways alike.
+    """
+    rounded = dataclasses.replace(problem, points=problem.points @ rounding(problem), loss=VonNeumann(), tilt=None)
+    trial = _Walk(rounded, _LOOSE_GAP, _MAX_STEPS, walk.on_step)
+    trial.run(*_entry(rounded, None))
+
+
+class _Walk:
+    """The way to one problem's optimum: γ up to the problem's own, then μ down until the gap is within `goal`."""
+
+    def __init__(self, problem: Problem, goal: float, budget: int, on_step: Callable[[Step], None] | None):
+        self.problem, self.goal, self.budget, self.on_step = problem, goal, budget, on_step
+        self.history: list[Step] = []
+        self.proof: InfeasibleError | None = None  # the last thing the multipliers proved about hard constraints
+
+    def run(self, state: _State, mu: float) -> _State:
+        tau = mu / state.lam
+        while len(self.history) < self.budget and not self.arrived(state):
+            change, rise, n_products = _newton_direction(state, tau, mu)
+            t, trial = _line_search(state, change, rise, mu)
+            if trial is None:  # rounding has the last word on this barrier
+                if state.problem is self.problem:
+                    break
+                state, mu, tau = self._onward(state, mu, tau, easy=False)
+                continue
+            # λτ = μ to first order along the step, and never far from it.
+            tau = np.clip((mu - t * tau * change) / state.lam, 0.01 * mu / trial.lam, 100.0 * mu / trial.lam)
+            state = trial
+            self._record(state, t, n_products)
+            centred = rise / (state.problem.n_constraints * mu)
+            if centred <= _CENTRED and t > 0.3:
+                state, mu, tau = self._onward(state, mu, tau, easy=t > 0.9 and centred <= 0.1 * _CENTRED)
+        return state
+
+    def arrived(self, state: _State) -> bool:
+        if state.problem is not self.problem or abs(state.relative_gap) > self.goal:
+            return False
+        return not self.problem.hard or _violation(state) <= _FEASIBLE
+
+    def _onward(self, state: _State, mu: float, tau: np.ndarray, easy: bool) -> tuple[_State, float, np.ndarray]:
+        """The next barrier: of the same width at a larger γ, or narrower at the last."""
+        gamma = state.problem.gamma
+        if state.problem is self.problem:
+            return state, mu * (_FAST if easy else _SLOW), tau
+        if self.problem.gamma <= _STRIDE * gamma or (self.problem.hard and gamma >= _NEARLY_HARD):
+            problem = self.problem
+        else:
+            problem = self.problem.with_gamma(_STRIDE * gamma)
+        mu *= 1.0 if problem.hard else problem.gamma / gamma
+        onward = _State.at(problem, state.lam)
+        assert onward is not None  # a larger γ widens the domain
+        return onward, mu, mu / state.lam
+
+    def _record(self, state: _State, t: float, n_products: int) -> None:
+        step = Step(
+            gamma=state.problem.gamma,
+            primal=state.primal,
+            relative_gap=state.relative_gap,
+            max_violation=_violation(state),
+            step_length=t,
+            inner_iterations=n_products,
+        )
+        self.history.append(step)
+        if self.on_step is not None:
+            self.on_step(step)
+        if state.problem.hard:
+            self.proof = farkas(state.problem, state.lam) or self.proof
+            if self.proof is not None and self.proof.outcome == "infeasible":
+                raise self.proof
+
+
+def _violation(state: _State) -> float:
+    return float(state.problem.relative_violation(state.v).max(initial=0.0))
+
+
+# -- where to begin ------------------------------------------------------------------------------------------
+
+
+def _entry(problem: Problem, start: Solution | None) -> tuple[_State, float]:
+    """A state and the μ that suits it."""
+    if start is not None and not problem.hard:
+        # Constraints that were satisfied with room to spare have λ ≈ μ/scale.
+        mu = problem.gamma * _WARM_WIDTH**2
+        state = _State.at(problem, np.maximum(start.lam, mu * problem.weight / problem.scale))
+        if state is not None:
+            return state, mu
+    origin = _State.at(problem, np.zeros(problem.n_constraints))
+    if origin is None:
+        return _from_outside(problem)
+    # λ in proportion to γ: slopes at the prior, and no less than a barrier's width where constraints hold.
+    slope = problem.sign * problem.with_gamma(1.0).slack.slope(origin.v)
+    per_gamma = np.maximum(slope, _WIDTH * problem.weight / problem.scale)
+    size = float(np.linalg.norm(problem.forms.adjoint(problem.points, problem.sign * per_gamma)))
+    gamma = min(problem.gamma, _MODERATE / max(size, 1e-300))
+    while True:
+        here = problem if gamma == problem.gamma else problem.with_gamma(gamma)
+        state = _State.at(here, gamma * per_gamma)
+        if state is not None:
+            return state, gamma * _WIDTH**2
+        gamma *= 0.25
+
+
+def _from_outside(problem: Problem) -> tuple[_State, float]:
+    """λ > 0 with S(λ) inside the domain of f*, where λ = 0 is not.
+
+    With τI added to R_0 for τ large enough λ = 0 is inside. Solve that problem, roughly; its S leaves room to lower τ;
+    solve again. Where τ will not come down to 0 no λ holds every direction, and the objective falls without end.
+    """
+    tilt = np.zeros((problem.rank, problem.rank)) if problem.tilt is None else problem.tilt
+    identity = np.eye(problem.rank)
+    tau = max(1.0, 2.0 * float(np.abs(np.linalg.eigvalsh(tilt)).max(initial=0.0)))
+    for _ in range(_MAX_SHIFTS):
+        shifted = dataclasses.replace(problem, tilt=tilt + tau * identity)
+        walk = _Walk(shifted, _LOOSE_GAP, _MAX_STEPS, None)
+        state = walk.run(*_entry(shifted, None))
+        inside = _State.at(problem, state.lam)
+        if inside is not None:
+            return inside, problem.gamma * _WIDTH**2 if not problem.hard else float(np.mean(state.lam * problem.scale))
+        room = -float(state.sigma[-1])
+        if room < 1e-6 * tau:
+            break
+        tau -= 0.9 * room
+    raise ValueError(
+        f"{type(problem.loss).__name__} is unbounded on these constraints: some direction is held neither by the "
+        "linear objective nor by an upper bound, so its learned length can grow without end. Add similar pairs or "
+        "other upper bounds, or a linear objective that is positive on every direction."
+    )
+
+
+# -- one step --------------------------------------------------------------------------------------------------
+
+
+def _newton_direction(state: _State, tau: np.ndarray, mu: float) -> tuple[np.ndarray, float, int]:
+    """dλ by preconditioned conjugate gradients, the slope of D_μ along it, and the effort."""
+    problem, Y, lam = state.problem, state.Y, state.lam
+    forms, sign = problem.forms, problem.sign
+    E = 1.0 / (problem.slack.dual_curvature(sign * lam) + tau / lam)
+    ascent = state.gradient + mu / lam
+    omega = np.maximum(divided_differences(problem.loss, state.sigma), 0.0)
+    root = np.sqrt(omega)
+    precondition = _preconditioner(forms, Y, E, omega)
+    X, q = np.zeros_like(omega), np.zeros_like(lam)
+    residual = root * symmetrize(forms.adjoint(Y, E * (sign * ascent)))
+    z = precondition(residual)
+    direction, rz = z, float(np.vdot(residual, z))
+    n_products, inexact = 0, _INEXACT_HARD if problem.hard else _INEXACT
+    # The error of dλ is E times that of q: relative to X, not to the right-hand side, which E has made large.
+    while rz > 0.0 and n_products < _MAX_CG and np.linalg.norm(residual) > inexact * np.linalg.norm(X):
+        n_products += 1
+        q_direction = forms.apply(Y @ (root * direction), Y)
+        H_direction = direction + root * forms.adjoint(Y, E * q_direction)
+        curvature = float(np.vdot(direction, H_direction))
+        if not 0.0 < curvature < np.inf:
+            break
+        alpha = rz / curvature
+        X += alpha * direction
+        q += alpha * q_direction
+        residual = residual - alpha * H_direction
+        z = precondition(residual)
+        rz, previous = float(np.vdot(residual, z)), rz
+        direction = z + (rz / previous) * direction
+    change = E * (ascent - sign * q)
+    return change, float(ascent @ change), n_products
+
+
+def _preconditioner(
+    forms: EdgeForms, Y: np.ndarray, E: np.ndarray, omega: np.ndarray
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Inverse of the operator's diagonal, and of its block over the diagonal entries of X, which are strongly coupled.
+
+    For pairs both come from Σ_k E_k y_i² y_j², y = Yᵀ(e_a − e_b); products of different edges of one form are left out.
+    """
+    off_diagonal, on_diagonal = forms.second_moments(Y, E)
+    divisor = 1.0 + omega * off_diagonal
+    d = np.sqrt(np.diagonal(omega))
+    block = np.eye(len(d)) + d[:, None] * on_diagonal * d
+    unit = 1.0 / np.sqrt(np.diagonal(block))
+    block = unit[:, None] * np.linalg.inv(unit[:, None] * block * unit + 1e-10 * np.eye(len(d))) * unit
+
+    def precondition(R: np.ndarray) -> np.ndarray:
+        Z = R / divisor
+        np.einsum("ii->i", Z)[:] = block @ np.diagonal(R)
+        return Z
+
+    return precondition
+
+
+def _line_search(state: _State, change: np.ndarray, rise: float, mu: float) -> tuple[float, _State | None]:
+    """t and the state at λ + t dλ > 0 where D_μ has risen by a fair share of what its slope promised; or nothing."""
+    if not 0.0 < rise < np.inf:
+        return 0.0, None
+    shrinking = change < 0
+    t = min(1.0, _TO_THE_EDGE * float(np.min(-state.lam[shrinking] / change[shrinking], initial=np.inf)))
+    here = state.barrier(mu)
+    while t > _SHORTEST_STEP:
+        trial = _State.at(state.problem, state.lam + t * change)
+        if trial is None:
+            t *= 0.25
+            continue
+        gain = trial.barrier(mu) - here
+        if gain >= 1e-4 * t * rise - 1e-13 * abs(here):
+            return t, trial
+        # The peak of the parabola through what is known, within bounds.
+        t *= float(np.clip(0.5 / (1.0 - gain / (t * rise)), 0.1, 0.5))
+    return 0.0, None
