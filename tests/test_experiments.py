@@ -257,7 +257,7 @@ def test_text_study_on_made_up_topics():
     assert all(0 <= m.value <= 1 and m.n == 2 for m in found.values())
     assert found[text.PART, 4].value > found[text.EUCLIDEAN, None].value + 0.05
     assert {m.x for m in outcome.measurements if m.measure == "seconds"} == {2, 4, 12}
-    assert len(outcome.verdicts) == 7
+    assert len(outcome.verdicts) == 8
 
 
 def test_studies_repeat_under_a_seed():
