@@ -107,6 +107,26 @@ static void mahalo_edge_laplacian(const double *restrict Y, const ptrdiff_t *sta
     }
 }
 
+/* out[j, t] = Σ_b min(value of bin b in row j, table[b, t]) for the MAHALO_LANES columns t of the table.
+   One entry of a sparse row meets one cache line of the table: that many intersections at the price of one. */
+#define MAHALO_LANES 16
+MAHALO_VECTORIZED
+static void mahalo_intersections(const float *restrict table, const int *start, const int *bin, const float *value,
+                                 double *restrict out, ptrdiff_t n_rows)
+{
+    for (ptrdiff_t j = 0; j < n_rows; j++) {
+        double sum[MAHALO_LANES] = {0.0};
+        for (ptrdiff_t q = start[j]; q < start[j + 1]; q++) {
+            const float *line = table + (ptrdiff_t)bin[q] * MAHALO_LANES;
+            float v = value[q];
+            for (int t = 0; t < MAHALO_LANES; t++)
+                sum[t] += line[t] < v ? line[t] : v;
+        }
+        for (int t = 0; t < MAHALO_LANES; t++)
+            out[j * MAHALO_LANES + t] = sum[t];
+    }
+}
+
 /* G ← a_i + b_j − 2 G, clipped at 0, rooted if asked: one function a precision. */
 #define MAHALO_FINISH(name, real, root_of)                                                              \
     MAHALO_VECTORIZED                                                                                   \

@@ -10,8 +10,10 @@ import lzma
 import os
 import re
 import tarfile
+import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 
@@ -21,10 +23,12 @@ from ..persistence import write_bytes
 
 __all__ = [
     "Embeddings",
+    "Images",
     "Table",
     "Texts",
     "cache_folder",
     "load_banking77",
+    "load_caltech101",
     "load_classic3",
     "load_newsgroups",
     "load_table",
@@ -73,6 +77,37 @@ class Embeddings:
     y: np.ndarray
     is_train: np.ndarray
     source: str
+
+
+@dataclass(frozen=True)
+class Images:
+    """Grey images and their classes, left in the archive they came in until they are read."""
+
+    name: str
+    archive: Path
+    members: tuple[str, ...]
+    y: np.ndarray
+    class_names: tuple[str, ...]
+    source: str
+
+    def read(self, index: int, longest_side: int) -> np.ndarray:
+        """Image `index` as float32 in [0, 1], rows × columns, shrunk where a side is longer than that."""
+        try:
+            from PIL import Image
+        except ImportError as error:
+            raise ImportError("reading images needs Pillow: pip install 'mahalo[images]'") from error
+
+        image = Image.open(BytesIO(self._opened.read(self.members[index]))).convert("L")
+        image.thumbnail((longest_side, longest_side), Image.Resampling.BILINEAR)
+        return np.asarray(image, dtype=np.float32) / 255
+
+    @cached_property
+    def _opened(self) -> zipfile.ZipFile:
+        return zipfile.ZipFile(self.archive)
+
+    def take(self, rows: np.ndarray) -> Images:
+        """Some of the images; classes keep their numbers."""
+        return replace(self, members=tuple(self.members[i] for i in rows), y=self.y[rows])
 
 
 # -- where files are ---------------------------------------------------------------------------------------------------
@@ -242,3 +277,23 @@ def load_banking77() -> Embeddings:
     X /= np.linalg.norm(X, axis=1, keepdims=True)  # they were of unit length before they were rounded to 16 bits
     source = f"banking77: {is_train.sum():,} training and {(~is_train).sum():,} test questions, all-MiniLM-L6-v2"
     return Embeddings("banking77", X, y.astype(np.intp), is_train, source)
+
+
+# -- images ------------------------------------------------------------------------------------------------------------
+
+
+def load_caltech101() -> Images:
+    """Photographs of 101 kinds of objects, without the background class, grey, at most 80 of a kind."""
+    path = locate(
+        "caltech101",
+        "caltech101_gray_80.zip",
+        "Get 101_ObjectCategories from data.caltech.edu/records/mzrjq-6wc02, leave out BACKGROUND_Google and put the "
+        "JPEG files, as 101_ObjectCategories/<class>/image_NNNN.jpg, into that zip archive.",
+    )
+    with zipfile.ZipFile(path) as archive:
+        members = tuple(sorted(name for name in archive.namelist() if name.endswith(".jpg")))
+    names, y = np.unique([Path(member).parent.name for member in members], return_inverse=True)
+    source = f"Caltech-101: {len(members):,} images of {len(names)} classes, {np.bincount(y).min()} to "
+    return Images(
+        "Caltech-101", path, members, y, tuple(map(str, names)), f"{source}{np.bincount(y).max()} a class, grey"
+    )

@@ -97,7 +97,7 @@ def _draw_curves(ax: Axes, part: Sequence[Measurement], styles, x_label: str) ->
         if not curve:
             continue
         x, value = np.array([m.x for m in curve]), np.array([m.value for m in curve])
-        half = np.array([m.half_width or 0.0 for m in curve])
+        half = np.array([np.nan if m.half_width is None else m.half_width for m in curve])  # no band where unknown
         ax.plot(x, value, color=colour, marker=shape, ms=4.5, lw=1.6)
         ax.fill_between(x, value - half, value + half, color=colour, alpha=0.14, lw=0)
         stated = [(m.x, m.published) for m in curve if m.published is not None]

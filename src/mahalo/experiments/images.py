@@ -1,0 +1,242 @@
+"""Object recognition on Caltech-101: the nearest neighbour under kernels for images, as they are and learned."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import partial
+
+import numpy as np
+from scipy.linalg import eigh
+from sklearn.model_selection import StratifiedKFold
+
+from ..basis import ClassBasis
+from ..learner import MetricLearner
+from ..metric import Metric
+from ..selection import metric_path
+from .data import Images, load_caltech101
+from .image_kernels import KERNELS, Recipe, kernel_matrices, kernel_store
+from .outcome import Outcome, Progress, Settings, Verdict
+from .protocol import GAMMAS, Tally
+from .store import Arrays, Store, digest
+
+__all__ = ["mean_rate", "run"]
+
+_PUBLISHED = {
+    ("PMK", "learned", "recognition rate", 15.0): 0.522,
+    ("PMK", "learned", "recognition rate", 30.0): 0.621,
+    ("CORR", "learned", "recognition rate", 15.0): 0.610,
+    ("CORR", "learned", "recognition rate", 30.0): 0.696,
+    ("SUM", "learned", "recognition rate", 15.0): 0.737,
+}
+_ROUGH = 1e-2  # relative gap that is enough to compare values of γ
+_MOST_TESTED = 50  # images a class, as is usual for this data
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is done.
+
+    Attributes
+    ----------
+    n_classes, most_images : int or None
+        Of the data; None: all.
+    training : tuple of int
+        Images a class to learn from, T.
+    n_repeats : int
+        Random splits for every T.
+    directions : int
+        Clusters inside each class that span what is learned; with T no larger, all training images do.
+    tol : float
+        Relative duality gap.
+    """
+
+    recipe: Recipe
+    n_classes: int | None
+    most_images: int | None
+    training: tuple[int, ...]
+    n_repeats: int
+    directions: int = 7
+    tol: float = 1e-3
+
+
+_FULL = Plan(Recipe(), None, None, (5, 10, 15, 20, 25, 30), 1)
+_QUICK = Plan(Recipe(depth=3, n_words=100, blur_points=60, sample=60), 12, 24, (5, 10), 2)
+
+
+def run(settings: Settings, progress: Progress) -> Outcome:
+    """Recognition rates of every kernel before and after learning, for growing training sets."""
+    plan = _QUICK if settings.quick else _FULL
+    images = _selected(load_caltech101(), plan)
+    kernels = kernel_matrices(images, plan.recipe, kernel_store(settings.cache, images, plan.recipe), progress)
+    results = Store(settings.cache / f"images-rates-{_key(images, plan, settings.seed)}")
+    tasks = [(T, repeat, name) for T in plan.training for repeat in range(plan.n_repeats) for name in KERNELS]
+    tally, gammas, gaps = Tally(), [], []
+    for done, (T, repeat, name) in enumerate(tasks):
+        progress("learning", done, len(tasks))
+        seed = settings.seed + repeat
+        rates = partial(_rates, kernels[name], images.y, T, seed, plan)
+        found = results.get(f"{name}-{T:02d}-{repeat}", rates)
+        tally.add(name, "as it is", "recognition rate", found["plain"].item(), T)
+        tally.add(name, "learned", "recognition rate", found["learned"].item(), T)
+        gammas.append(found["gamma"].item())
+        gaps.append(found["gap"].item())
+    progress("learning", len(tasks), len(tasks))
+    return _outcome(images, plan, tally, gammas, gaps)
+
+
+def _selected(images: Images, plan: Plan) -> Images:
+    classes = range(len(images.class_names))[: plan.n_classes]
+    rows = np.concatenate([np.flatnonzero(images.y == c)[: plan.most_images] for c in classes])
+    return images.take(rows)
+
+
+def _key(images: Images, plan: Plan, seed: int) -> str:
+    # More repeats and sizes of training sets leave those that are done as they are.
+    settings = {k: v for k, v in asdict(plan).items() if k not in ("n_repeats", "training")}
+    return digest(images.archive, list(images.members), settings, [GAMMAS, _ROUGH, _MOST_TESTED], seed)
+
+
+# -- one split ---------------------------------------------------------------------------------------------------------
+
+
+def _rates(K: np.ndarray, y: np.ndarray, T: int, seed: int, plan: Plan) -> Arrays:
+    """Recognition rates of one kernel on one split, as it is and learned."""
+    train, test = _split(y, T, seed)
+    K_train, K_test = (K[np.ix_(rows, train)].astype(np.float64) for rows in (train, test))
+    K_train += _shift(K_train) * np.eye(len(train))
+    options = {
+        "kernel": "precomputed",
+        "basis": ClassBasis(plan.directions * len(np.unique(y))),
+        "strategy": "random",
+        "pairs_per_class": 100,
+        "percentiles": (1, 99),
+        "tol": plan.tol,
+        "random_state": seed,
+    }
+    gamma = _chosen_gamma(K_train, y[train], options)
+    learner = MetricLearner(gamma=gamma, **options).fit(K_train, y[train])
+    found = {
+        "plain": mean_rate(y[train][K_test.argmax(axis=1)], y[test]),
+        "learned": _rate(learner.metric_, K_train, y[train], K_test, y[test]),
+        "gamma": gamma,
+        "gap": learner.certificate_.relative_gap,
+    }
+    return {name: np.array([value]) for name, value in found.items()}
+
+
+def _chosen_gamma(K: np.ndarray, y: np.ndarray, options: dict) -> float:
+    """By two-fold cross-validation. γ ≤ 10 come on one path; larger ones, which cost several times as much, are tried
+    only while the largest so far is best."""
+    folds = list(StratifiedKFold(2, shuffle=True, random_state=options["random_state"]).split(K, y))
+    rates: dict[float, float] = {}
+    for gammas in (GAMMAS[:4], GAMMAS[4:5], GAMMAS[5:]):
+        found = [_path_rates(K, y, train, held_out, gammas, options) for train, held_out in folds]
+        rates |= dict(zip(gammas, np.mean(found, axis=0).tolist(), strict=True))
+        best = max(rates, key=lambda gamma: rates[gamma])
+        if best < gammas[-1]:
+            break
+    return best
+
+
+def _path_rates(K, y, train, held_out, gammas, options: dict) -> list[float]:
+    K_train, K_held_out = K[np.ix_(train, train)], K[np.ix_(held_out, train)]
+    path = metric_path(K_train, y[train], gammas=gammas, **(options | {"tol": _ROUGH}))
+    return [_rate(metric, K_train, y[train], K_held_out, y[held_out]) for metric in path.metrics]
+
+
+def _split(y: np.ndarray, T: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """T images of each class to learn from; the others, at most 50 of a class, to be judged on."""
+    rng = np.random.default_rng([seed, T])
+    orders = [rng.permutation(np.flatnonzero(y == c)) for c in np.unique(y)]
+    return np.concatenate([o[:T] for o in orders]), np.concatenate([o[T : T + _MOST_TESTED] for o in orders])
+
+
+def _shift(K: np.ndarray) -> float:
+    """What makes K positive semidefinite when added to its diagonal.
+
+    It adds the same to every distance between different images, and so leaves the order of neighbours as it is.
+    """
+    smallest = float(eigh(K, eigvals_only=True, subset_by_index=[0, 0])[0])
+    return max(0.0, 1e-6 - 1.001 * smallest)
+
+
+def _rate(metric: Metric, K_train, y_train, K_test, y_test) -> float:
+    """Recognition rate of 1-NN; every image has the same similarity with itself."""
+    own = np.diagonal(K_train)
+    sq_distances = metric.distances(
+        K_test, K_train, squared=True, cross=K_test, diag_x=np.full(len(K_test), own[0]), diag_y=own
+    )
+    return mean_rate(y_train[sq_distances.argmin(axis=1)], y_test)
+
+
+def mean_rate(predicted: np.ndarray, y: np.ndarray) -> float:
+    """Share of images recognised in each class, averaged over classes."""
+    return float(np.mean([np.mean(predicted[y == c] == c) for c in np.unique(y)]))
+
+
+# -- what was found ----------------------------------------------------------------------------------------------------
+
+
+def _outcome(images: Images, plan: Plan, tally: Tally, gammas: list[float], gaps: list[float]) -> Outcome:
+    measurements = tally.measurements(_PUBLISHED)
+    return Outcome(
+        name="images",
+        title="Nearest-neighbour object recognition with learned kernels",
+        protocol=(
+            f"T random images of each of {len(np.unique(images.y))} classes to learn from, all others of the class, "
+            f"at most {_MOST_TESTED}, to be recognised by their nearest neighbour (k = 1); mean over classes of the "
+            f"share recognised; random splits for every T: {plan.n_repeats}. Pairs: 100 similar and 100 dissimilar "
+            "ones a class at random, bounds the 1st and 99th percentile of squared distances, γ from 0.01, 0.1, …, "
+            "1000 by two-fold cross-validation among the training images (100 and 1000 only while the largest γ so far "
+            "is best). The metric is identity plus low rank over "
+            f"{plan.directions} directions a class, clusters in feature space (over all training images where "
+            f"T ≤ {plan.directions})."
+        ),
+        x_label="T",
+        measurements=measurements,
+        verdicts=_verdicts(plan, tally),
+        notes=_notes(images, gammas, gaps),
+    )
+
+
+def _verdicts(plan: Plan, tally: Tally) -> tuple[Verdict, ...]:
+    def rate(name: str, method: str, T: int) -> float:
+        return float(np.mean(tally.values(name, method, "recognition rate", T)))
+
+    gains = {(n, T): rate(n, "learned", T) - rate(n, "as it is", T) for n in KERNELS for T in plan.training}
+    (worst, T_worst), least = min(gains.items(), key=lambda item: item[1])
+    (best, T_best), most = max(gains.items(), key=lambda item: item[1])
+    verdicts = [
+        Verdict(
+            "every learned kernel recognises more images than its base kernel, for every T",
+            least > 0,
+            f"from {100 * least:+.1f} points ({worst}, T = {T_worst}) to {100 * most:+.1f} ({best}, T = {T_best})",
+        )
+    ]
+    for (name, _, _, T), published in _PUBLISHED.items():
+        if T not in plan.training:
+            continue
+        plain, ours = (100 * rate(name, method, int(T)) for method in ("as it is", "learned"))
+        verdicts.append(
+            Verdict(
+                f"learned {name} at T = {T:g} is no more than 5 points below the published rate",
+                ours >= 100 * published - 5,
+                f"{ours:.1f} % against {100 * published:.1f} %; {plain:.1f} % before learning",
+            )
+        )
+    return tuple(verdicts)
+
+
+def _notes(images: Images, gammas: list[float], gaps: list[float]) -> tuple[str, ...]:
+    chosen = ", ".join(f"{gamma:g} ({gammas.count(gamma)}×)" for gamma in sorted(set(gammas)))
+    return (
+        f"{images.source}. The full set has up to 800 images of a class, so here classes have fewer to be judged on.",
+        f"Relative duality gap of the fits: at most {max(gaps):.1g}. γ chosen: {chosen}.",
+        "The descriptors are our own: dense SIFT of 32 × 32 pixels every 8 pixels, 20 principal components beside the "
+        "position for PMK; geometric blur at 100 edge points of the image at half size. Settings were chosen by the "
+        "rate of the unlearned PMK on one split of a part of these images, before anything was learned.",
+        "The paper does not say how CORR and Geoblur-2 differ, both being correspondences of geometric blur with a "
+        "position term; here CORR looks at neighbourhoods of two sizes and GB2 at the larger one.",
+        "The correspondence kernels are not quite positive semidefinite; what their training matrix lacks is added to "
+        "its diagonal, which changes no neighbour.",
+    )

@@ -1,0 +1,171 @@
+"""Nested bins for feature vectors: cubes whose sides double, or clusters inside clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+__all__ = ["Bins", "UniformGrid", "VocabularyTree"]
+
+_BLOCK = 4096  # points compared with the children of their nodes at a time
+
+
+class Bins(Protocol):
+    """Bins inside bins, on levels from coarse to fine."""
+
+    def assign(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(bins, gains): the number of the bin that holds each point on each level, n_points × n_levels, and for
+        every number what a match in that bin is worth beyond a match in the bin around it, never negative."""
+        ...
+
+
+@dataclass(frozen=True)
+class UniformGrid:
+    """Cubes of side `finest`, 2 `finest`, 4 `finest`, … (Grauman and Darrell, 2005).
+
+    Two points in a cube of side s in d dimensions are less than d s apart in the L1 norm, so a match there is worth
+    1/(d s). Points that share not even the largest cube do not match. For few dimensions, up to about ten; in more,
+    cubes hold one point each or all of them, and `VocabularyTree` does better.
+
+    Parameters
+    ----------
+    finest : float
+        Side of the smallest cubes.
+    n_levels : int, default=8
+        The largest cubes have the side finest · 2^(n_levels − 1).
+    origin : float, default=0
+        A corner of all grids, the same in every dimension.
+    """
+
+    finest: float
+    n_levels: int = 8
+    origin: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (0 < self.finest < np.inf and self.n_levels >= 1):
+            raise ValueError(
+                f"UniformGrid needs finest > 0 and n_levels ≥ 1; got finest={self.finest}, n_levels={self.n_levels}."
+            )
+
+    def assign(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """See `Bins`. Numbers hold for this call only: compare points that were assigned together."""
+        sides = self.finest * 2.0 ** np.arange(self.n_levels)[::-1]
+        worth = 1.0 / (points.shape[1] * sides)
+        bins, gains, n_bins = [], [], 0
+        for side, gain in zip(sides, np.diff(worth, prepend=0.0), strict=True):
+            cubes, number = np.unique(np.floor((points - self.origin) / side), axis=0, return_inverse=True)
+            bins.append(n_bins + number.ravel())
+            gains.append(np.full(len(cubes), gain))
+            n_bins += len(cubes)
+        return np.column_stack(bins), np.concatenate(gains)
+
+
+@dataclass(frozen=True, eq=False)
+class VocabularyTree:
+    """Clusters inside clusters, found by k-means in a sample of points (Grauman and Darrell, 2006).
+
+    A match in a cluster is worth `ratio` times a match in the cluster around it. (Worth 1/diameter, the other choice of
+    the literature, falls off too slowly in many dimensions, where clusters hardly shrink from level to level: on SIFT
+    features it recognises several per cent fewer images.) A tree of depth 1 is a flat vocabulary of visual words.
+
+    Make one with `VocabularyTree.grow`.
+
+    Parameters
+    ----------
+    centres : tuple of arrays of shape (branching^level, branching, n_features)
+        For each level, the centres of the children of every node; NaN where a node has fewer.
+    ratio : float, default=2
+    """
+
+    centres: tuple[np.ndarray, ...]
+    ratio: float = 2.0
+
+    @classmethod
+    def grow(cls, points, branching: int = 10, depth: int = 4, ratio: float = 2.0, random_state=0) -> VocabularyTree:
+        """Split the points into `branching` clusters, each of these again, `depth` times.
+
+        Parameters
+        ----------
+        points : array-like of shape (n_points, n_features)
+            A sample: ten for each leaf, branching^depth, are enough.
+        branching, depth : int
+        ratio : float, default=2
+        random_state : int or Generator, default=0
+        """
+        points = np.asarray(points, dtype=np.float32)
+        if points.ndim != 2 or len(points) < branching or not np.isfinite(points).all():
+            raise ValueError(
+                f"a tree grows from a finite array of at least {branching} points, n_points × n_features; got shape "
+                f"{points.shape}."
+            )
+        if branching < 2 or depth < 1 or ratio < 1:
+            raise ValueError(
+                f"branching must be at least 2, depth and ratio at least 1; got {branching}, {depth} and {ratio}."
+            )
+        rng = np.random.default_rng(random_state)
+        node, centres = np.zeros(len(points), dtype=np.intp), []
+        for level in range(depth):
+            children = np.full((branching**level, branching, points.shape[1]), np.nan, dtype=np.float32)
+            order = np.argsort(node, kind="stable")
+            for inside in np.split(order, np.flatnonzero(np.diff(node[order])) + 1):
+                parent = node[inside[0]]
+                found, label = _clusters(points[inside], branching, rng)
+                children[parent, : len(found)] = found
+                node[inside] = parent * branching + label
+            centres.append(children)
+        return cls(tuple(centres), ratio)
+
+    @property
+    def depth(self) -> int:
+        return len(self.centres)
+
+    @property
+    def n_leaves(self) -> int:
+        return self.centres[-1].shape[0] * self.centres[-1].shape[1]
+
+    def nodes(self, points: np.ndarray) -> np.ndarray:
+        """The number, on each level, of the node that holds each point: (n_points, depth)."""
+        points = np.asarray(points, dtype=np.float32)
+        width = self.centres[0].shape[-1]
+        if points.ndim != 2 or points.shape[1] != width:
+            raise ValueError(f"this tree was grown from points of {width} features; got shape {points.shape}.")
+        found = np.empty((len(points), self.depth), dtype=np.intp)
+        for a in range(0, len(points), _BLOCK):
+            part = points[a : a + _BLOCK]
+            node: np.ndarray = np.zeros(len(part), dtype=np.intp)
+            for level, centres in enumerate(self.centres):
+                node = node * centres.shape[1] + _nearest_child(centres, node, part)
+                found[a : a + _BLOCK, level] = node
+        return found
+
+    def assign(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """See `Bins`. A number means the same cluster in every call."""
+        sizes = np.array([centres.shape[0] * centres.shape[1] for centres in self.centres])
+        worth = self.ratio ** np.arange(self.depth)
+        return self.nodes(points) + (np.cumsum(sizes) - sizes), np.repeat(np.diff(worth, prepend=0.0), sizes)
+
+
+def _clusters(points: np.ndarray, k: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """(centres, labels) of k clusters; the distinct points themselves where there are no more than k."""
+    from sklearn.cluster import KMeans
+
+    seed = int(rng.integers(2**31))
+    distinct, label = np.unique(points, axis=0, return_inverse=True)
+    if len(distinct) <= k:
+        return distinct, label.ravel()
+    means = KMeans(k, n_init=1, max_iter=20, random_state=seed).fit(points)
+    return means.cluster_centers_, means.labels_
+
+
+def _nearest_child(centres: np.ndarray, node: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """argmin_c ‖x − c‖² = argmin_c ‖c‖² − 2 c·x over the children c of each point's node."""
+    if len(centres) == 1:
+        products = points @ centres[0].T
+        sq_norms = np.einsum("bd,bd->b", centres[0], centres[0])
+    else:
+        children = centres[node]
+        products = np.einsum("nbd,nd->nb", children, points)
+        sq_norms = np.einsum("nbd,nbd->nb", children, children)
+    return np.nanargmin(sq_norms - 2 * products, axis=1)

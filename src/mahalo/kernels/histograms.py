@@ -1,0 +1,46 @@
+"""Histograms over many bins, few of them filled, and the matrix of their intersections."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._core.intersections import LANES, intersect_rows
+from ..linalg import in_threads
+
+__all__ = ["histograms", "intersections"]
+
+
+def histograms(bins: np.ndarray, values: np.ndarray, sizes: list[int], n_bins: int) -> sp.csr_array:
+    """One row for each set, the first `sizes[0]` rows of `bins` being the first set: `values` summed by bin."""
+    row = np.repeat(np.arange(len(sizes)), np.asarray(sizes, dtype=np.intp) * bins.shape[1])
+    summed = sp.coo_array((values.ravel(), (row, bins.ravel())), shape=(len(sizes), n_bins)).tocsr()
+    return sp.csr_array(
+        (summed.data.astype(np.float32), summed.indices.astype(np.int32), summed.indptr.astype(np.int32)),
+        shape=summed.shape,
+    )
+
+
+def intersections(A: sp.csr_array, B: sp.csr_array | None = None) -> np.ndarray:
+    """Σ_b min(A[i, b], B[j, b]) of all rows of A with all rows of B (of A itself by default); entries must be ≥ 0."""
+    itself = B is None
+    B = A if B is None else B
+    n, m = A.shape[0], B.shape[0]
+    K = np.zeros((n, m))
+    starts = range(0, n, LANES)
+
+    def rows(first: int, last: int) -> None:
+        table = np.zeros((A.shape[1], LANES), dtype=np.float32)
+        for a in starts[first:last]:
+            done = a if itself else 0  # the lower triangle is the mirror of the upper
+            found = np.empty((m - done, LANES))
+            intersect_rows(
+                table, A.indptr[a : a + LANES + 1], A.indices, A.data, B.indptr[done:], B.indices, B.data, found
+            )
+            K[a : a + LANES, done:] = found[:, : n - a].T
+
+    in_threads(len(starts), LANES * len(starts) * B.nnz, rows)
+    if itself:
+        K = np.triu(K)
+        K += np.triu(K, 1).T
+    return K
