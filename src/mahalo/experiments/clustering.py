@@ -231,7 +231,7 @@ def _notes(measurements: Sequence[Measurement]) -> tuple[str, ...]:
         f"{start:.3f} matched and {at['Digits-389, by majority', ONE_START]:.3f} by majority.",
         "The Gaussian kernel and its width were settled on after trials on other splits of these same two tables "
         "(identity, diagonal and covariance priors; Gaussian widths from a quarter of the median to twice it; γ from "
-        ".01 to 100; bounds at 1/99 and 5/95), so its errors are a little flattered. The linear learner is the "
-        "default one.",
+        ".01 to 100; bounds at 1/99 and 5/95), so its errors are a little flattered. The linear learner is the default "
+        "one.",
         "HMRF-KMeans has unit penalties, learned feature weights and ten starts; the paper does not give its settings.",
     )
