@@ -129,6 +129,4 @@ def test_dropping_the_objective_keeps_how_triplets_combine_edges(rng):
     forms, rows = (triplets + Constraints.linear_objective(np.eye(5) - 0.2)).edges()
     X = rng.standard_normal((5, 3))
     sq = ((X[:, None] - X) ** 2).sum(axis=2)
-    np.testing.assert_allclose(
-        forms.without_last().apply(X[rows], X[rows]), [sq[0, 1] - sq[0, 4], sq[2, 3] - sq[2, 0]]
-    )
+    np.testing.assert_allclose(forms.without_last().apply(X[rows], X[rows]), [sq[0, 1] - sq[0, 4], sq[2, 3] - sq[2, 0]])
