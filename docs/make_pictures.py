@@ -200,14 +200,22 @@ def draw_errors() -> Figure:
         plain = 100 * compare_losses.evaluate(None, 1.0, X, y).error
         print(f"{table}: 10-NN error in %, γ = {gammas}\n  {'Euclidean':18s}{plain:6.1f}")
         ax.axhline(plain, color=PALE, lw=1)
-        ax.annotate("Euclidean", (gammas[0], plain), xytext=(0, 3), textcoords="offset points", color=PALE, fontsize=9)
+        ax.annotate(
+            "Euclidean",
+            (gammas[-1], plain),
+            xytext=(0, 3),
+            ha="right",
+            textcoords="offset points",
+            color=PALE,
+            fontsize=9,
+        )
         for name, loss in compare_losses.LOSSES.items():
             colour, line, marker = STYLES[name]
             errors = [100 * compare_losses.evaluate(loss, gamma, X, y).error for gamma in gammas]
             print(f"  {name:18s}" + "".join(f"{error:6.1f}" for error in errors))
             ax.plot(gammas, errors, line, color=colour, marker=marker, ms=5, lw=1.7, label=name)
         ax.set_xscale("log")
-        ax.set_ylim(bottom=0)
+        ax.set_ylim(0, 1.7 * plain)  # a metric that is all but zero is off the scale
         ax.set_xlabel("γ")
         ax.set_title(f"{table}: 10-NN error, %", loc="left", fontsize=11, color=INK)
         ax.spines[["top", "right"]].set_visible(False)

@@ -10,6 +10,8 @@ import pytest
 from scipy import stats
 from sklearn.datasets import load_iris
 
+from mahalo import losses
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -103,3 +105,22 @@ def test_cached_outcomes_are_bound_to_their_data(bench, tmp_path):
     assert cache.get("NCA", other) is None
     assert cache.get(accuracy.OURS, split) is None
     assert accuracy._Cache(tmp_path, fresh=True).get("NCA", split) is None
+
+
+@pytest.mark.parametrize("loss", ["Frobenius", "VonNeumann", "SDPFrobenius", "SDPLogDet"])
+def test_cvxpy_is_given_the_problem_that_is_certified(bench, loss):
+    cp = pytest.importorskip("cvxpy")
+    iris = bench("tables").Table("iris", *load_iris(return_X_y=True))
+    problem = bench("loss_problems").pose(iris, "pairs", "features", getattr(losses, loss)(), per_class=20)
+    problem = problem.with_gamma(3.0)
+    F, objective = bench("convex")._statement(cp, problem)
+    root = np.random.default_rng(0).standard_normal((4, 6))
+    F.value = root @ root.T / 6
+    assert float(objective.value) == pytest.approx(bench("problems").primal_of(problem, F.value), rel=1e-9)
+
+
+def test_a_sample_has_every_class_and_no_row_twice(bench):
+    y = np.repeat([0, 1, 2], [1000, 300, 5])
+    kept = bench("loss_problems")._sample(y, 80)
+    assert len(np.unique(kept)) == len(kept) <= 90
+    assert (np.bincount(y[kept]) >= 4).all()

@@ -112,3 +112,21 @@ def test_no_constraints_and_no_dimensions():
     empty = np.zeros((2, 0))
     np.testing.assert_array_equal(forms.apply(empty, empty), [0.0])
     assert forms.adjoint(empty, np.ones(1)).shape == (0, 0)
+
+
+def test_dropping_the_objective_leaves_pairs_as_plain_edges(rng):
+    pairs = Constraints.from_pairs(similar=[[0, 1], [2, 3]], dissimilar=[[1, 4]])
+    objective = Constraints.linear_objective(np.eye(5) - 0.2)
+    forms, rows = (pairs + objective).edges()
+    kept, (plain, plain_rows) = forms.without_last(), pairs.edges()
+    assert kept.combine is None and len(kept.tail) == 3
+    X = rng.standard_normal((5, 3))
+    np.testing.assert_allclose(kept.apply(X[rows], X[rows]), plain.apply(X[plain_rows], X[plain_rows]))
+
+
+def test_dropping_the_objective_keeps_how_triplets_combine_edges(rng):
+    triplets = Constraints.from_triplets([[0, 1, 4], [2, 3, 0]])
+    forms, rows = (triplets + Constraints.linear_objective(np.eye(5) - 0.2)).edges()
+    X = rng.standard_normal((5, 3))
+    sq = ((X[:, None] - X) ** 2).sum(axis=2)
+    np.testing.assert_allclose(forms.without_last().apply(X[rows], X[rows]), [sq[0, 1] - sq[0, 4], sq[2, 3] - sq[2, 0]])
