@@ -173,6 +173,22 @@ def test_identical_points_that_must_be_apart():
     assert_farkas(e.value, constraints, X)
 
 
+def test_the_contradiction_is_numbered_as_it_was_given(rng):
+    """Pairs outside the rows and pairs of identical points are left out of the fit, not out of the count."""
+    X = np.vstack([TRIANGLE, TRIANGLE[:1], rng.standard_normal((4, 2))])
+    rows = np.array([0, 1, 2, 3])
+    left_out = Constraints.from_pairs([[4, 5], [0, 3]], [[6, 7]], upper=1e3, lower=1e-6)
+    constraints = left_out + triangle(9.0)
+    with pytest.raises(InfeasibleError) as caught:
+        MetricLearner(gamma=np.inf).fit(X[rows], constraints=constraints, rows=rows)
+    assert len(caught.value.multipliers) == constraints.n_constraints
+    assert {tuple(constraints.pairs.index[k]) for k in caught.value.constraints} == {(0, 1), (1, 2), (0, 2)}
+    identical = left_out + Constraints.from_pairs(dissimilar=[[4, 6], [0, 3]], lower=1.0)
+    with pytest.raises(InfeasibleError, match="identical points") as caught:
+        MetricLearner(gamma=np.inf).fit(X[rows], constraints=identical, rows=rows)
+    assert [tuple(identical.pairs.index[k]) for k in caught.value.constraints] == [(0, 3)]
+
+
 @given(st.integers(0, 2**32 - 1))
 def test_every_random_problem_is_solved_or_refuted(seed):
     """Crowded problems in low dimension: whatever is claimed is proved."""

@@ -68,11 +68,31 @@ def test_shape_of_gammas(X, gammas):
         ({"percentiles": (-1, 99)}, r"percentiles must lie between 0 and 100; got \(-1, 99\)"),
         ({"percentiles": (1, 101)}, r"percentiles must lie between 0 and 100"),
         ({"percentiles": (np.nan, 99)}, r"percentiles must lie between 0 and 100"),
+        ({"percentiles": (99, 1)}, r"percentiles are \(low, high\), such as \(1, 99\); got \(99, 1\)\. Swap them"),
+        ({"psd": "clip"}, r"psd='clip' is for kernels that may be indefinite; kernel='linear' never is"),
     ],
 )
 def test_parameters(X, parameters, message):
     with pytest.raises(ValueError, match=message):
         MetricLearner(**parameters).fit(X, Y)
+
+
+@pytest.mark.parametrize("rows", [np.arange(11), np.arange(24).reshape(12, 2), 3])
+def test_rows_are_checked_beside_labels_too(X, rows):
+    with pytest.raises(ValueError, match=r"rows must have one index for each row of X, 12; got shape"):
+        MetricLearner().fit(X, Y, rows=rows)
+
+
+def test_a_linear_metric_takes_no_similarities(X):
+    metric = MetricLearner().fit(X, Y).metric_
+    for call in (
+        lambda: metric.distances(X, cross=X @ X.T),
+        lambda: metric.distances(X, X, diag_x=np.ones(12)),
+        lambda: metric.pair_distances(X, X, diag_y=np.ones(12)),
+        lambda: metric.kernel(X, cross=X @ X.T),
+    ):
+        with pytest.raises(ValueError, match=r"similarities under a kernel; this metric is linear .* Leave them out"):
+            call()
 
 
 def test_projections_take_no_general_forms(X):
@@ -255,7 +275,7 @@ def test_rows(X):
     whole = Constraints.from_pairs([[0, 1], [4, 5]], n_rows=30)
     with pytest.raises(ValueError, match=r"constraints are about 30 rows, X has 12.*pass rows="):
         MetricLearner().fit(X, constraints=whole)
-    with pytest.raises(ValueError, match=r"rows must have one index for each row of X, 12; got 3"):
+    with pytest.raises(ValueError, match=r"rows must have one index for each row of X, 12; got shape \(3,\)"):
         MetricLearner().fit(X, constraints=whole, rows=[0, 1, 2])
     with pytest.raises(ValueError, match=r"rows must be row indices ≥ 0; got \[-1\]"):
         MetricLearner().fit(X, constraints=whole, rows=np.arange(12) - 1)

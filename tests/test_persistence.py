@@ -201,6 +201,16 @@ def test_well_formed_nonsense(tmp_path, header, arrays, message):
         mahalo.load(path)
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_what_the_file_holds_is_not_taken_from_outside(rng, tmp_path, kernel):
+    X, y = labelled_data(rng)
+    MetricLearner(kernel=kernel).fit(X, y).metric_.save(tmp_path / "m")
+    with pytest.raises(ValueError, match=f"kernel= is for metrics learned with a callable; this one has .*'{kernel}'"):
+        mahalo.load(tmp_path / "m", kernel=np.dot)
+    with pytest.raises(ValueError, match="points= is for support points that are not vectors"):
+        mahalo.load(tmp_path / "m", points=X)
+
+
 def test_no_file(tmp_path):
     for path in (tmp_path / "missing.safetensors", tmp_path):
         with pytest.raises(FileNotFoundError, match="no file at"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -406,3 +408,16 @@ def test_clone_keeps_what_is_chosen_among(rng):
     learner = MetricLearnerCV(gammas=[1, 2], cv=PairSplit(constraints, n_splits=2), strategy=("neighbors",))
     copy = clone(learner)
     assert copy.gammas == [1, 2] and copy.strategy == ("neighbors",) and copy.cv.n_splits == 2
+
+
+def test_identical_points_are_reported_once(rng):
+    """By the fit to all rows, not by every fold."""
+    X, y = labelled_data(rng, n=40)
+    X = np.vstack([X, X])
+    index = np.column_stack([np.arange(40), np.arange(40, 80)])
+    others = np.column_stack([rng.integers(0, 40, 60), rng.integers(0, 39, 60) + 41])
+    constraints = Constraints.from_pairs([[0, 3], [40, 43], [2, 5]], np.vstack([index, others]), upper=0.5, lower=9.0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        MetricLearnerCV(gammas=[0.1, 1.0], cv=2).fit(X, np.concatenate([y, y]), constraints=constraints)
+    assert ["identical points" in str(w.message) for w in caught].count(True) == 1

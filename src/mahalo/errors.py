@@ -20,9 +20,10 @@ class InfeasibleError(ValueError):
         "infeasible": no W ⪰ 0 satisfies them all. "singular": only singular W do, where LogDet is infinite.
         "bounded": the proof is not exact; every W that satisfies them has trace at least `trace_bound`.
     multipliers : ndarray of shape (n_constraints,)
-        λ ≥ 0, summing to 1, zero for constraints that play no part.
+        λ ≥ 0, summing to 1, zero for constraints that play no part. One for each constraint given to `fit` (or, from
+        labels, drawn by it), in their order.
     constraints : ndarray of int
-        Indices (into the fitted constraints) with λ > 0: together they are the contradiction.
+        Those with λ > 0: together they are the contradiction.
     trace_bound : float
         Smallest trace, in the coordinates where the prior is the identity; ∞ unless `outcome` is "bounded".
     """

@@ -24,6 +24,7 @@ from .constraints import (
     as_constraints,
     as_generator,
     class_codes,
+    len_of,
     resolve_bounds,
 )
 from .coordinates import (
@@ -39,7 +40,7 @@ from .coordinates import (
 from .errors import InfeasibleError
 from .linalg import symmetrize
 from .losses import LogDet, Loss, as_loss
-from .metric import Metric, as_objects, len_of
+from .metric import Metric, as_objects
 from .progress import Progress
 from .solvers import Problem, Solution, bregman, dual, newton
 
@@ -54,10 +55,12 @@ class Setup:
     """A fit up to the solver: resolved constraints, coordinates and the problem (its γ still to be set).
 
     Points and bounds in `problem` are in units of `2**exponent` and its square, so that no scale of the data
-    over- or underflows. Where `span` is given, the problem's core matrix is over its columns only.
+    over- or underflows. Where `span` is given, the problem's core matrix is over its columns only. `given` is the mask of
+    the constraints that were given and are still there.
     """
 
     constraints: Constraints
+    given: np.ndarray
     coordinates: Coordinates
     span: np.ndarray | None
     problem: Problem
@@ -208,7 +211,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             Class labels; −1 for unlabelled rows. Not used to make pairs if `constraints` are given.
         constraints : Constraints, optional
         rows : array-like of shape (n_samples,), optional
-            Index of each row of X in the numbering of the constraints; needed when X is a part of the data.
+            Index of each row of X in the numbering of the constraints (and of the rows of a basis J); needed when X is
+            a part of the data. Labels alone need none.
 
         Returns
         -------
@@ -288,6 +292,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             )
         if not (self.kernel_params is None or isinstance(self.kernel_params, dict)):
             raise ValueError(f"kernel_params must be a dict, such as {{'gamma': 0.1}}; got {self.kernel_params!r}.")
+        if linear and self.psd != "error":
+            raise ValueError(f"psd={self.psd!r} is for kernels that may be indefinite; kernel='linear' never is.")
         if linear and self.kernel_params:
             raise ValueError(f"kernel='linear' takes no kernel_params; got {sorted(self.kernel_params)}.")
         if self.solver not in ("auto", "newton", "dual", "bregman"):
@@ -346,24 +352,30 @@ def check_gamma(gamma) -> None:
 # -- from data to problem ------------------------------------------------------------------------------------
 
 
-def prepare(learner, X, y, constraints: Constraints | None, rows) -> Setup:
-    """Everything up to the solver, shared by one fit and by a whole path of γ."""
+def prepare(learner, X, y, constraints: Constraints | None, rows, *, quiet: bool = False) -> Setup:
+    """Everything up to the solver, shared by one fit and by a whole path of γ; `quiet` keeps warnings back."""
     rng = as_generator(learner.random_state)
     _check_magnitude(X)
+    _check_rows(rows, len_of(X))
     space = make_space(learner, X, y, rows, rng)
     geometry = space.geometry
-    n_outside = 0
     if constraints is None:
         constraints = Constraints.from_labels(
             y, geometry, strategy=learner.strategy, pairs_per_class=learner.pairs_per_class, random_state=rng
         )
+        given = np.ones(constraints.n_constraints, dtype=bool)
     else:
-        constraints, n_outside = _on_these_rows(constraints, rows, len_of(X))
+        constraints, given = _on_these_rows(constraints, rows, len_of(X))
+    n_outside = int((~given).sum())
     if isinstance(space, KernelSpace) and learner.psd != "error":
         rows_used = constraints.edges()[1]
         space = space.definite(rows_used[rows_used >= 0])
         geometry = space.geometry
-    constraints, n_dropped = _without_identical_points(constraints, geometry, hard=np.isinf(learner.gamma))
+    told_apart = _told_apart(constraints, geometry)
+    _report_impossible(constraints, told_apart, given, hard=np.isinf(learner.gamma), quiet=quiet)
+    n_dropped = int((~told_apart).sum())
+    given[given] = told_apart
+    constraints = constraints.take(told_apart) if n_dropped else constraints
     constraints = resolve_bounds(constraints, geometry, learner.bounds, learner.percentiles, rng)
     if constraints.n_constraints == 0:
         raise ValueError(
@@ -371,7 +383,7 @@ def prepare(learner, X, y, constraints: Constraints | None, rows) -> Setup:
             "identical points). Check the constraints with constraints.report(X)."
         )
     coordinates, span, problem, exponent = _pose(constraints, space, as_loss(learner.loss))
-    return Setup(constraints, coordinates, span, problem, exponent, n_dropped, n_outside)
+    return Setup(constraints, given, coordinates, span, problem, exponent, n_dropped, n_outside)
 
 
 def _check_magnitude(X) -> None:
@@ -453,36 +465,46 @@ def _check_gram(K: np.ndarray) -> None:
         )
 
 
-def _on_these_rows(constraints: Constraints, rows, n_samples: int) -> tuple[Constraints, int]:
+def _check_rows(rows, n_samples: int) -> None:
+    if rows is not None and np.shape(rows) != (n_samples,):
+        raise ValueError(f"rows must have one index for each row of X, {n_samples}; got shape {np.shape(rows)}.")
+
+
+def _on_these_rows(constraints: Constraints, rows, n_samples: int) -> tuple[Constraints, np.ndarray]:
+    """The constraints by row of X, and the mask of those that have all their rows there."""
     if rows is None:
         constraints.check_rows(n_samples)
-        return constraints, 0
-    if len(rows) != n_samples:
-        raise ValueError(f"rows must have one index for each row of X, {n_samples}; got {len(rows)}.")
-    kept, keep = constraints.on_rows(rows)
-    return kept, int((~keep).sum())
+        return constraints, np.ones(constraints.n_constraints, dtype=bool)
+    _check_rows(rows, n_samples)
+    return constraints.on_rows(rows)
 
 
-def _without_identical_points(constraints: Constraints, geometry: Geometry, hard: bool) -> tuple[Constraints, int]:
-    """Drop pairs of identical points: similar ones hold whatever is learned, dissimilar ones never can."""
+def _told_apart(constraints: Constraints, geometry: Geometry) -> np.ndarray:
+    """All but pairs of identical points: similar ones hold whatever is learned, dissimilar ones never can."""
+    mask = np.ones(constraints.n_constraints, dtype=bool)
+    mask[: len(constraints.pairs)] = geometry.sq_distances(constraints.pairs.index) != 0
+    return mask
+
+
+def _report_impossible(
+    constraints: Constraints, told_apart: np.ndarray, given: np.ndarray, hard: bool, quiet: bool
+) -> None:
+    """Warn of dissimilar pairs of identical points, or raise if they must hold."""
     pairs = constraints.pairs
-    zero = geometry.sq_distances(pairs.index) == 0
-    impossible = zero & (pairs.sign < 0)
-    if impossible.any():
-        i, j = pairs.index[impossible][0]
-        what = (
-            f"{impossible.sum()} dissimilar pair{'s' if impossible.sum() > 1 else ''} of identical points, such as "
-            f"rows ({i}, {j}), can never be satisfied"
-        )
-        if hard:
-            lam = np.zeros(constraints.n_constraints)
-            lam[np.flatnonzero(impossible)[0]] = 1.0
-            raise InfeasibleError(f"{what}; drop them or use a finite gamma.", multipliers=lam)
+    impossible = np.flatnonzero(~told_apart[: len(pairs)] & (pairs.sign < 0))
+    if not len(impossible):
+        return
+    i, j = pairs.index[impossible[0]]
+    what = (
+        f"{len(impossible)} dissimilar pair{'s' if len(impossible) > 1 else ''} of identical points, such as "
+        f"rows ({i}, {j}), can never be satisfied"
+    )
+    if hard:
+        lam = np.zeros(len(given))
+        lam[np.flatnonzero(given)[impossible[0]]] = 1.0
+        raise InfeasibleError(f"{what}; drop them or use a finite gamma.", multipliers=lam)
+    if not quiet:
         warnings.warn(f"{what}; dropped.", UserWarning, stacklevel=4)
-    if not zero.any():
-        return constraints, 0
-    keep = np.concatenate([~zero, np.ones(constraints.n_constraints - len(zero), dtype=bool)])
-    return constraints.take(keep), int(zero.sum())
 
 
 def _pose(
@@ -554,7 +576,7 @@ def solve(learner, setup: Setup, gamma: float, *, start: Solution | None = None,
     try:
         return method(problem, tol=learner.tol, max_iter=learner.max_iter, start=start, on_step=on_step)
     except InfeasibleError as error:
-        raise _named(error, setup.constraints) from None
+        raise _named(error, setup) from None
 
 
 _METHODS: dict[str, Callable[..., Solution]] = {"newton": newton, "dual": dual, "bregman": bregman}
@@ -573,15 +595,17 @@ def _solver_for(solver: str, problem: Problem) -> str:
     return solver
 
 
-def _named(error: InfeasibleError, constraints: Constraints) -> InfeasibleError:
-    """The same error with the constraints in words."""
+def _named(error: InfeasibleError, setup: Setup) -> InfeasibleError:
+    """The same error with the constraints in words, and a multiplier for each that was given."""
     involved = error.constraints[np.argsort(-error.multipliers[error.constraints], kind="stable")]
-    listed = "; ".join(constraints.describe(k) for k in involved[:4])
+    listed = "; ".join(setup.constraints.describe(k) for k in involved[:4])
     more = f"; and {len(involved) - 4} more" if len(involved) > 4 else ""
+    multipliers = np.zeros(len(setup.given))
+    multipliers[setup.given] = error.multipliers
     return InfeasibleError(
         f"{error} In words: {listed}{more}.",
         outcome=error.outcome,
-        multipliers=error.multipliers,
+        multipliers=multipliers,
         trace_bound=error.trace_bound,
     )
 

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from ._core.distances import finish_distances
+from .constraints import len_of
 from .coordinates import BaseKernel, KernelCoordinates, LinearCoordinates, Prior
 from .linalg import in_threads, symmetrize
 from .persistence import read_arrays, write_arrays
@@ -151,12 +152,12 @@ class Metric:
         X = self._checked(X)
         itself = Y is None
         Y = X if itself else self._checked(Y)
+        self._need(cross, diag_x, diag_y, itself, both=True)
         if self._explicit(X, Y):
             TX = self._whole_transform(X)
             TY = TX if itself else self._whole_transform(Y)
             D = _distances(TX, TY, squared)
         else:
-            self._need(cross, diag_x, diag_y, itself, both=True)
             cross = _checked_block(cross, (len_of(X), len_of(Y)), _CROSS)
             diag_x = np.diagonal(cross) if cross is not None and itself and diag_x is None else diag_x
             own_x = self._self_kernel(X, diag_x)
@@ -174,10 +175,10 @@ class Metric:
                 f"pair_distances compares rows one by one and needs as many of each; got {len_of(X)} and "
                 f"{len_of(Y)} rows. For all against all use distances."
             )
+        self._need(cross, diag_x, diag_y, False, both=True)
         if self._linear:
             D = self._self_kernel(X - Y, None)
         else:
-            self._need(cross, diag_x, diag_y, False, both=True)
             phi_x, phi_y = self.coordinates.map(X), self.coordinates.map(Y)
             D = np.einsum("ij,ij->i", (phi_x - phi_y) @ self._change, phi_x - phi_y)
             if self._base_weight:
@@ -193,10 +194,10 @@ class Metric:
         X = self._checked(X)
         itself = Y is None
         Y = X if itself else self._checked(Y)
+        self._need(cross, None, None, itself, both=False)
         if self._explicit(X, Y):
             TX = self._whole_transform(X)
             return TX @ (TX if itself else self._whole_transform(Y)).T
-        self._need(cross, None, None, itself, both=False)
         return self._kernel(X, Y, _checked_block(cross, (len_of(X), len_of(Y)), _CROSS))
 
     def _explicit(self, X, Y) -> bool:
@@ -239,7 +240,12 @@ class Metric:
         return isinstance(self.coordinates, KernelCoordinates) and self.coordinates.kernel.precomputed
 
     def _need(self, cross, diag_x, diag_y, itself: bool, both: bool) -> None:
-        """Raise where a precomputed kernel lacks similarities that cannot be worked out."""
+        """Raise where a precomputed kernel lacks similarities that cannot be worked out, or a linear one is given some."""
+        if self._linear and not (cross is None and diag_x is None and diag_y is None):
+            raise ValueError(
+                "cross=, diag_x= and diag_y= are similarities under a kernel; this metric is linear and measures the "
+                "rows alone. Leave them out."
+            )
         if not self._precomputed or not self._base_weight:
             return
         if cross is None:
@@ -303,10 +309,6 @@ class Metric:
         kernel = "" if isinstance(c, LinearCoordinates) else f", kernel={c.kernel.kind!r}"
         basis = f", rank={c.rank}" if c.rank != c.n_features else ""
         return f"Metric(n_features={self.n_features}{kernel}{basis})"
-
-
-def len_of(X) -> int:
-    return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
 def as_objects(X) -> np.ndarray:
@@ -423,6 +425,7 @@ def load(path: str | PathLike, *, kernel=None, points=None) -> Metric:
         raise wrong("the core matrix is not symmetric")
     coordinates: LinearCoordinates | KernelCoordinates
     if linear:
+        _refuse_unused(kernel, points, "'linear'")
         shrinkage = header.get("shrinkage")
         if not isinstance(shrinkage, float):
             raise wrong(f"shrinkage is {shrinkage!r}")
@@ -461,6 +464,7 @@ def _kernel_shapes(arrays) -> dict[str, list[tuple[int, ...]]]:
 
 def _kernel_coordinates(header, arrays, kernel, points, wrong) -> KernelCoordinates:
     name, params, T, residual = header.get("kernel"), header.get("kernel_params"), arrays.get("map"), header["residual"]
+    outside = name is None and header["n_features"] is None and "support" not in arrays
     if T is None or not isinstance(params, dict):
         raise wrong("the coordinate map is missing or does not fit the core matrix")
     if name is None and kernel is None:
@@ -468,12 +472,13 @@ def _kernel_coordinates(header, arrays, kernel, points, wrong) -> KernelCoordina
             "this metric was learned with a callable kernel, which files do not hold; pass it again: "
             "mahalo.load(path, kernel=...)."
         )
+    _refuse_unused(kernel if name is not None else None, None if outside else points, f"{name!r}")
     shift = header.get("shift")
     if not isinstance(shift, float) or not np.isfinite(shift):
         raise wrong(f"the header says shift={shift!r}")
     base = BaseKernel(kernel if name is None else BaseKernel.of(name, params).kind, params, shift)
     d, n = header["n_features"], T.shape[1]
-    if name is None and d is None and "support" not in arrays:
+    if outside:
         return KernelCoordinates(base, _given_support(points, n), T, d, residual)
     support = _stored_support(arrays, wrong)
     fits = support.shape == (n, d) and support.dtype.kind == "f"
@@ -483,6 +488,14 @@ def _kernel_coordinates(header, arrays, kernel, points, wrong) -> KernelCoordina
     if not fits:
         raise wrong(f"support points of shape {support.shape} do not fit a map of {n} of them and {d} features")
     return KernelCoordinates(base, support, T, d, residual)
+
+
+def _refuse_unused(kernel, points, name: str) -> None:
+    """What the file holds already is not taken from outside."""
+    if kernel is not None:
+        raise ValueError(f"kernel= is for metrics learned with a callable; this one has the kernel {name} in the file.")
+    if points is not None:
+        raise ValueError("points= is for support points that are not vectors; those of this metric are in the file.")
 
 
 def _given_support(points, n: int) -> np.ndarray:

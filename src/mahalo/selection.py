@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, check_cv
 
-from .constraints import Constraints, PairSplit, as_constraints, class_codes
+from .constraints import Constraints, PairSplit, as_constraints, class_codes, len_of
 from .learner import MetricLearner, check_gamma, make_metric, pair_auc, prepare, solve, warn_unless_converged
-from .metric import Metric, len_of
+from .metric import Metric
 from .progress import Progress
 from .solvers import Certificate, Solution
 
@@ -244,7 +244,7 @@ class MetricLearnerCV(MetricLearner):
     def _fold_scores(self, fold: _Fold, constraints, strategy: str, gammas: np.ndarray, score) -> list[float]:
         """Scores of all γ in one fold."""
         learner = self._learner(strategy, gammas[-1])
-        setup = prepare(learner, fold.X_train, fold.y_train, constraints, fold.train_rows)
+        setup = prepare(learner, fold.X_train, fold.y_train, constraints, fold.train_rows, quiet=True)
         out = []
         with Progress(self.verbose, self.tol, float(gammas[-1]), f"choosing γ, {strategy}") as progress:
             for _, solution in _warm_solutions(learner, setup, gammas, progress.callback):

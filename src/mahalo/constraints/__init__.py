@@ -4,7 +4,7 @@ from .bounds import resolve_bounds
 from .collection import Constraints, as_constraints
 from .diagnosis import ConstraintReport
 from .forms import EdgeForms
-from .geometry import Geometry, MappedGeometry, VectorGeometry, sq_distances
+from .geometry import Geometry, MappedGeometry, VectorGeometry, len_of, sq_distances
 from .sampling import as_generator, class_codes
 from .splitting import PairSplit
 
@@ -19,6 +19,7 @@ __all__ = [
     "as_constraints",
     "as_generator",
     "class_codes",
+    "len_of",
     "resolve_bounds",
     "sq_distances",
 ]

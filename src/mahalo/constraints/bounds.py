@@ -83,4 +83,6 @@ def _checked_percentiles(percentiles, default: tuple[float, float]) -> tuple[flo
         raise ValueError(f"percentiles must be two numbers, such as (1, 99); got {percentiles!r}.") from None
     if not (0 <= low <= 100 and 0 <= high <= 100):
         raise ValueError(f"percentiles must lie between 0 and 100; got {percentiles!r}.")
+    if low > high:
+        raise ValueError(f"percentiles are (low, high), such as (1, 99); got {percentiles!r}. Swap them.")
     return low, high

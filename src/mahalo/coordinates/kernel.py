@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from scipy.linalg.lapack import dpstrf
 from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
-from ..constraints import EdgeForms, MappedGeometry, sq_distances
+from ..constraints import EdgeForms, MappedGeometry, len_of, sq_distances
 from ..errors import NotPositiveDefiniteError
 from ..linalg import inverse_factor, symmetrize
 
@@ -62,9 +62,9 @@ class BaseKernel:
         if callable(self.kind):
             K = np.asarray(self.kind(X, Y, **self.params))
             K = K if K.dtype == np.float32 else K.astype(np.float64, copy=False)
-            if K.shape != (_length(X), _length(Y)):
+            if K.shape != (len_of(X), len_of(Y)):
                 raise ValueError(
-                    f"the kernel must return {_length(X)} × {_length(Y)} similarities for that many objects; "
+                    f"the kernel must return {len_of(X)} × {len_of(Y)} similarities for that many objects; "
                     f"got an array of shape {K.shape}."
                 )
         else:
@@ -75,7 +75,7 @@ class BaseKernel:
 
     def paired(self, X, Y) -> np.ndarray:
         """κ0(x_k, y_k) for every k."""
-        out = np.empty(_length(X))
+        out = np.empty(len_of(X))
         for a in range(0, len(out), _BLOCK):
             part = slice(a, a + _BLOCK)
             out[part] = self(X[part], Y[part]).diagonal()
@@ -84,12 +84,8 @@ class BaseKernel:
     def diagonal(self, X) -> np.ndarray:
         """κ0(x, x) for every row."""
         if self.kind in ("rbf", "laplacian"):
-            return np.full(_length(X), 1.0 + self.shift)
+            return np.full(len_of(X), 1.0 + self.shift)
         return self.paired(X, X)
-
-
-def _length(X) -> int:
-    return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
 def _equal_objects(X, Y) -> np.ndarray:
@@ -125,7 +121,7 @@ class KernelGeometry:
 
     @property
     def n_rows(self) -> int:
-        return _length(self.X)
+        return len_of(self.X)
 
     def gram(self, rows: np.ndarray) -> np.ndarray:
         """κ0 among some rows."""
@@ -309,7 +305,7 @@ class KernelSpace:
                 raise _indefinite(values, f"of the {len(rows)} constrained points", f"{amount}, or psd='clip'")
             return KernelSpace(replace(self.kernel, shift=-1.001 * float(values[0])), self.X)
         keep = values > _RANK_TOL * max(values[-1], 1e-300)
-        J = np.zeros((_length(self.X), int(keep.sum())))
+        J = np.zeros((len_of(self.X), int(keep.sum())))
         J[rows] = vectors[:, keep]
         return KernelSpace(self.kernel, self.X, J, residual=False, psd="clip")
 
@@ -386,7 +382,7 @@ class _MappedObjects:
     @property
     def shape(self) -> tuple[int, int]:
         assert self._space._fixed is not None
-        return _length(self._space.X), self._space._fixed.rank
+        return len_of(self._space.X), self._space._fixed.rank
 
     def __getitem__(self, rows) -> np.ndarray:
         assert self._space._fixed is not None

@@ -12,10 +12,16 @@ With S = −R_0 − Σ s_k R_k (s = sign λ) and F = ∇f*(S), the dual objectiv
 curvature μ/λ² is replaced by τ/λ, where τ > 0 estimates how far each constraint is from its bound and λτ = μ holds
 along the way. γ = ∞ needs nothing special: h = 0.
 
-The Newton system is solved for X = √Ω ∘ (A* dλ), r × r whatever the number of constraints, where it reads
+Where γ is moderate no barrier is needed: λ = slope(v(λ)), the condition of the optimum, is solved by Newton steps as
+it stands, constraints that hold having λ = 0. That is tried first.
+
+Either Newton system is solved for X = √Ω ∘ (A* dλ), r × r whatever the number of constraints, where it reads
 identity plus positive semidefinite:
 
-    X + √Ω ∘ A* E A (√Ω ∘ X) = √Ω ∘ A* E ∇D_μ,    E = 1/(h + τ/λ),    dλ = E (∇D_μ − A (√Ω ∘ X))
+    X + √Ω ∘ A* E A (√Ω ∘ X) = √Ω ∘ A* p,    dλ = p − E A (√Ω ∘ X)
+
+    with a barrier  E = 1/(h + τ/λ),        p = E ∇D_μ
+    without         E = penalty″(v),        p = penalty′(v) − λ
 """
 
 from __future__ import annotations
@@ -50,7 +56,9 @@ _CENTRED = 3.0  # slope of D_μ along a step, in units of mμ, below which μ mo
 _SLOW, _FAST = 0.1, 0.02  # factors for μ
 _TO_THE_EDGE = 0.99  # share of the way to λ = 0 that a step may go
 _SHORTEST_STEP = 1e-9
-_INEXACT, _INEXACT_HARD = 0.3, 0.03  # residual of a Newton system, relative to its solution
+_INEXACT, _INEXACT_HARD, _INEXACT_PLAIN = 0.3, 0.03, 0.1  # residual of a Newton system, relative to its solution
+_PLAIN_PROGRESS, _PLAIN_SLACK = 0.7, 1.4  # without a barrier, k steps must bring the gap down to 1.4 · 0.7^k of it
+_WITHIN_REACH = 0.1  # gap from which the barrier may not be needed any more
 _MAX_CG = 500
 _MAX_STEPS = 500
 _MAX_SHIFTS = 60
@@ -112,7 +120,7 @@ class _State:
         return (self.primal - self.dual) / max(1.0, abs(self.primal))
 
     def barrier(self, mu: float) -> float:
-        return self.dual + mu * float(np.log(self.lam).sum())
+        return self.dual + mu * float(np.log(self.lam).sum()) if mu else self.dual
 
 
 def dual(
@@ -132,8 +140,9 @@ def dual(
     if state is None or problem.relative_violation(state.v).any():
         if problem.hard and max_iter is None:
             _refute(problem, walk)
-        state = walk.run(*_entry(problem, start))
-        state = _without_idle(state, walk)
+        if start is not None:
+            state = _State.at(problem, start.lam)
+        state = walk.plainly(state) or _without_idle(walk.run(*_entry(problem, start), walk.plainly), walk)
     certificate = certify(problem, state.F, state.lam, tol)
     if problem.hard and not certificate.converged and max_iter is None:
         # Weight moved to upper bounds gives up some of the contradiction for more definiteness.
@@ -170,10 +179,17 @@ class _Walk:
         self.history: list[Step] = []
         self.proof: InfeasibleError | None = None  # the last thing the multipliers proved about hard constraints
 
-    def run(self, state: _State, mu: float) -> _State:
-        tau = mu / state.lam
+    def run(
+        self, state: _State, mu: float, shortcut: Callable[[_State], _State | None] = lambda state: None
+    ) -> _State:
+        """From a state inside λ > 0, under a barrier all the way unless there is a shortcut near the end."""
+        tau, within_reach = mu / state.lam, _WITHIN_REACH
         while len(self.history) < self.budget and not self.arrived(state):
-            change, rise, n_products = _newton_direction(state, tau, mu)
+            E = 1.0 / (state.problem.slack.dual_curvature(state.problem.sign * state.lam) + tau / state.lam)
+            ascent = state.gradient + mu / state.lam
+            inexact = _INEXACT_HARD if state.problem.hard else _INEXACT
+            change, n_products = _newton_direction(state, E, E * ascent, inexact)
+            rise = float(ascent @ change)
             t, trial = _line_search(state, change, rise, mu)
             if trial is None:  # rounding has the last word on this barrier
                 if state.problem is self.problem:
@@ -184,9 +200,31 @@ class _Walk:
             tau = np.clip((mu - t * tau * change) / state.lam, 0.01 * mu / trial.lam, 100.0 * mu / trial.lam)
             state = trial
             self._record(state, t, n_products)
+            if state.problem is self.problem and state.relative_gap < within_reach:
+                within_reach = 0.01 * state.relative_gap
+                if (optimum := shortcut(state)) is not None:
+                    return optimum
             centred = rise / (state.problem.n_constraints * mu)
             if centred <= _CENTRED and t > 0.3:
                 state, mu, tau = self._onward(state, mu, tau, easy=t > 0.9 and centred <= 0.1 * _CENTRED)
+        return state
+
+    def plainly(self, state: _State | None) -> _State | None:
+        """The optimum by steps without a barrier, or nothing where they do not lead there quickly."""
+        problem = self.problem
+        if state is None or problem.hard:
+            return None
+        allowed = _PLAIN_SLACK * state.relative_gap
+        while not self.arrived(state):
+            pull = problem.sign * problem.slack.slope(state.v) - state.lam
+            curvature = problem.slack.curvature(state.v, problem.sign * state.lam)
+            change, n_products = _newton_direction(state, curvature, pull, _INEXACT_PLAIN)
+            t, trial = _line_search(state, change, float(state.gradient @ change), 0.0)
+            allowed *= _PLAIN_PROGRESS
+            if trial is None or trial.relative_gap > allowed or len(self.history) >= self.budget:
+                return None
+            state = trial
+            self._record(state, t, n_products)
         return state
 
     def arrived(self, state: _State) -> bool:
@@ -314,20 +352,19 @@ def _room(problem: Problem, sigma: np.ndarray, most: float) -> float:
 # -- one step --------------------------------------------------------------------------------------------------
 
 
-def _newton_direction(state: _State, tau: np.ndarray, mu: float) -> tuple[np.ndarray, float, int]:
-    """dλ by preconditioned conjugate gradients, the slope of D_μ along it, and the effort."""
-    problem, Y, lam = state.problem, state.Y, state.lam
-    forms, sign = problem.forms, problem.sign
-    E = 1.0 / (problem.slack.dual_curvature(sign * lam) + tau / lam)
-    ascent = state.gradient + mu / lam
+def _newton_direction(state: _State, E: np.ndarray, pull: np.ndarray, inexact: float) -> tuple[np.ndarray, int]:
+    """dλ by preconditioned conjugate gradients, and how many it took."""
+    problem = state.problem
     omega = np.maximum(divided_differences(problem.loss, state.sigma), 0.0)
     root = np.sqrt(omega)
+    residual = root * symmetrize(problem.forms.adjoint(state.Y, problem.sign * pull))
+    kept = E > 0
+    (forms, Y), E = problem.forms.reduced(state.Y, kept), E[kept]
     precondition = _preconditioner(forms, Y, E, omega)
-    X, q = np.zeros_like(omega), np.zeros_like(lam)
-    residual = root * symmetrize(forms.adjoint(Y, E * (sign * ascent)))
+    X, q = np.zeros_like(omega), np.zeros_like(E)
     z = precondition(residual)
     direction, rz = z, float(np.vdot(residual, z))
-    n_products, inexact = 0, _INEXACT_HARD if problem.hard else _INEXACT
+    n_products = 0
     # The error of dλ is E times that of q: relative to X, not to the right-hand side, which E has made large.
     while rz > 0.0 and n_products < _MAX_CG and np.linalg.norm(residual) > inexact * np.linalg.norm(X):
         n_products += 1
@@ -343,8 +380,9 @@ def _newton_direction(state: _State, tau: np.ndarray, mu: float) -> tuple[np.nda
         z = precondition(residual)
         rz, previous = float(np.vdot(residual, z)), rz
         direction = z + (rz / previous) * direction
-    change = E * (ascent - sign * q)
-    return change, float(ascent @ change), n_products
+    change = pull.copy()
+    change[kept] -= problem.sign[kept] * (E * q)
+    return change, n_products
 
 
 def _preconditioner(
@@ -370,14 +408,19 @@ def _preconditioner(
 
 
 def _line_search(state: _State, change: np.ndarray, rise: float, mu: float) -> tuple[float, _State | None]:
-    """t and the state at λ + t dλ > 0 where D_μ has risen by a fair share of what its slope promised; or nothing."""
+    """t and the state at λ + t dλ > 0 where D_μ has risen by a fair share of what its slope promised; or nothing.
+
+    Without a barrier, μ = 0, multipliers stop at 0 one by one.
+    """
     if not 0.0 < rise < np.inf:
         return 0.0, None
-    shrinking = change < 0
-    t = min(1.0, _TO_THE_EDGE * float(np.min(-state.lam[shrinking] / change[shrinking], initial=np.inf)))
+    t = 1.0
+    if mu:
+        shrinking = change < 0
+        t = min(t, _TO_THE_EDGE * float(np.min(-state.lam[shrinking] / change[shrinking], initial=np.inf)))
     here = state.barrier(mu)
     while t > _SHORTEST_STEP:
-        trial = _State.at(state.problem, state.lam + t * change)
+        trial = _State.at(state.problem, np.maximum(state.lam + t * change, 0.0))
         if trial is None:
             t *= 0.25
             continue
