@@ -55,8 +55,8 @@ class Setup:
     """A fit up to the solver: resolved constraints, coordinates and the problem (its γ still to be set).
 
     Points and bounds in `problem` are in units of `2**exponent` and its square, so that no scale of the data
-    over- or underflows. Where `span` is given, the problem's core matrix is over its columns only. `given` is the mask of
-    the constraints that were given and are still there.
+    over- or underflows. Where `span` is given, the problem's core matrix is over its columns only. `given` marks which
+    of the constraints that came are still there.
     """
 
     constraints: Constraints

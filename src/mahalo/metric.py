@@ -240,7 +240,7 @@ class Metric:
         return isinstance(self.coordinates, KernelCoordinates) and self.coordinates.kernel.precomputed
 
     def _need(self, cross, diag_x, diag_y, itself: bool, both: bool) -> None:
-        """Raise where a precomputed kernel lacks similarities that cannot be worked out, or a linear one is given some."""
+        """Raise where similarities are missing that cannot be worked out, or given where none are needed."""
         if self._linear and not (cross is None and diag_x is None and diag_y is None):
             raise ValueError(
                 "cross=, diag_x= and diag_y= are similarities under a kernel; this metric is linear and measures the "

@@ -50,12 +50,13 @@ _FEASIBLE = 0.5e-8  # half of what the certificate asks for of hard constraints
 _WIDTH = 0.3  # of the first barrier, in units of a constraint's scale
 _WARM_WIDTH = 0.03  # of the first barrier after a start at a smaller γ
 _MODERATE = 3.0  # norm of Σ s_k R_k at the γ the walk begins with
-_STRIDE = 10.0  # from one γ to the next
+_STRIDE, _LONG_STRIDE = 3.0, 10.0  # from one γ to the next
 _NEARLY_HARD = 10.0  # the γ after which comes the last, and beyond which barriers do not grow
 _CENTRED = 3.0  # slope of D_μ along a step, in units of mμ, below which μ moves on
 _SLOW, _FAST = 0.1, 0.02  # factors for μ
 _TO_THE_EDGE = 0.99  # share of the way to λ = 0 that a step may go
 _SHORTEST_STEP = 1e-9
+_STEEPEST = 0.5  # descent where a step ends, beyond the peak, in units of the ascent where it began; γ < ∞
 _INEXACT, _INEXACT_HARD, _INEXACT_PLAIN = 0.3, 0.03, 0.1  # residual of a Newton system, relative to its solution
 _PLAIN_PROGRESS, _PLAIN_SLACK = 0.7, 1.4  # without a barrier, k steps must bring the gap down to 1.4 · 0.7^k of it
 _WITHIN_REACH = 0.1  # gap from which the barrier may not be needed any more
@@ -104,6 +105,10 @@ class _State:
     def gradient(self) -> np.ndarray:
         sign = self.problem.sign
         return sign * (self.v + self.problem.slack.dual_slope(sign * self.lam))
+
+    def ascent(self, mu: float) -> np.ndarray:
+        """Gradient of D_μ."""
+        return self.gradient + mu / self.lam if mu else self.gradient
 
     @cached_property
     def F(self) -> np.ndarray:
@@ -179,14 +184,12 @@ class _Walk:
         self.history: list[Step] = []
         self.proof: InfeasibleError | None = None  # the last thing the multipliers proved about hard constraints
 
-    def run(
-        self, state: _State, mu: float, shortcut: Callable[[_State], _State | None] = lambda state: None
-    ) -> _State:
+    def run(self, state: _State, mu: float, shortcut: Callable[[_State], _State | None] = lambda state: None) -> _State:
         """From a state inside λ > 0, under a barrier all the way unless there is a shortcut near the end."""
         tau, within_reach = mu / state.lam, _WITHIN_REACH
         while len(self.history) < self.budget and not self.arrived(state):
             E = 1.0 / (state.problem.slack.dual_curvature(state.problem.sign * state.lam) + tau / state.lam)
-            ascent = state.gradient + mu / state.lam
+            ascent = state.ascent(mu)
             inexact = _INEXACT_HARD if state.problem.hard else _INEXACT
             change, n_products = _newton_direction(state, E, E * ascent, inexact)
             rise = float(ascent @ change)
@@ -237,10 +240,11 @@ class _Walk:
         gamma = state.problem.gamma
         if state.problem is self.problem:
             return state, mu * (_FAST if easy else _SLOW), tau
-        if self.problem.gamma <= _STRIDE * gamma or (self.problem.hard and gamma >= _NEARLY_HARD):
+        stride = _LONG_STRIDE if easy else _STRIDE
+        if self.problem.gamma <= stride * gamma or (self.problem.hard and gamma >= _NEARLY_HARD):
             problem = self.problem
         else:
-            problem = self.problem.with_gamma(_STRIDE * gamma)
+            problem = self.problem.with_gamma(stride * gamma)
         mu *= _barrier(problem.gamma) / _barrier(gamma)
         onward = _State.at(problem, state.lam)
         assert onward is not None  # a larger γ widens the domain
@@ -426,7 +430,11 @@ def _line_search(state: _State, change: np.ndarray, rise: float, mu: float) -> t
             continue
         gain = trial.barrier(mu) - here
         if gain >= 1e-4 * t * rise - 1e-13 * abs(here):
-            return t, trial
+            slope = 0.0 if state.problem.hard else float(trial.ascent(mu) @ change)
+            if slope >= -_STEEPEST * rise:
+                return t, trial
+            t *= rise / (rise - slope)
+            continue
         # The peak of the parabola through what is known, within bounds.
         t *= float(np.clip(0.5 / (1.0 - gain / (t * rise)), 0.1, 0.5))
     return 0.0, None
