@@ -8,12 +8,15 @@ learned metric positive definite and close to the prior instead. Either way it i
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
 
 from mahalo import Constraints, MetricLearner
 from mahalo.losses import SDPFrobenius
 
 X, y = load_digits(return_X_y=True)
-X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=0.5, stratify=y, random_state=0)
+X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
+scaler = StandardScaler().fit(X_train)
+X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
 
 triplets = Constraints.from_labels(y_train, X_train, strategy="triplets", n_neighbors=3, pairs_per_class=500)
 pull = Constraints.target_pull(y_train, X_train, n_neighbors=3, weight=0.1)

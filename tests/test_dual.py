@@ -73,6 +73,47 @@ def test_logdet_by_either_solver_on_data(wine):
     np.testing.assert_array_equal(fits[0].constraints_.pairs.index, fits[1].constraints_.pairs.index)
 
 
+def test_logdet_by_either_solver_at_large_gamma(wine):
+    """Where the domain of the dual cuts steps short, and a γ too far ahead would leave them short for good."""
+    X, y = wine
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    constraints = Constraints.from_labels(y, pairs_per_class=100, random_state=0)
+    fits = [MetricLearner(solver=s, gamma=1000.0, tol=1e-6).fit(X, constraints=constraints) for s in ("dual", "newton")]
+    assert all(fit.certificate_.converged for fit in fits)
+    assert fits[0].certificate_.primal == pytest.approx(fits[1].certificate_.primal, rel=2e-6)
+    assert fits[0].n_iter_ < 150
+
+
+# -- without a barrier -----------------------------------------------------------------------------------------
+
+
+@resting
+def test_constraints_with_room_to_spare_have_no_multiplier(rng, plain_loss):
+    """Exactly none, which a barrier alone would not give."""
+    X, y = labelled_data(rng)
+    constraints = Constraints.from_labels(y, pairs_per_class=60, random_state=0)
+    learner = MetricLearner(loss=plain_loss.loss, solver="dual", gamma=0.1, tol=1e-8).fit(X, constraints=constraints)
+    pairs = learner.constraints_.pairs
+    D = learner.metric_.pair_distances(X[pairs.index[:, 0]], X[pairs.index[:, 1]], squared=True)
+    room = pairs.sign * (pairs.bound - D) / pairs.bound
+    assert (room > 1e-3).sum() > 10
+    assert not learner.duals_[room > 1e-3].any()
+    assert (learner.duals_[room < -1e-3] > 0).all()
+
+
+def test_a_budget_is_spent_on_getting_closer(rng):
+    X, y = labelled_data(rng)
+    constraints = Constraints.from_labels(y, pairs_per_class=60, random_state=0)
+    gaps = []
+    for max_iter in (1, 2, 3, 4):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            learner = MetricLearner(loss="vonneumann", max_iter=max_iter, tol=1e-10).fit(X, constraints=constraints)
+        assert learner.n_iter_ == max_iter
+        gaps.append(learner.certificate_.relative_gap)
+    assert gaps[-1] < 0.5 * gaps[0]
+
+
 # -- the certificate -------------------------------------------------------------------------------------------
 
 

@@ -86,20 +86,28 @@ def _styles(measurements: Sequence[Measurement]) -> dict[str, tuple[str, str]]:
     }
 
 
+def _in_ratios(part: Sequence[Measurement]) -> bool:
+    """Whether the measure is one to compare by factors, on a logarithmic scale."""
+    return part[0].measure.startswith(("seconds", "times")) and min(m.value for m in part) > 0
+
+
 def _draw_curves(ax: Axes, part: Sequence[Measurement], styles, x_label: str) -> None:
+    bands = not _in_ratios(part)  # symmetric intervals would reach below zero
     xs = sorted({m.x for m in part if m.x is not None})
     for method, (colour, shape) in styles.items():
         constant = [m for m in part if m.method == method and m.x is None]
         curve = sorted((m for m in part if m.method == method and m.x is not None), key=lambda m: m.x or 0.0)
         for m in constant:
             ax.axhline(m.value, color=colour, lw=1.6, ls=(0, (4, 2)))
-            ax.axhspan(m.value - (m.half_width or 0.0), m.value + (m.half_width or 0.0), color=colour, alpha=0.12, lw=0)
+            half = bands * (m.half_width or 0.0)
+            ax.axhspan(m.value - half, m.value + half, color=colour, alpha=0.12, lw=0)
         if not curve:
             continue
         x, value = np.array([m.x for m in curve]), np.array([m.value for m in curve])
         half = np.array([np.nan if m.half_width is None else m.half_width for m in curve])  # no band where unknown
         ax.plot(x, value, color=colour, marker=shape, ms=4.5, lw=1.6)
-        ax.fill_between(x, value - half, value + half, color=colour, alpha=0.14, lw=0)
+        if bands:
+            ax.fill_between(x, value - half, value + half, color=colour, alpha=0.14, lw=0)
         stated = [(m.x, m.published) for m in curve if m.published is not None]
         if stated:
             ax.plot(*zip(*stated, strict=True), ls="", marker=shape, ms=8, mfc="none", mec=colour)
@@ -130,7 +138,7 @@ def _draw_dots(ax: Axes, part: Sequence[Measurement], styles, _: str) -> None:
 def _fit_height(ax: Axes, part: Sequence[Measurement]) -> None:
     """Room for all values; an interval much wider than their range leaves the panel instead of flattening it."""
     values = np.array([v for m in part for v in (m.value, m.published) if v is not None])
-    if part[0].measure.startswith(("seconds", "times")) and values.min() > 0:
+    if _in_ratios(part):
         _log_scale(ax)
         ax.set_ylim(values.min() / 1.6, values.max() * 1.6)
         return

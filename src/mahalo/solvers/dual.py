@@ -1,4 +1,4 @@
-"""Any spectral loss: Newton-CG on the dual, with the multipliers kept inside λ > 0.
+"""Any spectral loss: Newton-CG on the dual, under a barrier where one is needed.
 
 With S = −R_0 − Σ s_k R_k (s = sign λ) and F = ∇f*(S), the dual objective and its derivatives are
 
@@ -8,20 +8,20 @@ With S = −R_0 − Σ s_k R_k (s = sign λ) and F = ∇f*(S), the dual objectiv
 
 (in the eigenbasis of S).
 
-λ ≥ 0 is kept by a barrier, D_μ = D + μ Σ ln λ_k, with μ → 0. As in primal-dual interior-point methods the barrier's
-curvature μ/λ² is replaced by τ/λ, where τ > 0 estimates how far each constraint is from its bound and λτ = μ holds
-along the way. γ = ∞ needs nothing special: h = 0.
-
-Where γ is moderate no barrier is needed: λ = slope(v(λ)), the condition of the optimum, is solved by Newton steps as
+Where γ is moderate no barrier is needed: the condition of the optimum, λ = penalty′(v(λ)), is solved by Newton steps as
 it stands, constraints that hold having λ = 0. That is tried first.
+
+Otherwise λ > 0 is kept by a barrier, D_μ = D + μ Σ ln λ_k, with μ → 0. As in primal-dual interior-point methods the
+barrier's curvature μ/λ² is replaced by τ/λ, where τ > 0 estimates how far each constraint is from its bound and λτ = μ
+holds along the way. γ = ∞ needs nothing special: h = 0.
 
 Either Newton system is solved for X = √Ω ∘ (A* dλ), r × r whatever the number of constraints, where it reads
 identity plus positive semidefinite:
 
     X + √Ω ∘ A* E A (√Ω ∘ X) = √Ω ∘ A* p,    dλ = p − E A (√Ω ∘ X)
 
-    with a barrier  E = 1/(h + τ/λ),        p = E ∇D_μ
-    without         E = penalty″(v),        p = penalty′(v) − λ
+    without a barrier   E = penalty″(v),      p = penalty′(v) − λ
+    with one            E = 1/(h + τ/λ),      p = E ∇D_μ
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _MAX_SHIFTS = 60
 
 @dataclass(frozen=True)
 class _State:
-    """Everything the solver knows at multipliers λ > 0."""
+    """Everything the solver knows at multipliers λ."""
 
     problem: Problem
     lam: np.ndarray
@@ -213,18 +213,18 @@ class _Walk:
         return state
 
     def plainly(self, state: _State | None) -> _State | None:
-        """The optimum by steps without a barrier, or nothing where they do not lead there quickly."""
+        """The optimum by steps without a barrier, as far as the budget goes; nothing if they are slow to."""
         problem = self.problem
         if state is None or problem.hard:
             return None
         allowed = _PLAIN_SLACK * state.relative_gap
-        while not self.arrived(state):
+        while len(self.history) < self.budget and not self.arrived(state):
             pull = problem.sign * problem.slack.slope(state.v) - state.lam
             curvature = problem.slack.curvature(state.v, problem.sign * state.lam)
             change, n_products = _newton_direction(state, curvature, pull, _INEXACT_PLAIN)
             t, trial = _line_search(state, change, float(state.gradient @ change), 0.0)
             allowed *= _PLAIN_PROGRESS
-            if trial is None or trial.relative_gap > allowed or len(self.history) >= self.budget:
+            if trial is None or trial.relative_gap > allowed:
                 return None
             state = trial
             self._record(state, t, n_products)
