@@ -30,6 +30,7 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -57,6 +58,7 @@ _SLOW, _FAST = 0.1, 0.02  # factors for μ
 _TO_THE_EDGE = 0.99  # share of the way to λ = 0 that a step may go
 _SHORTEST_STEP = 1e-9
 _STEEPEST = 0.5  # descent where a step ends, beyond the peak, in units of the ascent where it began; γ < ∞
+_FARTHEST = 5.0  # under a barrier, largest eigenvalue of F in units of what was promised
 _INEXACT, _INEXACT_HARD, _INEXACT_PLAIN = 0.3, 0.03, 0.1  # residual of a Newton system, relative to its solution
 _PLAIN_PROGRESS, _PLAIN_SLACK = 0.7, 1.4  # without a barrier, k steps must bring the gap down to 1.4 · 0.7^k of it
 _WITHIN_REACH = 0.1  # gap from which the barrier may not be needed any more
@@ -191,9 +193,9 @@ class _Walk:
             E = 1.0 / (state.problem.slack.dual_curvature(state.problem.sign * state.lam) + tau / state.lam)
             ascent = state.ascent(mu)
             inexact = _INEXACT_HARD if state.problem.hard else _INEXACT
-            change, n_products = _newton_direction(state, E, E * ascent, inexact)
-            rise = float(ascent @ change)
-            t, trial = _line_search(state, change, rise, mu)
+            direction = _newton_direction(state, E, E * ascent, inexact)
+            change, rise = direction.change, float(ascent @ direction.change)
+            t, trial = _line_search(state, direction, rise, mu)
             if trial is None:  # rounding has the last word on this barrier
                 if state.problem is self.problem:
                     break
@@ -202,7 +204,7 @@ class _Walk:
             # λτ = μ to first order along the step, and never far from it.
             tau = np.clip((mu - t * tau * change) / state.lam, 0.01 * mu / trial.lam, 100.0 * mu / trial.lam)
             state = trial
-            self._record(state, t, n_products)
+            self._record(state, t, direction.n_products)
             if state.problem is self.problem and state.relative_gap < within_reach:
                 within_reach = 0.01 * state.relative_gap
                 if (optimum := shortcut(state)) is not None:
@@ -221,13 +223,13 @@ class _Walk:
         while len(self.history) < self.budget and not self.arrived(state):
             pull = problem.sign * problem.slack.slope(state.v) - state.lam
             curvature = problem.slack.curvature(state.v, problem.sign * state.lam)
-            change, n_products = _newton_direction(state, curvature, pull, _INEXACT_PLAIN)
-            t, trial = _line_search(state, change, float(state.gradient @ change), 0.0)
+            direction = _newton_direction(state, curvature, pull, _INEXACT_PLAIN)
+            t, trial = _line_search(state, direction, float(state.gradient @ direction.change), 0.0)
             allowed *= _PLAIN_PROGRESS
             if trial is None or trial.relative_gap > allowed:
                 return None
             state = trial
-            self._record(state, t, n_products)
+            self._record(state, t, direction.n_products)
         return state
 
     def arrived(self, state: _State) -> bool:
@@ -356,8 +358,16 @@ def _room(problem: Problem, sigma: np.ndarray, most: float) -> float:
 # -- one step --------------------------------------------------------------------------------------------------
 
 
-def _newton_direction(state: _State, E: np.ndarray, pull: np.ndarray, inexact: float) -> tuple[np.ndarray, int]:
-    """dλ by preconditioned conjugate gradients, and how many it took."""
+class _Direction(NamedTuple):
+    """dλ, the norm of the change of F that it promises, and how many products it took to find."""
+
+    change: np.ndarray
+    growth: float
+    n_products: int
+
+
+def _newton_direction(state: _State, E: np.ndarray, pull: np.ndarray, inexact: float) -> _Direction:
+    """By preconditioned conjugate gradients."""
     problem = state.problem
     omega = np.maximum(divided_differences(problem.loss, state.sigma), 0.0)
     root = np.sqrt(omega)
@@ -386,7 +396,7 @@ def _newton_direction(state: _State, E: np.ndarray, pull: np.ndarray, inexact: f
         direction = z + (rz / previous) * direction
     change = pull.copy()
     change[kept] -= problem.sign[kept] * (E * q)
-    return change, n_products
+    return _Direction(change, float(np.linalg.norm(root * X)), n_products)
 
 
 def _preconditioner(
@@ -411,21 +421,23 @@ def _preconditioner(
     return precondition
 
 
-def _line_search(state: _State, change: np.ndarray, rise: float, mu: float) -> tuple[float, _State | None]:
+def _line_search(state: _State, direction: _Direction, rise: float, mu: float) -> tuple[float, _State | None]:
     """t and the state at λ + t dλ > 0 where D_μ has risen by a fair share of what its slope promised; or nothing.
 
     Without a barrier, μ = 0, multipliers stop at 0 one by one.
     """
     if not 0.0 < rise < np.inf:
         return 0.0, None
-    t = 1.0
+    t, change = 1.0, direction.change
     if mu:
         shrinking = change < 0
         t = min(t, _TO_THE_EDGE * float(np.min(-state.lam[shrinking] / change[shrinking], initial=np.inf)))
     here = state.barrier(mu)
     while t > _SHORTEST_STEP:
         trial = _State.at(state.problem, np.maximum(state.lam + t * change, 0.0))
-        if trial is None:
+        # Beyond the domain, or so near its border that Newton's model of F says nothing about F there.
+        promised = state.w.max() + t * direction.growth
+        if trial is None or (mu and trial.w.max() > _FARTHEST * promised):
             t *= 0.25
             continue
         gain = trial.barrier(mu) - here
