@@ -29,7 +29,7 @@ __all__ = ["run"]
 TOL = 1e-6
 GAMMAS = (0.01, 0.1, 1.0, 10.0, 100.0)
 LARGE_GAMMA = 1000.0
-MAX_STEPS = 200
+MAX_STEPS = 500
 BY_NEWTON, BY_DUAL = partial(newton, tol=TOL), partial(dual, tol=TOL, max_iter=MAX_STEPS)
 METHODS = {
     "LogDet, Newton (default)": (LogDet(), BY_NEWTON),

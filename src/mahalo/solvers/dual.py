@@ -247,7 +247,9 @@ class _Walk:
             problem = self.problem
         else:
             problem = self.problem.with_gamma(stride * gamma)
-        mu *= _barrier(problem.gamma) / _barrier(gamma)
+        # Where multipliers are short of γ already, most constraints hold and will not need larger ones.
+        warranted = max(mu, _WIDTH * float(np.mean(state.lam * problem.scale)))
+        mu = min(mu * _barrier(problem.gamma) / _barrier(gamma), warranted)
         onward = _State.at(problem, state.lam)
         assert onward is not None  # a larger γ widens the domain
         return onward, mu, mu / state.lam
