@@ -154,6 +154,7 @@ class Metric:
         Y = X if itself else self._checked(Y)
         self._need(cross, diag_x, diag_y, itself, both=True)
         if self._explicit(X, Y):
+            _refuse_similarities(cross, diag_x, diag_y)
             TX = self._whole_transform(X)
             TY = TX if itself else self._whole_transform(Y)
             D = _distances(TX, TY, squared)
@@ -177,6 +178,7 @@ class Metric:
             )
         self._need(cross, diag_x, diag_y, False, both=True)
         if self._linear:
+            _refuse_similarities(cross, diag_x, diag_y)
             D = self._self_kernel(X - Y, None)
         else:
             phi_x, phi_y = self.coordinates.map(X), self.coordinates.map(Y)
@@ -196,6 +198,7 @@ class Metric:
         Y = X if itself else self._checked(Y)
         self._need(cross, None, None, itself, both=False)
         if self._explicit(X, Y):
+            _refuse_similarities(cross)
             TX = self._whole_transform(X)
             return TX @ (TX if itself else self._whole_transform(Y)).T
         return self._kernel(X, Y, _checked_block(cross, (len_of(X), len_of(Y)), _CROSS))
@@ -240,12 +243,7 @@ class Metric:
         return isinstance(self.coordinates, KernelCoordinates) and self.coordinates.kernel.precomputed
 
     def _need(self, cross, diag_x, diag_y, itself: bool, both: bool) -> None:
-        """Raise where similarities are missing that cannot be worked out, or given where none are needed."""
-        if self._linear and not (cross is None and diag_x is None and diag_y is None):
-            raise ValueError(
-                "cross=, diag_x= and diag_y= are similarities under a kernel; this metric is linear and measures the "
-                "rows alone. Leave them out."
-            )
+        """Raise where a precomputed kernel lacks similarities that cannot be worked out."""
         if not self._precomputed or not self._base_weight:
             return
         if cross is None:
@@ -319,6 +317,14 @@ def as_objects(X) -> np.ndarray:
     for k, x in enumerate(X):
         objects[k] = x
     return objects
+
+
+def _refuse_similarities(*given) -> None:
+    if any(block is not None for block in given):
+        raise ValueError(
+            "cross=, diag_x= and diag_y= are similarities under a kernel; this metric is linear and measures the rows "
+            "alone. Leave them out."
+        )
 
 
 def _checked_block(block, shape: tuple[int, ...], what: str) -> np.ndarray | None:

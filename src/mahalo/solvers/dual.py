@@ -439,7 +439,7 @@ def _line_search(state: _State, direction: _Direction, rise: float, mu: float) -
         trial = _State.at(state.problem, np.maximum(state.lam + t * change, 0.0))
         # Beyond the domain, or so near its border that Newton's model of F says nothing about F there.
         promised = state.w.max() + t * direction.growth
-        if trial is None or (mu and trial.w.max() > _FARTHEST * promised):
+        if trial is None or (mu and 0.0 < _FARTHEST * promised < trial.w.max()):
             t *= 0.25
             continue
         gain = trial.barrier(mu) - here
