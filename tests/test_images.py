@@ -165,11 +165,14 @@ def test_splits_have_T_of_each_class_and_at_most_fifty_to_judge_on():
     assert (images._split(y, 10, seed=1)[0] != train).any()
 
 
-def test_a_shift_makes_a_matrix_definite_and_leaves_definite_ones():
+def test_negative_eigenvalues_are_left_out_and_counted():
     K = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.9], [0.0, 0.9, 1.0]])
-    shift = images._shift(K)
-    assert np.linalg.eigvalsh(K + shift * np.eye(3)).min() > 0 > np.linalg.eigvalsh(K).min()
-    assert images._shift(np.eye(3)) == 0.0
+    values = np.linalg.eigvalsh(K)
+    assert values[0] < 0 < values[1]
+    definite, removed = images._definite(K)
+    np.testing.assert_allclose(np.linalg.eigvalsh(definite), [0.0, *values[1:]], atol=1e-12)
+    assert removed == pytest.approx(-values[0] / np.abs(values).sum())
+    np.testing.assert_allclose(images._definite(np.diag([1.0, 2.0]))[0], np.diag([1.0, 2.0]))
 
 
 # -- the whole ---------------------------------------------------------------------------------------------------------

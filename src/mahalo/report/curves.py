@@ -99,8 +99,8 @@ def _draw_curves(ax: Axes, part: Sequence[Measurement], styles, x_label: str) ->
         curve = sorted((m for m in part if m.method == method and m.x is not None), key=lambda m: m.x or 0.0)
         for m in constant:
             ax.axhline(m.value, color=colour, lw=1.6, ls=(0, (4, 2)))
-            half = bands * (m.half_width or 0.0)
-            ax.axhspan(m.value - half, m.value + half, color=colour, alpha=0.12, lw=0)
+            around = bands * (m.half_width or 0.0)
+            ax.axhspan(m.value - around, m.value + around, color=colour, alpha=0.12, lw=0)
         if not curve:
             continue
         x, value = np.array([m.x for m in curve]), np.array([m.value for m in curve])
