@@ -17,6 +17,7 @@ from scipy.linalg.blas import dgemm, dsymm, dsyrk, dtrsm
 from .._core.projections import sweep_block, sweep_features, sweep_kernel, sweep_relative
 from ..linalg import cholesky_or_none, inverse_factor, log_det, symmetrize
 from .certificate import certify
+from .dual import dual
 from .farkas import farkas
 from .problem import Problem
 from .result import Solution, Step
@@ -66,6 +67,7 @@ def bregman(
         proof = farkas(problem, lam)
         if proof is not None:
             raise proof
+        dual(problem, tol=tol)  # finds what contradicts where sweeps alone do not, and raises
     return Solution(F, lam, certificate, tuple(history), sweep)
 
 

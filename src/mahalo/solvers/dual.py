@@ -62,6 +62,7 @@ _FARTHEST = 5.0  # under a barrier, largest eigenvalue of F in units of what was
 _INEXACT, _INEXACT_HARD, _INEXACT_PLAIN = 0.3, 0.03, 0.1  # residual of a Newton system, relative to its solution
 _PLAIN_PROGRESS, _PLAIN_SLACK = 0.7, 1.4  # without a barrier, k steps must bring the gap down to 1.4 · 0.7^k of it
 _WITHIN_REACH = 0.1  # gap from which the barrier may not be needed any more
+_FEW, _FEW_NUMBERS = 400, 4_000_000  # constraints, and entries of all their matrices, for a direct solution
 _MAX_CG = 500
 _MAX_STEPS = 500
 _MAX_SHIFTS = 60
@@ -145,13 +146,13 @@ def dual(
     walk = _Walk(problem, 0.5 * tol, _MAX_STEPS if max_iter is None else max_iter, on_step)
     state = _State.at(problem, np.zeros(problem.n_constraints))
     if state is None or problem.relative_violation(state.v).any():
-        if problem.hard and max_iter is None:
+        if problem.hard:
             _refute(problem, walk)
         if start is not None:
             state = _State.at(problem, start.lam)
         state = walk.plainly(state) or _without_idle(walk.run(*_entry(problem, start), walk.plainly), walk)
     certificate = certify(problem, state.F, state.lam, tol)
-    if problem.hard and not certificate.converged and max_iter is None:
+    if problem.hard and not certificate.converged:
         # Weight moved to upper bounds gives up some of the contradiction for more definiteness.
         weighted = (np.where(problem.sign > 0, factor, 1.0) * state.lam for factor in (1.0, 2.0, 5.0, 10.0, 30.0))
         proof = walk.proof or next(filter(None, (farkas(problem, lam) for lam in weighted)), None)
@@ -174,7 +175,7 @@ def _refute(problem: Problem, walk: _Walk) -> None:
     easiest: under a smooth loss, with edges that point all ways alike.
     """
     rounded = dataclasses.replace(problem, points=problem.points @ rounding(problem), loss=VonNeumann(), tilt=None)
-    trial = _Walk(rounded, _LOOSE_GAP, _MAX_STEPS, walk.on_step)
+    trial = _Walk(rounded, _LOOSE_GAP, walk.budget, walk.on_step)
     trial.run(*_entry(rounded, None))
 
 
@@ -192,8 +193,10 @@ class _Walk:
         while len(self.history) < self.budget and not self.arrived(state):
             E = 1.0 / (state.problem.slack.dual_curvature(state.problem.sign * state.lam) + tau / state.lam)
             ascent = state.ascent(mu)
-            inexact = _INEXACT_HARD if state.problem.hard else _INEXACT
-            direction = _newton_direction(state, E, E * ascent, inexact)
+            if state.problem.hard and _few(state.problem):
+                direction = _exact_direction(state, E, E * ascent)
+            else:
+                direction = _newton_direction(state, E, E * ascent, _INEXACT_HARD if state.problem.hard else _INEXACT)
             change, rise = direction.change, float(ascent @ direction.change)
             t, trial = _line_search(state, direction, rise, mu)
             if trial is None:  # rounding has the last word on this barrier
@@ -325,7 +328,10 @@ def _from_outside(problem: Problem) -> tuple[_State, float]:
     go on from there. Where τ will not come down to 0 no λ holds every direction, and the objective falls without end.
     """
     tilt = np.zeros((problem.rank, problem.rank)) if problem.tilt is None else problem.tilt
-    largest = tau = max(1.0, 2.0 * float(np.abs(np.linalg.eigvalsh(tilt)).max(initial=0.0)))
+    unit = float(problem.loss.conjugate_slope(np.array([-1.0]))[0]) or 1.0  # under −c ln w, c
+    largest = tau = max(unit, 2.0 * float(np.abs(np.linalg.eigvalsh(tilt)).max(initial=0.0)))
+    if problem.gamma > unit and not problem.n_log:  # γ has no part in whether λ is inside, but under the paper's slack
+        problem = problem.with_gamma(unit)
     lam = None
     for _ in range(_MAX_SHIFTS):
         shifted = dataclasses.replace(problem, tilt=tilt + tau * np.eye(problem.rank))
@@ -339,9 +345,10 @@ def _from_outside(problem: Problem) -> tuple[_State, float]:
         if room < 1e-6 * tau or tau < 1e-10 * largest:
             break
     raise ValueError(
-        f"{type(problem.loss).__name__} is unbounded on these constraints: some direction is held neither by the "
-        "linear objective nor by an upper bound, so its learned length can grow without end. Add similar pairs or "
-        "other upper bounds, or a linear objective that is positive on every direction."
+        f"{type(problem.loss).__name__} is unbounded on these constraints, or too nearly so to be told apart: some "
+        "direction is held neither by the linear objective nor by an upper bound, so its learned length can grow "
+        "without end. Add similar pairs or other upper bounds, or a linear objective that is positive on every "
+        "direction."
     )
 
 
@@ -399,6 +406,30 @@ def _newton_direction(state: _State, E: np.ndarray, pull: np.ndarray, inexact: f
     change = pull.copy()
     change[kept] -= problem.sign[kept] * (E * q)
     return _Direction(change, float(np.linalg.norm(root * X)), n_products)
+
+
+def _few(problem: Problem) -> bool:
+    """Whether the system for dλ itself is small enough to be written out."""
+    n_edges = len(problem.forms.tail)
+    return problem.n_constraints <= _FEW and n_edges * problem.rank**2 <= _FEW_NUMBERS
+
+
+def _exact_direction(state: _State, E: np.ndarray, pull: np.ndarray) -> _Direction:
+    """(1/E + A Ω A*) dλ = p/E, written out: hard constraints that nearly contradict are too much for CG."""
+    problem, forms = state.problem, state.problem.forms
+    omega = np.maximum(divided_differences(problem.loss, state.sigma), 0.0)
+    Z = state.Y[forms.tail] - state.Y[forms.head]
+    B = (np.sqrt(omega) * (Z[:, :, None] * Z[:, None, :])).reshape(len(Z), -1)
+    B = B if forms.combine is None else forms.combine @ B
+    root = np.sqrt(E)
+    B *= (problem.sign * root)[:, None]
+    system = B @ B.T
+    unit = 1.0 / np.sqrt(1.0 + np.diagonal(system))
+    system = unit[:, None] * system * unit
+    np.einsum("ii->i", system)[:] = 1.0 + 1e-15  # of I + B Bᵀ in these units
+    change = root * unit * np.linalg.solve(system, unit * (pull / root))
+    growth = float(np.linalg.norm(omega * forms.adjoint(state.Y, problem.sign * change)))
+    return _Direction(change, growth, 1)
 
 
 def _preconditioner(
