@@ -193,7 +193,7 @@ class _Walk:
         while len(self.history) < self.budget and not self.arrived(state):
             E = 1.0 / (state.problem.slack.dual_curvature(state.problem.sign * state.lam) + tau / state.lam)
             ascent = state.ascent(mu)
-            if state.problem.hard and _few(state.problem):
+            if self.problem.hard and _few(self.problem):
                 direction = _exact_direction(state, E, E * ascent)
             else:
                 direction = _newton_direction(state, E, E * ascent, _INEXACT_HARD if state.problem.hard else _INEXACT)
