@@ -538,7 +538,7 @@ def _pose(
         weight=constraints.weight,
         offset=offset,
         gamma=1.0,
-        n_log=len(constraints.pairs) if isinstance(loss, LogDet) else 0,
+        n_log=len(constraints.pairs) if type(loss) is LogDet else 0,
         loss=loss,
         tilt=tilt,
         constant=constant,
@@ -584,11 +584,11 @@ _METHODS: dict[str, Callable[..., Solution]] = {"newton": newton, "dual": dual, 
 
 def _solver_for(solver: str, problem: Problem) -> str:
     """The solver to use, or an error where the one asked for cannot."""
-    logdet = isinstance(problem.loss, LogDet) and problem.tilt is None
+    logdet = type(problem.loss) is LogDet and problem.tilt is None
     if solver == "auto":
         return "newton" if logdet and not problem.hard else "dual"
     if solver != "dual" and not logdet:
-        what = "a linear objective" if isinstance(problem.loss, LogDet) else f"the loss {type(problem.loss).__name__}"
+        what = "a linear objective" if type(problem.loss) is LogDet else f"the loss {type(problem.loss).__name__}"
         raise ValueError(f"solver={solver!r} cannot do {what}; use solver='dual' or 'auto'.")
     if solver == "newton" and problem.hard:
         raise ValueError("solver='newton' needs a finite gamma; for hard constraints use solver='dual' or 'auto'.")
