@@ -156,6 +156,18 @@ def test_single_precision_data(rng):
     assert single.certificate_.converged
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("size", [1e-30, 1e30])
+def test_single_precision_rows_of_any_size(rng, form, size):
+    X, y = labelled_data(rng)
+    learner = MetricLearner().fit(X, y)
+    expected = learner.metric_.pair_distances(X[:9], X[9:18])
+    rows = (size * X).astype(np.float32)
+    found = learner.metric_.pair_distances(form(rows[:9]), form(rows[9:18]))
+    np.testing.assert_allclose(found / size, expected, rtol=1e-4)
+    assert learner.score(form(rows), y) == pytest.approx(learner.score(X, y), abs=1e-3)
+
+
 # -- as others use it ------------------------------------------------------------------------------------------
 
 
