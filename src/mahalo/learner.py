@@ -48,6 +48,7 @@ __all__ = ["MetricLearner", "Setup"]
 
 Coordinates = LinearCoordinates | KernelCoordinates
 _SMALL_KERNEL = 200
+_LARGEST_GRAM = 20_000  # rows beyond which n × n matrices are not attempted
 
 
 @dataclass(frozen=True)
@@ -639,11 +640,44 @@ def make_metric(setup: Setup, solution: Solution, X, n_components: int | None) -
         return metric
     if n_components > metric.n_outputs:
         raise ValueError(f"n_components must be at most the number of outputs, {metric.n_outputs}; got {n_components}.")
-    _, vectors = np.linalg.eigh(_learned_covariance(metric, X))
-    leading = vectors[:, ::-1][:, :n_components].T
+    return leading_part(metric, X, n_components)
+
+
+def leading_part(metric: Metric, X, n_components: int) -> Metric:
+    """The same metric, of which `transform` keeps the directions in which rows of X differ most."""
+    wide = metric.n_outputs == metric.n_features and len_of(X) < min(metric.n_outputs, _LARGEST_GRAM)
+    find = _directions_of_few_rows if wide else _directions_of_many_rows
+    leading = find(metric, X, n_components).T
     # Signs are arbitrary; the largest entry of each direction is made positive so that fits repeat exactly.
     leading = leading * np.sign(leading[np.arange(n_components), np.abs(leading).argmax(axis=1)])[:, None]
     return dataclasses.replace(metric, directions=np.ascontiguousarray(leading))
+
+
+def _directions_of_many_rows(metric: Metric, X, k: int) -> np.ndarray:
+    """The k directions in which the transformed rows differ most, from their covariance."""
+    _, vectors = np.linalg.eigh(_learned_covariance(metric, X))
+    return vectors[:, ::-1][:, :k]
+
+
+def _directions_of_few_rows(metric: Metric, X, k: int) -> np.ndarray:
+    """The same from similarities of the rows: fewer rows than features, which may stay sparse.
+
+    If u is an eigenvector of the centred n × n matrix T Tᵀ, then Tᵀu is one of TᵀT; and Tᵀu is the transform of the
+    combination Xᵀu, because linear metrics transform linearly.
+    """
+    X = X.astype(np.float64)
+    if not sp.issparse(X):
+        X = X - X.mean(axis=0)
+    K = metric.kernel(X)
+    K -= K.mean(axis=0)
+    K -= K.mean(axis=1)[:, None]
+    values, vectors = np.linalg.eigh(symmetrize(K))
+    n_found = min(k, int((values > max(values[-1], 0.0) * 1e-14 * len(values)).sum()))
+    u = vectors[:, ::-1][:, :n_found]
+    found = metric.transform((X.T @ (u - u.mean(axis=0))).T).T if n_found else np.zeros((metric.n_outputs, 0))
+    # Rows do not differ in any further direction, so any will do; orthonormal ones for all.
+    others = np.random.default_rng(0).standard_normal((metric.n_outputs, k - n_found))
+    return np.linalg.qr(np.hstack([found / np.linalg.norm(found, axis=0), others]))[0]
 
 
 def _learned_covariance(metric: Metric, X) -> np.ndarray:
