@@ -25,6 +25,7 @@ from .constraints import (
     as_generator,
     class_codes,
     len_of,
+    n_classes,
     resolve_bounds,
 )
 from .coordinates import (
@@ -318,13 +319,17 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def score(self, X, y=None, *, constraints=None, rows=None) -> float:
         """How well the learned distance tells alike from unalike: area under the ROC curve over pairs of rows of X.
 
-        The pairs are those of `constraints` with both ends among `rows`, or, from labels, random pairs of either kind.
+        The pairs are those of `constraints` with both ends among `rows`, or, from labels, random pairs of either kind;
+        then X must have rows of two classes, so cross-validate with a shuffled or stratified splitter. The distance
+        is the learned one, whatever `n_components` keeps. With a precomputed kernel it is that of the coordinates: the
+        residual, what of a row lies outside the span of the training rows or the basis, is left out, because it takes
+        similarities between the rows of X, and X holds those to the training rows only.
         """
         check_is_fitted(self)
         X = self._rows(X)
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             # Similarities among new rows are not at hand; their coordinates are.
-            T = self.metric_.transform(X)
+            T = dataclasses.replace(self.metric_, directions=None).transform(X)
             sq_distances = VectorGeometry(T).sq_distances
         else:
 
@@ -701,6 +706,11 @@ def pair_auc(
     if constraints is None:
         if y is None:
             raise ValueError("score needs labels y or constraints= to know which rows are alike.")
+        if (n := n_classes(y)) < 2:
+            raise ValueError(
+                f"score needs rows of at least two classes; these have {'one' if n else 'none'}. Use a shuffled or "
+                "stratified splitter, such as cv=StratifiedKFold(3, shuffle=True)."
+            )
         constraints = Constraints.from_labels(np.asarray(y), pairs_per_class=1000, random_state=0)
     else:
         constraints, _ = _on_these_rows(constraints, rows, n_rows)

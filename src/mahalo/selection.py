@@ -9,10 +9,20 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from .constraints import Constraints, PairSplit, as_constraints, class_codes, len_of
-from .learner import MetricLearner, check_gamma, make_metric, pair_auc, prepare, solve, warn_unless_converged
+from .learner import (
+    MetricLearner,
+    check_gamma,
+    leading_part,
+    make_metric,
+    pair_auc,
+    prepare,
+    solve,
+    warn_unless_converged,
+)
 from .metric import Metric
 from .progress import Progress
 from .solvers import Certificate, Solution
@@ -108,6 +118,7 @@ class MetricLearnerCV(MetricLearner):
         Splits of rows. Default: 3 stratified folds; with constraints only, five splits by `PairSplit`.
     scoring : {"accuracy", "auc"} or callable, optional
         "accuracy" (default with labels): 10-NN accuracy of held-out against training rows, unlabelled rows not scored.
+        With `n_components` neighbours are looked for among what `transform` keeps.
         "auc" (default with constraints only): area under the ROC curve over pairs among held-out rows.
         A callable gets (metric, X_train, y_train, X_test, y_test) and returns a number, larger is better.
 
@@ -248,7 +259,10 @@ class MetricLearnerCV(MetricLearner):
         out = []
         with Progress(self.verbose, self.tol, float(gammas[-1]), f"choosing γ, {strategy}") as progress:
             for _, solution in _warm_solutions(learner, setup, gammas, progress.callback):
-                out.append(score(make_metric(setup, solution, fold.X_train, None), fold))
+                metric = make_metric(setup, solution, fold.X_train, None)
+                if self.n_components is not None:  # a fold may have fewer outputs than all rows have
+                    metric = leading_part(metric, fold.X_train, min(self.n_components, metric.n_outputs))
+                out.append(score(metric, fold))
         return out
 
     def _choose(self, strategies, gammas, scores: np.ndarray) -> None:
@@ -319,7 +333,10 @@ class _Fold:
         return n_right / len(judged)
 
     def _sq_distances(self, metric: Metric, part: np.ndarray) -> np.ndarray:
-        """Between some held-out rows and all training rows."""
+        """Between some held-out rows and all training rows; in the space of `transform` where that is limited."""
+        if metric.directions is not None:
+            T, T_train = (metric.transform(rows).astype(np.float64) for rows in (self.X_test[part], self.X_train))
+            return euclidean_distances(T, T_train, squared=True)
         if not self.pairwise:
             return metric.distances(self.X_test[part], self.X_train, squared=True)
         own = np.diagonal(self.X)

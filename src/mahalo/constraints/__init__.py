@@ -5,7 +5,7 @@ from .collection import Constraints, as_constraints
 from .diagnosis import ConstraintReport
 from .forms import EdgeForms
 from .geometry import Geometry, MappedGeometry, VectorGeometry, len_of, sq_distances
-from .sampling import as_generator, class_codes
+from .sampling import as_generator, class_codes, n_classes
 from .splitting import PairSplit
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "as_generator",
     "class_codes",
     "len_of",
+    "n_classes",
     "resolve_bounds",
     "sq_distances",
 ]

@@ -8,7 +8,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .geometry import Geometry
 
-__all__ = ["class_codes", "pairs_from_labels", "target_pairs", "triplets_from_labels"]
+__all__ = ["class_codes", "n_classes", "pairs_from_labels", "target_pairs", "triplets_from_labels"]
 
 
 # Pairs of each kind and class where the caller leaves it to us. Neighbour pairs are few for each row and all of use.
@@ -23,7 +23,7 @@ def class_codes(y) -> np.ndarray:
     if y.dtype.kind not in "iub":
         check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
-    unlabelled = classes == -1 if classes.dtype.kind in "iuf" else np.zeros(len(classes), dtype=bool)
+    unlabelled = _unlabelled(classes)
     if (~unlabelled).sum() < 2:
         if unlabelled.any():
             raise ValueError(
@@ -36,6 +36,15 @@ def class_codes(y) -> np.ndarray:
         )
     renumber = np.where(unlabelled, -1, np.cumsum(~unlabelled) - 1)
     return renumber[codes]
+
+
+def n_classes(y) -> int:
+    """Number of classes, unlabelled rows not counted."""
+    return int((~_unlabelled(np.unique(y))).sum())
+
+
+def _unlabelled(classes: np.ndarray) -> np.ndarray:
+    return classes == -1 if classes.dtype.kind in "iuf" else np.zeros(len(classes), dtype=bool)
 
 
 def pairs_from_labels(
