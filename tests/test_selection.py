@@ -28,6 +28,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mahalo import Constraints, MetricLearner, MetricLearnerCV, metric_path
 from mahalo import metric as metric_module
+from mahalo.losses import Frobenius
 from mahalo.pairs import PairSplit
 
 GAMMAS = [0.01, 1.0, 30.0]
@@ -300,6 +301,14 @@ def test_path_with_components_and_rows(rng):
     path = metric_path(X[rows], constraints=constraints, rows=rows, gammas=[1.0], n_components=2)
     learner = MetricLearner(n_components=2).fit(X[rows], constraints=constraints, rows=rows)
     np.testing.assert_array_equal(path.metrics[0].transform(X), learner.transform(X))
+
+
+def test_path_warns_of_zero_metrics_as_a_fit_does(rng):
+    X = rng.standard_normal((10, 3))
+    similar = Constraints.from_pairs([[0, 1], [2, 3]])
+    with pytest.warns(UserWarning, match="the learned metric is zero") as caught:
+        metric_path(X, constraints=similar, gammas=[1.0], loss=Frobenius(0.0))
+    assert caught[0].filename == __file__
 
 
 def test_path_takes_gammas_not_gamma(rng):

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +23,11 @@ from .constraints import (
     VectorGeometry,
     as_constraints,
     as_generator,
+    as_rows,
+    check_count,
+    check_strategy,
+    checked_bounds,
+    checked_percentiles,
     class_codes,
     len_of,
     n_classes,
@@ -251,6 +256,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None. "
                 "Pass labels y, or constraints=."
             )
+        _check_not_empty(as_constraints(constraints))
         if self._takes_objects(X):
             X = as_objects(X)
             if len(X) < 2:
@@ -279,8 +285,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _check_parameters(self) -> None:
         if not (isinstance(self.tol, Real) and 0 < float(self.tol) < np.inf):
             raise ValueError(f"tol must be a positive number; got {self.tol!r}.")
-        if self.max_iter is not None and not (isinstance(self.max_iter, Integral) and int(self.max_iter) >= 1):
-            raise ValueError(f"max_iter must be a positive integer or None; got {self.max_iter!r}.")
+        check_count(self.max_iter, "max_iter", or_none=True)
         if self.psd not in ("error", "clip", "shift"):
             raise ValueError(f"psd must be 'error', 'clip' or 'shift'; got {self.psd!r}.")
         as_loss(self.loss)
@@ -300,10 +305,16 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise ValueError(f"kernel='linear' takes no kernel_params; got {sorted(self.kernel_params)}.")
         if self.solver not in ("auto", "newton", "dual", "bregman"):
             raise ValueError(f"solver must be 'auto', 'newton', 'dual' or 'bregman'; got {self.solver!r}.")
-        if self.n_components is not None and not (
-            isinstance(self.n_components, Integral) and int(self.n_components) >= 1
-        ):
-            raise ValueError(f"n_components must be a positive integer or None; got {self.n_components!r}.")
+        check_count(self.n_components, "n_components", or_none=True)
+        for strategy in self._strategies():
+            check_strategy(strategy)
+        check_count(self.pairs_per_class, "pairs_per_class", or_none=True)
+        if self.bounds is not None:
+            checked_bounds(self.bounds)
+        checked_percentiles(self.percentiles, (5, 95))
+
+    def _strategies(self) -> tuple:
+        return (self.strategy,)
 
     def transform(self, X):
         """Rows in the space where the learned distance is the Euclidean one."""
@@ -362,7 +373,7 @@ def prepare(learner, X, y, constraints: Constraints | None, rows, *, quiet: bool
     """Everything up to the solver, shared by one fit and by a whole path of γ; `quiet` keeps warnings back."""
     rng = as_generator(learner.random_state)
     _check_magnitude(X)
-    _check_rows(rows, len_of(X))
+    check_rows(rows, len_of(X))
     space = make_space(learner, X, y, rows, rng)
     geometry = space.geometry
     if constraints is None:
@@ -471,9 +482,26 @@ def _check_gram(K: np.ndarray) -> None:
         )
 
 
-def _check_rows(rows, n_samples: int) -> None:
-    if rows is not None and np.shape(rows) != (n_samples,):
+def _check_not_empty(constraints: Constraints | None) -> None:
+    if constraints is None or constraints.n_constraints:
+        return
+    if constraints.objective is not None:
+        raise ValueError(
+            "a linear objective needs constraints beside it to learn from; add some, such as "
+            "Constraints.from_labels(y) + objective."
+        )
+    raise ValueError(
+        "the constraints are empty: there is nothing to learn from. Make some, such as "
+        "Constraints.from_pairs(similar=[[0, 1]], dissimilar=[[0, 2]])."
+    )
+
+
+def check_rows(rows, n_samples: int) -> None:
+    if rows is None:
+        return
+    if np.shape(rows) != (n_samples,):
         raise ValueError(f"rows must have one index for each row of X, {n_samples}; got shape {np.shape(rows)}.")
+    as_rows(rows)
 
 
 def _on_these_rows(constraints: Constraints, rows, n_samples: int) -> tuple[Constraints, np.ndarray]:
@@ -481,7 +509,7 @@ def _on_these_rows(constraints: Constraints, rows, n_samples: int) -> tuple[Cons
     if rows is None:
         constraints.check_rows(n_samples)
         return constraints, np.ones(constraints.n_constraints, dtype=bool)
-    _check_rows(rows, n_samples)
+    check_rows(rows, n_samples)
     return constraints.on_rows(rows)
 
 
@@ -628,13 +656,13 @@ def warn_unless_converged(solution: Solution, tol: float) -> None:
         )
 
 
-def warn_if_zero(metric: Metric) -> None:
+def warn_if_zero(metric: Metric, stacklevel: int = 4) -> None:
     if not metric.F.any() and (metric.eta == 0 or not metric.coordinates.residual):
         warnings.warn(
             "the learned metric is zero: under this loss nothing keeps distances up but dissimilar pairs, triplets and "
             "lower bounds, and there are none, or gamma is too small for them to count.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
 
 

@@ -16,11 +16,13 @@ from .constraints import Constraints, PairSplit, as_constraints, class_codes, le
 from .learner import (
     MetricLearner,
     check_gamma,
+    check_rows,
     leading_part,
     make_metric,
     pair_auc,
     prepare,
     solve,
+    warn_if_zero,
     warn_unless_converged,
 )
 from .metric import Metric
@@ -44,7 +46,7 @@ class MetricPath:
 
 
 def metric_path(X, y=None, *, gammas=None, constraints=None, rows=None, **params) -> MetricPath:
-    """The metrics of many γ for little more than the price of the largest.
+    """The metrics of many γ for the price of a few fits.
 
     Parameters
     ----------
@@ -75,9 +77,12 @@ def metric_path(X, y=None, *, gammas=None, constraints=None, rows=None, **params
             warn_unless_converged(solution, learner.tol)
             solutions[k] = solution
     done = [s for s in solutions if s is not None]
+    metrics = tuple(make_metric(setup, s, X, learner.n_components) for s in done)
+    for metric in metrics:
+        warn_if_zero(metric, stacklevel=3)
     return MetricPath(
         gammas=gammas,
-        metrics=tuple(make_metric(setup, s, X, learner.n_components) for s in done),
+        metrics=metrics,
         certificates=tuple(s.certificate for s in done),
         duals=np.ldexp(np.array([s.lam for s in done]), -2 * setup.exponent),
         constraints=setup.constraints,
@@ -193,9 +198,10 @@ class MetricLearnerCV(MetricLearner):
         constraints = as_constraints(constraints)
         if constraints is not None and rows is None:
             constraints.check_rows(len_of(X))
+        check_rows(rows, len_of(X))
         rows = np.arange(len_of(X)) if rows is None else np.asarray(rows)
         gammas = np.sort(_checked_gammas(DEFAULT_GAMMAS if self.gammas is None else self.gammas))
-        strategies = (self.strategy,) if isinstance(self.strategy, str) else tuple(self.strategy)
+        strategies = self._strategies()
         if constraints is not None:
             strategies = strategies[:1]
         pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
@@ -212,6 +218,14 @@ class MetricLearnerCV(MetricLearner):
         setup = prepare(winner, X, y, constraints, rows)
         self._keep(X, setup, winner._solve(setup))
         return self
+
+    def _strategies(self) -> tuple:
+        strategies = (
+            (self.strategy,) if isinstance(self.strategy, str) or not np.iterable(self.strategy) else self.strategy
+        )
+        if not len(strategies := tuple(strategies)):
+            raise ValueError("strategy must name at least one of 'random', 'neighbors' and 'triplets'; got none.")
+        return strategies
 
     def _learner(self, strategy: str, gamma: float, verbose=0) -> MetricLearner:
         names = set(MetricLearner().get_params()) & set(self.get_params())
