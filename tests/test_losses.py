@@ -240,6 +240,24 @@ class Huber:
         return np.where(np.abs(s) < 1, 1.0, 0.0)
 
 
+class OneSided:
+    """½ min(w − 1, 0)²: nothing holds large eigenvalues back, so f* ends at s = 0."""
+
+    eta = 1.0
+
+    def value(self, w):
+        return np.where(w < 0, np.inf, np.minimum(w - 1, 0) ** 2 / 2)
+
+    def conjugate(self, s):
+        return np.where(s > 0, np.inf, np.where(s < -1, -0.5, s + s * s / 2))
+
+    def conjugate_slope(self, s):
+        return np.clip(1 + s, 0, 1)
+
+    def conjugate_curvature(self, s):
+        return np.where(np.abs(s + 0.5) < 0.5, 1.0, 0.0)
+
+
 class Straightening:
     """f(w) = w + e^−w up to a constant and a slope: straight in the limit only. f* ends at s = ½, w = −ln(½ − s)."""
 
@@ -280,6 +298,8 @@ class SteepExponential:
 def test_losses_must_not_become_straight_lines():
     with pytest.raises(ValueError, match=r"conjugate of Huber ends at s = 1, where conjugate_slope is 2; it must grow"):
         check_loss(Huber())
+    with pytest.raises(ValueError, match=r"conjugate of OneSided ends at s = \S+, where conjugate_slope is 1; it must"):
+        check_loss(OneSided())
     check_loss(Straightening())
     check_loss(SteepExponential())
 

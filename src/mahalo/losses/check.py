@@ -185,9 +185,8 @@ def _check_end_of_domain(loss: Loss, who: str, inside: float, beyond: float) -> 
         k = int(np.argmin(np.isfinite(_called(loss, who, "conjugate", s))))
         inside, beyond = float(s[k - 1]), float(s[k])
     # Steps of equal ratio towards the end: an unbounded slope does not grow ever less over them.
-    far, near, nearest = _called(
-        loss, who, "conjugate_slope", inside - (inside or 1.0) * 2.0 ** -np.array([10, 25, 40])
-    )
+    distance = (inside if inside > 0 else 1.0) * 2.0 ** -np.array([10, 25, 40])
+    far, near, nearest = _called(loss, who, "conjugate_slope", inside - distance)
     if not (nearest - near > 0.25 * (near - far) or nearest > 1e12):
         raise ValueError(
             f"conjugate of {who} ends at s = {inside:.4g}, where conjugate_slope is {nearest:.4g}; it must grow "
