@@ -198,6 +198,17 @@ def test_wide_sparse_data_never_become_dense(rng, prior, nothing_large_becomes_d
         learner.transform(X)
 
 
+def test_components_of_wide_sparse_data(rng, nothing_large_becomes_dense):
+    X = sp.random_array((200, 100_000), density=1e-3, rng=rng, format="csr")
+    y = np.arange(200) % 2
+    learner = MetricLearner(pairs_per_class=5, n_components=2).fit(X, y)
+    T = learner.transform(X)
+    K = learner.metric_.kernel(X)
+    K = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+    assert T.shape == (200, 2)
+    np.testing.assert_allclose(T.var(axis=0) * 200, np.linalg.eigvalsh(K)[:-3:-1], rtol=1e-6)
+
+
 def test_wide_sparse_data_saved_and_loaded(rng, tmp_path):
     X = sp.random_array((40, 30_000), density=1e-3, rng=rng, format="csr")
     learner = MetricLearner().fit(X, constraints=Constraints.from_pairs([[0, 1]], [[2, 3]]))

@@ -212,6 +212,98 @@ def test_a_loss_needs_no_base_class():
     check_loss(Hellinger(2.0))
 
 
+class OwnSquare:
+    """½(w − η)², with η forgotten."""
+
+    def value(self, w):
+        return np.where(w < 0, np.inf, (w - self.eta) ** 2 / 2)
+
+    conjugate = conjugate_slope = conjugate_curvature = value
+
+
+class Huber:
+    """½ d² while d = w − 1 < 1, then d − ½: f* ends at s = 1, at the eigenvalue 2."""
+
+    eta = 1.0
+
+    def value(self, w):
+        d = w - 1
+        return np.where(w < 0, np.inf, np.where(d < 1, d * d / 2, d - 0.5))
+
+    def conjugate(self, s):
+        return np.where(s > 1, np.inf, np.where(s < -1, -0.5, s + s * s / 2))
+
+    def conjugate_slope(self, s):
+        return np.clip(1 + s, 0, 2)
+
+    def conjugate_curvature(self, s):
+        return np.where(np.abs(s) < 1, 1.0, 0.0)
+
+
+class OneSided:
+    """½ min(w − 1, 0)²: nothing holds large eigenvalues back, so f* ends at s = 0."""
+
+    eta = 1.0
+
+    def value(self, w):
+        return np.where(w < 0, np.inf, np.minimum(w - 1, 0) ** 2 / 2)
+
+    def conjugate(self, s):
+        return np.where(s > 0, np.inf, np.where(s < -1, -0.5, s + s * s / 2))
+
+    def conjugate_slope(self, s):
+        return np.clip(1 + s, 0, 1)
+
+    def conjugate_curvature(self, s):
+        return np.where(np.abs(s + 0.5) < 0.5, 1.0, 0.0)
+
+
+class Straightening:
+    """f(w) = w + e^−w up to a constant and a slope: straight in the limit only. f* ends at s = ½, w = −ln(½ − s)."""
+
+    eta = float(np.log(2))
+
+    def value(self, w):
+        return np.where(w < 0, np.inf, w / 2 + np.exp(-w) - (self.eta / 2 + 0.5))
+
+    def conjugate(self, s):
+        w = self.conjugate_slope(s)
+        return np.where(s < 0.5, s * w - self.value(w), np.inf)
+
+    def conjugate_slope(self, s):
+        return np.where(s > -0.5, -np.log(np.maximum(0.5 - s, 1e-300)), 0.0)
+
+    def conjugate_curvature(self, s):
+        return np.where(s > -0.5, 1 / (0.5 - s), 0.0)
+
+
+class SteepExponential:
+    """c (w ln w − w + 1), small c: f* = c (e^(s/c) − 1) is infinite in float64 from s = 710 c on."""
+
+    eta, c = 1.0, 1e-3
+
+    def value(self, w):
+        return self.c * VonNeumann().value(w)
+
+    def conjugate(self, s):
+        return self.c * np.expm1(s / self.c)
+
+    def conjugate_slope(self, s):
+        return np.exp(s / self.c)
+
+    def conjugate_curvature(self, s):
+        return np.exp(s / self.c) / self.c
+
+
+def test_losses_must_not_become_straight_lines():
+    with pytest.raises(ValueError, match=r"conjugate of Huber ends at s = 1, where conjugate_slope is 2; it must grow"):
+        check_loss(Huber())
+    with pytest.raises(ValueError, match=r"conjugate of OneSided ends at s = \S+, where conjugate_slope is 1; it must"):
+        check_loss(OneSided())
+    check_loss(Straightening())
+    check_loss(SteepExponential())
+
+
 class NoFunctions:
     eta = 1.0
 
@@ -297,6 +389,10 @@ BROKEN = {
         {"value": lambda self, w: Cosh.value(self, w).sum()},
         r"value of Broken must work on arrays, number by number; for \(\d+,\) it gave \(\)",
     ),
+    "a list": (
+        {"conjugate_curvature": lambda self, s: list(Cosh.conjugate_curvature(self, s))},
+        r"conjugate_curvature of Broken must return an array for an array; got list",
+    ),
     "wrong shape": (
         {"conjugate_curvature": lambda self, s: np.ones((len(s), 1))},
         r"conjugate_curvature of Broken must work on arrays, number by number; for \((\d+),\) it gave \(\1, 1\)",
@@ -325,8 +421,29 @@ def test_missing_parts_are_listed():
     with pytest.raises(ValueError, match=r"NoFunctions lacks value, conjugate, conjugate_slope, conjugate_curvature"):
         check_loss(NoFunctions())
     without_eta = type("Restless", (), {k: v for k, v in vars(Cosh).items() if callable(v)})
-    with pytest.raises(ValueError, match=r"Restless lacks eta"):
+    with pytest.raises(ValueError, match=r"Restless lacks eta; value is 0 at w = 1, so set eta = 1\."):
         check_loss(without_eta())
+
+
+@pytest.mark.parametrize("rest", [0.0, 0.123456, 37.5])
+def test_a_missing_eta_is_found(rest):
+    class Restless(OwnSquare):
+        def value(self, w):
+            return np.where(w < 0, np.inf, (w - rest) ** 2 / 2)
+
+    with pytest.raises(ValueError, match=rf"lacks eta; value is 0 at w = {rest:g}, so set eta = {rest:g}\."):
+        check_loss(Restless())
+
+
+def test_a_missing_eta_that_cannot_be_found():
+    class Raised(OwnSquare):
+        def value(self, w):
+            return np.where(w < 0, np.inf, (w - 2) ** 2 / 2 + 0.5)
+
+    with pytest.raises(ValueError, match=r"lacks eta; eta is where value is 0, but its smallest is 0\.5, at w = 2"):
+        check_loss(Raised())
+    with pytest.raises(ValueError, match=r"OwnSquare lacks eta\.$"):
+        check_loss(OwnSquare())
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,13 @@ def test_shape_of_gammas(X, gammas):
         ({"n_components": 1.0}, r"n_components must be a positive integer or None; got 1\.0"),
         ({"n_components": 4}, r"n_components must be at most the number of outputs, 3; got 4"),
         ({"strategy": "all"}, r"strategy must be 'random', 'neighbors' or 'triplets'; got 'all'"),
-        ({"pairs_per_class": 0}, r"pairs_per_class must be at least 1; got 0"),
+        ({"strategy": ("random",)}, r"strategy must be 'random', 'neighbors' or 'triplets'; got \('random',\)"),
+        ({"strategy": None}, r"strategy must be 'random', 'neighbors' or 'triplets'; got None"),
+        ({"pairs_per_class": 0}, r"pairs_per_class must be a positive integer or None; got 0"),
+        ({"pairs_per_class": 10.7}, r"pairs_per_class must be a positive integer or None; got 10\.7"),
+        ({"pairs_per_class": True}, r"pairs_per_class must be a positive integer or None; got True"),
+        ({"pairs_per_class": "10"}, r"pairs_per_class must be a positive integer or None; got '10'"),
+        ({"pairs_per_class": np.inf}, r"pairs_per_class must be a positive integer or None; got inf"),
         ({"bounds": 3.0}, r"bounds must be two numbers \(upper, lower\), squared distances; got 3\.0"),
         ({"bounds": (1, 2, 3)}, r"bounds must be two numbers"),
         ({"bounds": (0.0, 1.0)}, r"bounds .* squared distances and must be > 0 and finite; got \(0\.0, 1\.0\)"),
@@ -75,12 +81,58 @@ def test_shape_of_gammas(X, gammas):
 def test_parameters(X, parameters, message):
     with pytest.raises(ValueError, match=message):
         MetricLearner(**parameters).fit(X, Y)
+    with pytest.raises(ValueError, match=message):  # also where constraints leave them nothing to do
+        MetricLearner(**parameters).fit(X, constraints=SOME)
+    if parameters.keys() <= {"bounds", "percentiles", "pairs_per_class"}:
+        with pytest.raises(ValueError, match=message):
+            MetricLearnerCV(gammas=[1.0], **parameters).fit(X, constraints=SOME)
+
+
+def test_some_strategy_is_needed(X):
+    with pytest.raises(ValueError, match=r"strategy must name at least one of 'random', 'neighbors' and 'triplets'"):
+        MetricLearnerCV(strategy=()).fit(X, Y)
+    with pytest.raises(ValueError, match=r"strategy must be 'random', 'neighbors' or 'triplets'; got 'all'"):
+        MetricLearnerCV(strategy=("random", "all")).fit(X, Y)
+
+
+@pytest.mark.parametrize("value", [0, -1, 2.0, True, "3", np.inf, None])
+def test_numbers_of_neighbours(X, value):
+    for call in (
+        lambda: Constraints.from_labels(Y, X, strategy="neighbors", n_neighbors=value),
+        lambda: Constraints.from_labels(Y, n_neighbors=value),
+        lambda: Constraints.target_pull(Y, X, n_neighbors=value),
+    ):
+        with pytest.raises(ValueError, match=r"n_neighbors must be a positive integer; got "):
+            call()
+
+
+@pytest.mark.parametrize("value", [0, 2.5, False, "x", np.inf])
+def test_pairs_per_class_of_constraints(X, value):
+    for strategy in ("random", "neighbors", "triplets"):
+        with pytest.raises(ValueError, match=r"pairs_per_class must be a positive integer or None; got "):
+            Constraints.from_labels(Y, X, strategy=strategy, pairs_per_class=value)
+
+
+@pytest.mark.parametrize("strategy", ["neighbors", "triplets"])
+def test_nearest_sparse_rows_under_correlations(X, strategy):
+    message = r"^looking for nearest rows would make sparse X dense .* or strategy='random'"
+    with pytest.raises(ValueError, match=message):
+        MetricLearner(strategy=strategy, prior="covariance").fit(sp.csr_array(X), Y)
 
 
 @pytest.mark.parametrize("rows", [np.arange(11), np.arange(24).reshape(12, 2), 3])
 def test_rows_are_checked_beside_labels_too(X, rows):
     with pytest.raises(ValueError, match=r"rows must have one index for each row of X, 12; got shape"):
         MetricLearner().fit(X, Y, rows=rows)
+    with pytest.raises(ValueError, match=r"rows must have one index for each row of X, 12; got shape"):
+        MetricLearnerCV().fit(X, Y, rows=rows)
+
+
+@pytest.mark.parametrize("rows", [np.arange(12.0), np.array(list("abcdefghijkl")), np.ones(12, dtype=bool)])
+def test_rows_are_integers_beside_labels_too(X, rows):
+    for learner in (MetricLearner(), MetricLearnerCV()):
+        with pytest.raises(ValueError, match=r"rows must be integer row indices; got dtype"):
+            learner.fit(X, Y, rows=rows)
 
 
 def test_a_linear_metric_takes_no_similarities(X):
@@ -264,8 +316,25 @@ def test_adding_something_else():
 
 
 def test_empty_constraints(X):
-    with pytest.raises(ValueError, match="no constraint is left to learn from"):
-        MetricLearner().fit(X, constraints=Constraints.from_pairs())
+    for call in (MetricLearner().fit, MetricLearnerCV().fit, metric_path):
+        for empty in (Constraints(), Constraints.from_pairs()):
+            with pytest.raises(ValueError, match=r"the constraints are empty: there is nothing to learn from\. Make"):
+                call(X, constraints=empty)
+
+
+def test_an_objective_alone(X):
+    pull = Constraints.target_pull(Y, X)
+    for call in (MetricLearner().fit, MetricLearnerCV().fit, metric_path):
+        with pytest.raises(ValueError, match="a linear objective needs constraints beside it to learn from; add some"):
+            call(X, constraints=pull)
+
+
+@pytest.mark.parametrize("weight", [[1e-200, 1e200], [1.0, 1e21], [1e-21, 1.0]])
+def test_weights_of_a_reasonable_size(weight):
+    with pytest.raises(ValueError, match=r"weight must lie between 1e-20 and 1e20; got 1e.*\. Weights multiply gamma"):
+        Constraints.from_pairs([[0, 1]], [[2, 3]], weight=weight)
+    with pytest.raises(ValueError, match=r"weight must lie between"):
+        Constraints.from_triplets([[0, 1, 2], [0, 1, 3]], weight=weight)
 
 
 # -- rows ------------------------------------------------------------------------------------------------------

@@ -16,8 +16,10 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 from mahalo import Constraints, Metric, MetricLearner
+from mahalo import learner as learner_module
 from mahalo import metric as metric_module
 from mahalo.coordinates import LinearCoordinates, Prior
+from mahalo.losses import Frobenius
 
 
 def random_metric(rng, d, rank=None, prior="identity"):
@@ -130,6 +132,27 @@ def test_n_components_keeps_the_leading_directions(rng, prior, d, sparse):
         np.testing.assert_allclose(part.metric_.distances(X), whole.metric_.distances(X), atol=1e-9 * s[0])
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("eta", [1.0, 0.4])
+def test_components_from_rows_are_those_from_columns(rng, sparse, eta):
+    X, y = labelled_data(rng, n=12, d=30)
+    X = sp.csr_array(X) if sparse else X + 100.0
+    metric = MetricLearner(loss=Frobenius(eta), prior="diagonal").fit(X, y).metric_
+    few = learner_module._directions_of_few_rows(metric, X, 5)
+    many = learner_module._directions_of_many_rows(metric, X, 5)
+    np.testing.assert_allclose(np.abs(few.T @ many), np.eye(5), atol=1e-6)
+
+
+def test_more_components_than_rows(rng):
+    """The rows lie in 11 dimensions; the transform of all of them loses no distance."""
+    X, y = labelled_data(rng, n=12, d=30)
+    for k in (11, 12, 30):
+        learner = MetricLearner(n_components=k).fit(X, y)
+        D = learner.metric_.distances(X)
+        np.testing.assert_allclose(cdist(learner.transform(X), learner.transform(X)), D, atol=1e-7 * D.max())
+        np.testing.assert_allclose(learner.metric_.directions @ learner.metric_.directions.T, np.eye(k), atol=1e-9)
+
+
 def test_all_components_are_a_rotation(rng):
     X, y = labelled_data(rng)
     learner = MetricLearner(n_components=4, prior="covariance").fit(X, y)
@@ -154,6 +177,18 @@ def test_single_precision_data(rng):
     assert single.metric_.F.dtype == np.float64  # solved and certified in double precision
     np.testing.assert_allclose(single.metric_.matrix, double.metric_.matrix, rtol=0, atol=1e-4)
     assert single.certificate_.converged
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("size", [1e-30, 1e30])
+def test_single_precision_rows_of_any_size(rng, form, size):
+    X, y = labelled_data(rng)
+    learner = MetricLearner().fit(X, y)
+    expected = learner.metric_.pair_distances(X[:9], X[9:18])
+    rows = (size * X).astype(np.float32)
+    found = learner.metric_.pair_distances(form(rows[:9]), form(rows[9:18]))
+    np.testing.assert_allclose(found / size, expected, rtol=1e-4)
+    assert learner.score(form(rows), y) == pytest.approx(learner.score(X, y), abs=1e-3)
 
 
 # -- as others use it ------------------------------------------------------------------------------------------

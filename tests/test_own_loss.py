@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from mahalo import MetricLearner, MetricLearnerCV, metric_path
-from mahalo.losses import Frobenius
+from mahalo.losses import Frobenius, LogDet
 
 
 class OwnFrobenius:
@@ -97,3 +97,36 @@ def test_it_learns_in_the_feature_space_of_a_kernel(rng):
     learner = MetricLearner(loss=Hellinger(0.6), kernel="rbf", pairs_per_class=10).fit(X, y)
     assert learner.certificate_.converged
     assert learner.transform(X).shape[0] == len(X)
+
+
+class Doubled(LogDet):
+    """2 (w − ln w − 1): a loss of its own, though it inherits."""
+
+    def value(self, w):
+        return 2 * super().value(w)
+
+    def conjugate(self, s):
+        return 2 * super().conjugate(s / 2)
+
+    def conjugate_slope(self, s):
+        return super().conjugate_slope(s / 2)
+
+    def conjugate_curvature(self, s):
+        return super().conjugate_curvature(s / 2) / 2
+
+
+def test_what_inherits_from_ours_is_checked_and_solved_as_itself(rng):
+    X, y = labelled_data(rng)
+    learner = MetricLearner(loss=Doubled(), tol=1e-9).fit(X, y)
+    assert learner.certificate_.converged
+    plain = MetricLearner(tol=1e-9).fit(X, y)
+    assert np.abs(learner.metric_.matrix - plain.metric_.matrix).max() > 1e-3
+    with pytest.raises(ValueError, match=r"solver='newton' cannot do the loss Doubled; use solver='dual' or 'auto'"):
+        MetricLearner(loss=Doubled(), solver="newton").fit(X, y)
+
+    class Careless(LogDet):
+        def conjugate_curvature(self, s):
+            return 1 / (1 - s)
+
+    with pytest.raises(ValueError, match="conjugate_curvature of Careless must be the derivative"):
+        MetricLearner(loss=Careless()).fit(X, y)

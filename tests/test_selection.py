@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import (
     GridSearchCV,
     KFold,
@@ -27,6 +28,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mahalo import Constraints, MetricLearner, MetricLearnerCV, metric_path
 from mahalo import metric as metric_module
+from mahalo.losses import Frobenius
 from mahalo.pairs import PairSplit
 
 GAMMAS = [0.01, 1.0, 30.0]
@@ -162,6 +164,31 @@ def test_score_from_labels_is_the_auc_of_random_pairs(rng):
     assert learner.score(X, y) == pytest.approx(auc_by_hand(learner.metric_.matrix, X, every, np.arange(30)))
 
 
+def test_score_of_one_class_names_the_splitter(rng):
+    X, y = labelled_data(rng, n=30)
+    learner = MetricLearner().fit(X, y)
+    message = r"score needs rows of at least two classes; these have one\. Use a shuffled or stratified splitter, such"
+    for labels in (y[y == 1], np.where(y[y == 1] == 1, "a", "b"), np.r_[y[y == 1][:-1], -1]):
+        with pytest.raises(ValueError, match=message):
+            learner.score(X[y == 1], labels)
+    with pytest.raises(ValueError, match="these have none"):
+        learner.score(X, np.full(30, -1))
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    order = np.argsort(y)
+    assert np.isfinite(cross_val_score(MetricLearner(), X[order], y[order], cv=folds)).all()
+
+
+def test_score_of_similarities_does_not_depend_on_components(rng):
+    X, y = labelled_data(rng, n=30, apart=0.5)
+    K = rbf_kernel(X)
+    whole, part = (MetricLearner(kernel="precomputed", n_components=k).fit(K, y) for k in (None, 1))
+    assert part.score(K, y) == whole.score(K, y) == MetricLearner(kernel="precomputed").fit(K, y).score(K, y)
+    every = Constraints.from_labels(y, pairs_per_class=1000)
+    i, j = every.pairs.index.T
+    distance = whole.metric_.distances(K, cross=K)[i, j]
+    assert whole.score(K, y) == pytest.approx(roc_auc_score(every.pairs.sign > 0, -distance), abs=1e-3)
+
+
 def test_score_of_triplets(rng):
     """(a, b, c) counts as a similar pair (a, b) and a dissimilar one (a, c)."""
     X, y = labelled_data(rng, n=30, apart=0.5)
@@ -276,6 +303,14 @@ def test_path_with_components_and_rows(rng):
     np.testing.assert_array_equal(path.metrics[0].transform(X), learner.transform(X))
 
 
+def test_path_warns_of_zero_metrics_as_a_fit_does(rng):
+    X = rng.standard_normal((10, 3))
+    similar = Constraints.from_pairs([[0, 1], [2, 3]])
+    with pytest.warns(UserWarning, match="the learned metric is zero") as caught:
+        metric_path(X, constraints=similar, gammas=[1.0], loss=Frobenius(0.0))
+    assert caught[0].filename == __file__
+
+
 def test_path_takes_gammas_not_gamma(rng):
     X, y = labelled_data(rng)
     with pytest.raises(ValueError, match="gammas="):
@@ -319,6 +354,27 @@ def test_choice_by_accuracy_against_a_loop(rng, unlabelled):
     chosen = {"gamma": learner.gamma_, "strategy": learner.strategy_}
     again = MetricLearner(**chosen, random_state=0, pairs_per_class=60, tol=1e-8)
     np.testing.assert_array_equal(again.fit(X, y).metric_.matrix, learner.metric_.matrix)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "precomputed"])
+def test_components_are_judged_in_the_space_they_span(rng, kernel):
+    X, y = labelled_data(rng, n=60, apart=0.5)
+    X = X if kernel == "linear" else rbf_kernel(X)
+    shared = {"kernel": kernel, "n_components": 1, "random_state": 0, "tol": 1e-8}
+    learner = MetricLearnerCV(gammas=[1.0], strategy="random", pairs_per_class=60, **shared).fit(X, y)
+    expected = []
+    for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(X, y):
+        columns = slice(None) if kernel == "linear" else train
+        fold = MetricLearner(pairs_per_class=60, **shared).fit(X[train][:, columns], y[train])
+        T, T_test = (fold.transform(X[part][:, columns]) for part in (train, test))
+        expected.append(KNeighborsClassifier(10).fit(T, y[train]).score(T_test, y[test]))
+    np.testing.assert_allclose(learner.cv_results_["scores"], [expected], atol=0.03)  # a tie may fall either way
+
+
+def test_folds_may_have_fewer_components(rng):
+    X, y = labelled_data(rng, n=30)
+    learner = MetricLearnerCV(gammas=[1.0], kernel="laplacian", n_components=25, strategy="random").fit(X, y)
+    assert learner.transform(X).shape == (30, 25)
 
 
 def test_choice_by_pairs_against_a_loop(pairs):

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,8 +23,14 @@ from .constraints import (
     VectorGeometry,
     as_constraints,
     as_generator,
+    as_rows,
+    check_count,
+    check_strategy,
+    checked_bounds,
+    checked_percentiles,
     class_codes,
     len_of,
+    n_classes,
     resolve_bounds,
 )
 from .coordinates import (
@@ -48,6 +54,7 @@ __all__ = ["MetricLearner", "Setup"]
 
 Coordinates = LinearCoordinates | KernelCoordinates
 _SMALL_KERNEL = 200
+_LARGEST_GRAM = 20_000  # rows beyond which n × n matrices are not attempted
 
 
 @dataclass(frozen=True)
@@ -249,6 +256,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None. "
                 "Pass labels y, or constraints=."
             )
+        _check_not_empty(as_constraints(constraints))
         if self._takes_objects(X):
             X = as_objects(X)
             if len(X) < 2:
@@ -277,8 +285,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _check_parameters(self) -> None:
         if not (isinstance(self.tol, Real) and 0 < float(self.tol) < np.inf):
             raise ValueError(f"tol must be a positive number; got {self.tol!r}.")
-        if self.max_iter is not None and not (isinstance(self.max_iter, Integral) and int(self.max_iter) >= 1):
-            raise ValueError(f"max_iter must be a positive integer or None; got {self.max_iter!r}.")
+        check_count(self.max_iter, "max_iter", or_none=True)
         if self.psd not in ("error", "clip", "shift"):
             raise ValueError(f"psd must be 'error', 'clip' or 'shift'; got {self.psd!r}.")
         as_loss(self.loss)
@@ -298,10 +305,16 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise ValueError(f"kernel='linear' takes no kernel_params; got {sorted(self.kernel_params)}.")
         if self.solver not in ("auto", "newton", "dual", "bregman"):
             raise ValueError(f"solver must be 'auto', 'newton', 'dual' or 'bregman'; got {self.solver!r}.")
-        if self.n_components is not None and not (
-            isinstance(self.n_components, Integral) and int(self.n_components) >= 1
-        ):
-            raise ValueError(f"n_components must be a positive integer or None; got {self.n_components!r}.")
+        check_count(self.n_components, "n_components", or_none=True)
+        for strategy in self._strategies():
+            check_strategy(strategy)
+        check_count(self.pairs_per_class, "pairs_per_class", or_none=True)
+        if self.bounds is not None:
+            checked_bounds(self.bounds)
+        checked_percentiles(self.percentiles, (5, 95))
+
+    def _strategies(self) -> tuple:
+        return (self.strategy,)
 
     def transform(self, X):
         """Rows in the space where the learned distance is the Euclidean one."""
@@ -317,13 +330,17 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def score(self, X, y=None, *, constraints=None, rows=None) -> float:
         """How well the learned distance tells alike from unalike: area under the ROC curve over pairs of rows of X.
 
-        The pairs are those of `constraints` with both ends among `rows`, or, from labels, random pairs of either kind.
+        The pairs are those of `constraints` with both ends among `rows`, or, from labels, random pairs of either kind;
+        then X must have rows of two classes, so cross-validate with a shuffled or stratified splitter. The distance
+        is the learned one, whatever `n_components` keeps. With a precomputed kernel it is that of the coordinates: the
+        residual, what of a row lies outside the span of the training rows or the basis, is left out, because it takes
+        similarities between the rows of X, and X holds those to the training rows only.
         """
         check_is_fitted(self)
         X = self._rows(X)
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             # Similarities among new rows are not at hand; their coordinates are.
-            T = self.metric_.transform(X)
+            T = dataclasses.replace(self.metric_, directions=None).transform(X)
             sq_distances = VectorGeometry(T).sq_distances
         else:
 
@@ -356,7 +373,7 @@ def prepare(learner, X, y, constraints: Constraints | None, rows, *, quiet: bool
     """Everything up to the solver, shared by one fit and by a whole path of γ; `quiet` keeps warnings back."""
     rng = as_generator(learner.random_state)
     _check_magnitude(X)
-    _check_rows(rows, len_of(X))
+    check_rows(rows, len_of(X))
     space = make_space(learner, X, y, rows, rng)
     geometry = space.geometry
     if constraints is None:
@@ -465,9 +482,26 @@ def _check_gram(K: np.ndarray) -> None:
         )
 
 
-def _check_rows(rows, n_samples: int) -> None:
-    if rows is not None and np.shape(rows) != (n_samples,):
+def _check_not_empty(constraints: Constraints | None) -> None:
+    if constraints is None or constraints.n_constraints:
+        return
+    if constraints.objective is not None:
+        raise ValueError(
+            "a linear objective needs constraints beside it to learn from; add some, such as "
+            "Constraints.from_labels(y) + objective."
+        )
+    raise ValueError(
+        "the constraints are empty: there is nothing to learn from. Make some, such as "
+        "Constraints.from_pairs(similar=[[0, 1]], dissimilar=[[0, 2]])."
+    )
+
+
+def check_rows(rows, n_samples: int) -> None:
+    if rows is None:
+        return
+    if np.shape(rows) != (n_samples,):
         raise ValueError(f"rows must have one index for each row of X, {n_samples}; got shape {np.shape(rows)}.")
+    as_rows(rows)
 
 
 def _on_these_rows(constraints: Constraints, rows, n_samples: int) -> tuple[Constraints, np.ndarray]:
@@ -475,7 +509,7 @@ def _on_these_rows(constraints: Constraints, rows, n_samples: int) -> tuple[Cons
     if rows is None:
         constraints.check_rows(n_samples)
         return constraints, np.ones(constraints.n_constraints, dtype=bool)
-    _check_rows(rows, n_samples)
+    check_rows(rows, n_samples)
     return constraints.on_rows(rows)
 
 
@@ -538,7 +572,7 @@ def _pose(
         weight=constraints.weight,
         offset=offset,
         gamma=1.0,
-        n_log=len(constraints.pairs) if isinstance(loss, LogDet) else 0,
+        n_log=len(constraints.pairs) if type(loss) is LogDet else 0,
         loss=loss,
         tilt=tilt,
         constant=constant,
@@ -584,11 +618,11 @@ _METHODS: dict[str, Callable[..., Solution]] = {"newton": newton, "dual": dual, 
 
 def _solver_for(solver: str, problem: Problem) -> str:
     """The solver to use, or an error where the one asked for cannot."""
-    logdet = isinstance(problem.loss, LogDet) and problem.tilt is None
+    logdet = type(problem.loss) is LogDet and problem.tilt is None
     if solver == "auto":
         return "newton" if logdet and not problem.hard else "dual"
     if solver != "dual" and not logdet:
-        what = "a linear objective" if isinstance(problem.loss, LogDet) else f"the loss {type(problem.loss).__name__}"
+        what = "a linear objective" if type(problem.loss) is LogDet else f"the loss {type(problem.loss).__name__}"
         raise ValueError(f"solver={solver!r} cannot do {what}; use solver='dual' or 'auto'.")
     if solver == "newton" and problem.hard:
         raise ValueError("solver='newton' needs a finite gamma; for hard constraints use solver='dual' or 'auto'.")
@@ -622,13 +656,13 @@ def warn_unless_converged(solution: Solution, tol: float) -> None:
         )
 
 
-def warn_if_zero(metric: Metric) -> None:
+def warn_if_zero(metric: Metric, stacklevel: int = 4) -> None:
     if not metric.F.any() and (metric.eta == 0 or not metric.coordinates.residual):
         warnings.warn(
             "the learned metric is zero: under this loss nothing keeps distances up but dissimilar pairs, triplets and "
             "lower bounds, and there are none, or gamma is too small for them to count.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
 
 
@@ -639,11 +673,44 @@ def make_metric(setup: Setup, solution: Solution, X, n_components: int | None) -
         return metric
     if n_components > metric.n_outputs:
         raise ValueError(f"n_components must be at most the number of outputs, {metric.n_outputs}; got {n_components}.")
-    _, vectors = np.linalg.eigh(_learned_covariance(metric, X))
-    leading = vectors[:, ::-1][:, :n_components].T
+    return leading_part(metric, X, n_components)
+
+
+def leading_part(metric: Metric, X, n_components: int) -> Metric:
+    """The same metric, of which `transform` keeps the directions in which rows of X differ most."""
+    wide = metric.n_outputs == metric.n_features and len_of(X) < min(metric.n_outputs, _LARGEST_GRAM)
+    find = _directions_of_few_rows if wide else _directions_of_many_rows
+    leading = find(metric, X, n_components).T
     # Signs are arbitrary; the largest entry of each direction is made positive so that fits repeat exactly.
     leading = leading * np.sign(leading[np.arange(n_components), np.abs(leading).argmax(axis=1)])[:, None]
     return dataclasses.replace(metric, directions=np.ascontiguousarray(leading))
+
+
+def _directions_of_many_rows(metric: Metric, X, k: int) -> np.ndarray:
+    """The k directions in which the transformed rows differ most, from their covariance."""
+    _, vectors = np.linalg.eigh(_learned_covariance(metric, X))
+    return vectors[:, ::-1][:, :k]
+
+
+def _directions_of_few_rows(metric: Metric, X, k: int) -> np.ndarray:
+    """The same from similarities of the rows: fewer rows than features, which may stay sparse.
+
+    If u is an eigenvector of the centred n × n matrix T Tᵀ, then Tᵀu is one of TᵀT; and Tᵀu is the transform of the
+    combination Xᵀu, because linear metrics transform linearly.
+    """
+    X = X.astype(np.float64)
+    if not sp.issparse(X):
+        X = X - X.mean(axis=0)
+    K = metric.kernel(X)
+    K -= K.mean(axis=0)
+    K -= K.mean(axis=1)[:, None]
+    values, vectors = np.linalg.eigh(symmetrize(K))
+    n_found = min(k, int((values > max(values[-1], 0.0) * 1e-14 * len(values)).sum()))
+    u = vectors[:, ::-1][:, :n_found]
+    found = metric.transform((X.T @ (u - u.mean(axis=0))).T).T if n_found else np.zeros((metric.n_outputs, 0))
+    # Rows do not differ in any further direction, so any will do; orthonormal ones for all.
+    others = np.random.default_rng(0).standard_normal((metric.n_outputs, k - n_found))
+    return np.linalg.qr(np.hstack([found / np.linalg.norm(found, axis=0), others]))[0]
 
 
 def _learned_covariance(metric: Metric, X) -> np.ndarray:
@@ -667,6 +734,11 @@ def pair_auc(
     if constraints is None:
         if y is None:
             raise ValueError("score needs labels y or constraints= to know which rows are alike.")
+        if (n := n_classes(y)) < 2:
+            raise ValueError(
+                f"score needs rows of at least two classes; these have {'one' if n else 'none'}. Use a shuffled or "
+                "stratified splitter, such as cv=StratifiedKFold(3, shuffle=True)."
+            )
         constraints = Constraints.from_labels(np.asarray(y), pairs_per_class=1000, random_state=0)
     else:
         constraints, _ = _on_these_rows(constraints, rows, n_rows)

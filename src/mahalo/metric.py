@@ -169,7 +169,7 @@ class Metric:
         return D
 
     def pair_distances(self, X, Y, squared: bool = False, *, cross=None, diag_x=None, diag_y=None) -> np.ndarray:
-        """Learned distance between row k of X and row k of Y, for every k."""
+        """Learned distance between row k of X and row k of Y, for every k, in float64."""
         X, Y = self._checked(X), self._checked(Y)
         if len_of(X) != len_of(Y):
             raise ValueError(
@@ -179,7 +179,7 @@ class Metric:
         self._need(cross, diag_x, diag_y, False, both=True)
         if self._linear:
             _refuse_similarities(cross, diag_x, diag_y)
-            D = self._self_kernel(X - Y, None)
+            D = self._self_kernel((X - Y).astype(np.float64), None)  # squares may be too large or small for float32
         else:
             phi_x, phi_y = self.coordinates.map(X), self.coordinates.map(Y)
             D = np.einsum("ij,ij->i", (phi_x - phi_y) @ self._change, phi_x - phi_y)

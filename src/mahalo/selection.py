@@ -9,10 +9,22 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from .constraints import Constraints, PairSplit, as_constraints, class_codes, len_of
-from .learner import MetricLearner, check_gamma, make_metric, pair_auc, prepare, solve, warn_unless_converged
+from .learner import (
+    MetricLearner,
+    check_gamma,
+    check_rows,
+    leading_part,
+    make_metric,
+    pair_auc,
+    prepare,
+    solve,
+    warn_if_zero,
+    warn_unless_converged,
+)
 from .metric import Metric
 from .progress import Progress
 from .solvers import Certificate, Solution
@@ -34,7 +46,7 @@ class MetricPath:
 
 
 def metric_path(X, y=None, *, gammas=None, constraints=None, rows=None, **params) -> MetricPath:
-    """The metrics of many γ for little more than the price of the largest.
+    """The metrics of many γ for the price of a few fits.
 
     Parameters
     ----------
@@ -65,9 +77,12 @@ def metric_path(X, y=None, *, gammas=None, constraints=None, rows=None, **params
             warn_unless_converged(solution, learner.tol)
             solutions[k] = solution
     done = [s for s in solutions if s is not None]
+    metrics = tuple(make_metric(setup, s, X, learner.n_components) for s in done)
+    for metric in metrics:
+        warn_if_zero(metric, stacklevel=3)
     return MetricPath(
         gammas=gammas,
-        metrics=tuple(make_metric(setup, s, X, learner.n_components) for s in done),
+        metrics=metrics,
         certificates=tuple(s.certificate for s in done),
         duals=np.ldexp(np.array([s.lam for s in done]), -2 * setup.exponent),
         constraints=setup.constraints,
@@ -108,6 +123,7 @@ class MetricLearnerCV(MetricLearner):
         Splits of rows. Default: 3 stratified folds; with constraints only, five splits by `PairSplit`.
     scoring : {"accuracy", "auc"} or callable, optional
         "accuracy" (default with labels): 10-NN accuracy of held-out against training rows, unlabelled rows not scored.
+        With `n_components` neighbours are looked for among what `transform` keeps.
         "auc" (default with constraints only): area under the ROC curve over pairs among held-out rows.
         A callable gets (metric, X_train, y_train, X_test, y_test) and returns a number, larger is better.
 
@@ -182,9 +198,10 @@ class MetricLearnerCV(MetricLearner):
         constraints = as_constraints(constraints)
         if constraints is not None and rows is None:
             constraints.check_rows(len_of(X))
+        check_rows(rows, len_of(X))
         rows = np.arange(len_of(X)) if rows is None else np.asarray(rows)
         gammas = np.sort(_checked_gammas(DEFAULT_GAMMAS if self.gammas is None else self.gammas))
-        strategies = (self.strategy,) if isinstance(self.strategy, str) else tuple(self.strategy)
+        strategies = self._strategies()
         if constraints is not None:
             strategies = strategies[:1]
         pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
@@ -201,6 +218,14 @@ class MetricLearnerCV(MetricLearner):
         setup = prepare(winner, X, y, constraints, rows)
         self._keep(X, setup, winner._solve(setup))
         return self
+
+    def _strategies(self) -> tuple:
+        strategies = (
+            (self.strategy,) if isinstance(self.strategy, str) or not np.iterable(self.strategy) else self.strategy
+        )
+        if not len(strategies := tuple(strategies)):
+            raise ValueError("strategy must name at least one of 'random', 'neighbors' and 'triplets'; got none.")
+        return strategies
 
     def _learner(self, strategy: str, gamma: float, verbose=0) -> MetricLearner:
         names = set(MetricLearner().get_params()) & set(self.get_params())
@@ -248,7 +273,10 @@ class MetricLearnerCV(MetricLearner):
         out = []
         with Progress(self.verbose, self.tol, float(gammas[-1]), f"choosing γ, {strategy}") as progress:
             for _, solution in _warm_solutions(learner, setup, gammas, progress.callback):
-                out.append(score(make_metric(setup, solution, fold.X_train, None), fold))
+                metric = make_metric(setup, solution, fold.X_train, None)
+                if self.n_components is not None:  # a fold may have fewer outputs than all rows have
+                    metric = leading_part(metric, fold.X_train, min(self.n_components, metric.n_outputs))
+                out.append(score(metric, fold))
         return out
 
     def _choose(self, strategies, gammas, scores: np.ndarray) -> None:
@@ -319,7 +347,10 @@ class _Fold:
         return n_right / len(judged)
 
     def _sq_distances(self, metric: Metric, part: np.ndarray) -> np.ndarray:
-        """Between some held-out rows and all training rows."""
+        """Between some held-out rows and all training rows; in the space of `transform` where that is limited."""
+        if metric.directions is not None:
+            T, T_train = (metric.transform(rows).astype(np.float64) for rows in (self.X_test[part], self.X_train))
+            return euclidean_distances(T, T_train, squared=True)
         if not self.pairwise:
             return metric.distances(self.X_test[part], self.X_train, squared=True)
         own = np.diagonal(self.X)

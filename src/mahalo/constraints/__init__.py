@@ -1,11 +1,11 @@
 """Pairs, triplets and linear forms: made, checked, sampled from labels, given bounds, turned into an operator."""
 
-from .bounds import resolve_bounds
-from .collection import Constraints, as_constraints
+from .bounds import checked_bounds, checked_percentiles, resolve_bounds
+from .collection import Constraints, as_constraints, as_rows
 from .diagnosis import ConstraintReport
 from .forms import EdgeForms
 from .geometry import Geometry, MappedGeometry, VectorGeometry, len_of, sq_distances
-from .sampling import as_generator, class_codes
+from .sampling import as_generator, check_count, check_strategy, class_codes, n_classes
 from .splitting import PairSplit
 
 __all__ = [
@@ -18,8 +18,14 @@ __all__ = [
     "VectorGeometry",
     "as_constraints",
     "as_generator",
+    "as_rows",
+    "check_count",
+    "check_strategy",
+    "checked_bounds",
+    "checked_percentiles",
     "class_codes",
     "len_of",
+    "n_classes",
     "resolve_bounds",
     "sq_distances",
 ]

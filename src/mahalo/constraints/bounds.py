@@ -9,7 +9,7 @@ import numpy as np
 from .collection import Constraints
 from .geometry import Geometry
 
-__all__ = ["resolve_bounds"]
+__all__ = ["checked_bounds", "checked_percentiles", "resolve_bounds"]
 
 
 def resolve_bounds(
@@ -27,13 +27,13 @@ def resolve_bounds(
     bound, margin = pairs.bound.copy(), triplets.margin.copy()
     similar = pairs.sign > 0
     if bounds is not None:
-        upper, lower = _checked_bounds(bounds)
+        upper, lower = checked_bounds(bounds)
         bound = np.where(open_pairs, np.where(similar, upper, lower), bound)
         margin = np.where(open_margins, upper, margin)
         open_pairs = open_margins = np.zeros(0, dtype=bool)
     local = open_pairs & pairs.local[: len(open_pairs)] if len(open_pairs) else open_pairs
     if local.any():
-        q = _checked_percentiles(percentiles, (10, 90))
+        q = checked_percentiles(percentiles, (10, 90))
         for side, which in ((similar, 0), (~similar, 1)):
             group = local & side
             if group.any():
@@ -41,7 +41,7 @@ def resolve_bounds(
                 bound[group] = _percentiles(distances[distances > 0], [q[which]])[0]
         open_pairs = open_pairs & ~local
     if open_pairs.any() or open_margins.any():
-        q = _checked_percentiles(percentiles, (5, 95))
+        q = checked_percentiles(percentiles, (5, 95))
         distances = geometry.sample_sq_distances(rng)
         upper, lower = _percentiles(distances, q)
         if open_pairs.any():
@@ -64,7 +64,7 @@ def _percentiles(distances: np.ndarray, q) -> np.ndarray:
     return np.percentile(distances, q)
 
 
-def _checked_bounds(bounds) -> tuple[float, float]:
+def checked_bounds(bounds) -> tuple[float, float]:
     try:
         upper, lower = map(float, bounds)
     except (TypeError, ValueError):
@@ -74,7 +74,7 @@ def _checked_bounds(bounds) -> tuple[float, float]:
     return upper, lower
 
 
-def _checked_percentiles(percentiles, default: tuple[float, float]) -> tuple[float, float]:
+def checked_percentiles(percentiles, default: tuple[float, float]) -> tuple[float, float]:
     if percentiles is None:
         return default
     try:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from .forms import EdgeForms
 from .geometry import VectorGeometry
 
-__all__ = ["Constraints", "LinearForms", "Pairs", "Triplets"]
+__all__ = ["Constraints", "LinearForms", "Pairs", "Triplets", "as_constraints", "as_rows"]
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Constraints:
             [_numbers(upper, len(near), "upper", np.nan), _numbers(lower, len(far), "lower", np.nan)]
         )
         sign = np.repeat([1.0, -1.0], [len(near), len(far)])
-        pairs = Pairs(index, sign, bound, _numbers(weight, len(index), "weight", 1.0), np.zeros(len(index), bool))
+        pairs = Pairs(index, sign, bound, _weights(weight, len(index)), np.zeros(len(index), bool))
         return cls(pairs=pairs, n_rows=_row_count(n_rows, index))
 
     @classmethod
@@ -129,9 +129,7 @@ class Constraints:
         """
         index = _indices(triplets, 3, "triplets")
         return cls(
-            triplets=Triplets(
-                index, _numbers(margin, len(index), "margin", np.nan), _numbers(weight, len(index), "weight", 1.0)
-            ),
+            triplets=Triplets(index, _numbers(margin, len(index), "margin", np.nan), _weights(weight, len(index))),
             n_rows=_row_count(n_rows, index),
         )
 
@@ -155,7 +153,7 @@ class Constraints:
             raise ValueError(f"sense must be '<=' or '>=', one for all or one for each matrix; got {sense!r}.")
         bound = _numbers(bounds, len(forms), "bounds", None, positive=False)
         sign = np.array([1.0 if s == "<=" else -1.0 for s in senses])
-        linear = LinearForms(forms, sign, bound, _numbers(weight, len(forms), "weight", 1.0))
+        linear = LinearForms(forms, sign, bound, _weights(weight, len(forms)))
         return cls(linear=linear, n_rows=sizes.pop() if sizes else None)
 
     @classmethod
@@ -179,8 +177,9 @@ class Constraints:
         Targets are each row's `n_neighbors` nearest rows of its own class. Beside
         ``from_labels(y, X, strategy="triplets")`` this is the large-margin nearest-neighbour objective.
         """
-        from .sampling import target_pairs
+        from .sampling import check_count, target_pairs
 
+        check_count(n_neighbors, "n_neighbors")
         pairs = target_pairs(y, _geometry_of(X), n_neighbors)
         if not len(pairs):
             raise ValueError("every class has one row only: there is nothing to pull together.")
@@ -223,8 +222,11 @@ class Constraints:
         n_neighbors : int
         random_state : int, Generator, RandomState or None
         """
-        from .sampling import pairs_from_labels, triplets_from_labels
+        from .sampling import check_count, check_strategy, pairs_from_labels, triplets_from_labels
 
+        check_strategy(strategy)
+        check_count(pairs_per_class, "pairs_per_class", or_none=True)
+        check_count(n_neighbors, "n_neighbors")
         geometry = _geometry_of(X)
         if strategy == "triplets":
             index = triplets_from_labels(y, geometry, pairs_per_class, n_neighbors, random_state)
@@ -321,7 +323,7 @@ class Constraints:
 
         `rows[p]` is the index, in the numbering of these constraints, of row p of a data matrix.
         """
-        rows = _indices(np.reshape(np.asarray(rows), (-1, 1)), 1, "rows").ravel()
+        rows = as_rows(rows)
         n = max([int(rows.max(initial=-1)) + 1, self.n_rows or 0, self._largest_index() + 1])
         position = np.full(n, -1, dtype=np.intp)
         position[rows[::-1]] = np.arange(len(rows))[::-1]  # first occurrence wins
@@ -431,6 +433,11 @@ def _indices(values, width: int, what: str) -> np.ndarray:
     return index.astype(np.intp)
 
 
+def as_rows(rows) -> np.ndarray:
+    """The indices `rows` of the rows of a data matrix, checked."""
+    return _indices(np.reshape(np.asarray(rows), (-1, 1)), 1, "rows").ravel()
+
+
 def _numbers(value, n: int, what: str, default: float | None, positive: bool = True) -> np.ndarray:
     if value is None:
         if default is None:
@@ -445,6 +452,17 @@ def _numbers(value, n: int, what: str, default: float | None, positive: bool = T
         hint = " (bounds are squared distances)" if what in ("upper", "lower", "margin") else ""
         raise ValueError(f"{what} must be > 0{hint}; got {float(array.min()):.4g}.")
     return np.broadcast_to(array, n).astype(np.float64)
+
+
+def _weights(value, n: int) -> np.ndarray:
+    weight = _numbers(value, n, "weight", 1.0)
+    wrong = (weight < 1e-20) | (weight > 1e20)
+    if wrong.any():
+        raise ValueError(
+            f"weight must lie between 1e-20 and 1e20; got {weight[wrong][0]:.4g}. Weights multiply gamma: change that "
+            "for all together, and drop constraints that should not count."
+        )
+    return weight
 
 
 def _row_count(n_rows, index: np.ndarray) -> int | None:

@@ -60,8 +60,8 @@ class VectorGeometry:
 
         if getattr(self.X, "densifies", False):
             raise ValueError(
-                "strategy='neighbors' would make sparse X dense under a prior with correlations; use prior='identity' "
-                "or 'diagonal', or strategy='random'."
+                "looking for nearest rows would make sparse X dense under a prior with correlations; use "
+                "prior='identity' or 'diagonal', or strategy='random'."
             )
         search = NearestNeighbors(n_neighbors=k).fit(self.X[candidates])
         return candidates[search.kneighbors(self.X[anchors], return_distance=False)]

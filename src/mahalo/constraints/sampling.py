@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
 from .geometry import Geometry
 
-__all__ = ["class_codes", "pairs_from_labels", "target_pairs", "triplets_from_labels"]
+__all__ = [
+    "check_count",
+    "check_strategy",
+    "class_codes",
+    "n_classes",
+    "pairs_from_labels",
+    "target_pairs",
+    "triplets_from_labels",
+]
 
 
 # Pairs of each kind and class where the caller leaves it to us. Neighbour pairs are few for each row and all of use.
 _MANY_RANDOM, _MANY_NEIGHBOURS = 500, 10_000
+
+_STRATEGIES = ("random", "neighbors", "triplets")
+
+
+def check_count(value, name: str, or_none: bool = False) -> None:
+    """Raise unless `value` is a positive integer (or None where that may be)."""
+    if or_none and value is None:
+        return
+    if isinstance(value, (bool, np.bool_)) or not (isinstance(value, Integral) and int(value) >= 1):
+        raise ValueError(f"{name} must be a positive integer{' or None' * or_none}; got {value!r}.")
+
+
+def check_strategy(strategy) -> None:
+    if not isinstance(strategy, str) or strategy not in _STRATEGIES:
+        raise ValueError(f"strategy must be 'random', 'neighbors' or 'triplets'; got {strategy!r}.")
 
 
 def class_codes(y) -> np.ndarray:
@@ -23,7 +48,7 @@ def class_codes(y) -> np.ndarray:
     if y.dtype.kind not in "iub":
         check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
-    unlabelled = classes == -1 if classes.dtype.kind in "iuf" else np.zeros(len(classes), dtype=bool)
+    unlabelled = _unlabelled(classes)
     if (~unlabelled).sum() < 2:
         if unlabelled.any():
             raise ValueError(
@@ -38,23 +63,28 @@ def class_codes(y) -> np.ndarray:
     return renumber[codes]
 
 
+def n_classes(y) -> int:
+    """Number of classes, unlabelled rows not counted."""
+    return int((~_unlabelled(np.unique(y))).sum())
+
+
+def _unlabelled(classes: np.ndarray) -> np.ndarray:
+    return classes == -1 if classes.dtype.kind in "iuf" else np.zeros(len(classes), dtype=bool)
+
+
 def pairs_from_labels(
     y, geometry: Geometry | None, strategy: str, pairs_per_class: int | None, n_neighbors: int, random_state
 ) -> tuple[np.ndarray, np.ndarray, bool]:
     """(index, sign, local): pairs, +1/−1, and whether bounds should come from the pairs' own distances."""
     codes = class_codes(y)
-    if pairs_per_class is not None and pairs_per_class < 1:
-        raise ValueError(f"pairs_per_class must be at least 1; got {pairs_per_class}.")
     rng = as_generator(random_state)
     if strategy == "random":
         index, sign = _random_pairs(codes, pairs_per_class or _MANY_RANDOM, rng)
         return index, sign, False
-    if strategy == "neighbors":
-        if geometry is None:
-            raise ValueError("strategy='neighbors' looks for nearest rows and needs X; pass X=.")
-        index, sign = _neighbour_pairs(codes, geometry, pairs_per_class or _MANY_NEIGHBOURS, n_neighbors, rng)
-        return index, sign, True
-    raise ValueError(f"strategy must be 'random', 'neighbors' or 'triplets'; got {strategy!r}.")
+    if geometry is None:
+        raise ValueError("strategy='neighbors' looks for nearest rows and needs X; pass X=.")
+    index, sign = _neighbour_pairs(codes, geometry, pairs_per_class or _MANY_NEIGHBOURS, n_neighbors, rng)
+    return index, sign, True
 
 
 def triplets_from_labels(
@@ -63,8 +93,6 @@ def triplets_from_labels(
     """(row, target, impostor): every row with its nearest of its own class against its nearest of others."""
     if geometry is None:
         raise ValueError("strategy='triplets' looks for nearest rows and needs X; pass X=.")
-    if per_class is not None and per_class < 1:
-        raise ValueError(f"pairs_per_class must be at least 1; got {per_class}.")
     rng = as_generator(random_state)
     found = []
     for anchors, inside, outside in _classes(class_codes(y), per_class or _MANY_NEIGHBOURS, n_neighbors**2, rng):

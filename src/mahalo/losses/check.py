@@ -27,7 +27,7 @@ def as_loss(loss: Any) -> Loss:
         return _BY_NAME[loss]()
     if isinstance(loss, type):
         raise ValueError(f"loss must be an object, not a class; pass {loss.__name__}().")
-    if isinstance(loss, _OURS):
+    if type(loss) in _OURS:  # what inherits from ours may do something else
         _check_numbers(loss)
         return loss
     check_loss(loss)
@@ -46,24 +46,47 @@ def check_loss(loss: Any) -> None:
     """Raise a ValueError that says what is wrong unless `loss` is what the solvers take it for.
 
     On grids: f ≥ 0 = f(η) at η ≥ 0; f convex; f* the conjugate of f over w ≥ 0, attained at its slope; the curvature
-    the derivative of the slope.
+    the derivative of the slope; the slope without bound where f* ends.
     """
     who = type(loss).__name__
     missing = [name for name in _FUNCTIONS if not callable(getattr(loss, name, None))]
     if missing or not hasattr(loss, "eta"):
         wanted = ", ".join([*_FUNCTIONS, "eta"])
-        raise ValueError(f"a loss needs {wanted}; {who} lacks {', '.join(missing) or 'eta'}.")
+        hint = "" if missing else _where_eta_is(loss, who)
+        raise ValueError(f"a loss needs {wanted}; {who} lacks {', '.join(missing) or 'eta'}{hint}.")
     eta = loss.eta
     if not isinstance(eta, (int, float, np.number)) or not 0 <= eta < np.inf:
         raise ValueError(f"eta of {who}, where the loss is zero, must be a number ≥ 0; got {eta!r}.")
     w, f = _value_on_grid(loss, who, float(eta))
     _check_convex(w, f, who)
-    s, conjugate = _conjugate_on_grid(loss, who)
+    s, conjugate, beyond = _conjugate_on_grid(loss, who)
     _check_conjugate(loss, who, w, f, s, conjugate)
+    if beyond is not None:
+        _check_end_of_domain(loss, who, float(s[s < beyond][-1]), beyond)
+
+
+def _grid_of_eigenvalues() -> np.ndarray:
+    return np.unique(np.concatenate([np.logspace(-6, 3, 400), np.linspace(0.0, 5.0, 201)]))
+
+
+def _where_eta_is(loss: Loss, who: str) -> str:
+    """What to set eta to, in words: the lowest point of f on a grid, and on finer ones around it."""
+    w = _grid_of_eigenvalues()
+    try:
+        for _ in range(6):
+            f = _called(loss, who, "value", w)
+            k = int(np.nanargmin(f))
+            lowest, least = w[k], f[k]
+            w = np.linspace(w[max(k - 1, 0)], w[min(k + 1, len(w) - 1)], 101)
+    except (AttributeError, ValueError):  # it cannot be evaluated without eta, or not at all
+        return ""
+    if not abs(least) <= 1e-9:
+        return f"; eta is where value is 0, but its smallest is {least:.6g}, at w = {lowest:.6g}"
+    return f"; value is 0 at w = {lowest:.6g}, so set eta = {lowest:.6g}"
 
 
 def _value_on_grid(loss: Loss, who: str, eta: float) -> tuple[np.ndarray, np.ndarray]:
-    w = np.unique(np.concatenate([np.logspace(-6, 3, 400), np.linspace(0.0, 5.0, 201), [eta]]))
+    w = np.union1d(_grid_of_eigenvalues(), eta)
     f = _called(loss, who, "value", w)
     if np.isnan(f).any():
         raise ValueError(f"value of {who} is NaN at w = {w[np.isnan(f)][0]:.4g}; outside the domain it must be inf.")
@@ -87,7 +110,8 @@ def _check_convex(w: np.ndarray, f: np.ndarray, who: str) -> None:
         raise ValueError(f"value of {who} must be convex; its slope falls near w = {w[1:-1][falls][0]:.4g}.")
 
 
-def _conjugate_on_grid(loss: Loss, who: str) -> tuple[np.ndarray, np.ndarray]:
+def _conjugate_on_grid(loss: Loss, who: str) -> tuple[np.ndarray, np.ndarray, float | None]:
+    """s where f* is finite, f* there, and the first s where it is not."""
     s = np.unique(np.concatenate([np.linspace(-10.0, 3.0, 261), -np.logspace(-4, 2, 60)]))
     conjugate = _called(loss, who, "conjugate", s)
     if np.isnan(conjugate).any():
@@ -101,7 +125,7 @@ def _conjugate_on_grid(loss: Loss, who: str) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(
             f"conjugate of {who} must be finite for s ≤ 0, and never −inf; it is {conjugate[k]} at s = {s[k]:.4g}."
         )
-    return s[inside], conjugate[inside]
+    return s[inside], conjugate[inside], None if inside.all() else float(s[~inside][0])
 
 
 def _check_conjugate(loss: Loss, who: str, w: np.ndarray, f: np.ndarray, s: np.ndarray, conjugate: np.ndarray) -> None:
@@ -151,9 +175,31 @@ def _check_curvature(loss: Loss, who: str, s: np.ndarray, best: np.ndarray, curv
         )
 
 
+def _check_end_of_domain(loss: Loss, who: str, inside: float, beyond: float) -> None:
+    """Where f* ends its slope must grow without bound; if f becomes a straight line it stops at a finite w.
+
+    The solvers step on S and keep inside the domain by that growth.
+    """
+    for _ in range(6):
+        s = np.linspace(inside, beyond, 1001)
+        k = int(np.argmin(np.isfinite(_called(loss, who, "conjugate", s))))
+        inside, beyond = float(s[k - 1]), float(s[k])
+    # Steps of equal ratio towards the end: an unbounded slope does not grow ever less over them.
+    distance = (inside if inside > 0 else 1.0) * 2.0 ** -np.array([10, 25, 40])
+    far, near, nearest = _called(loss, who, "conjugate_slope", inside - distance)
+    if not (nearest - near > 0.25 * (near - far) or nearest > 1e12):
+        raise ValueError(
+            f"conjugate of {who} ends at s = {inside:.4g}, where conjugate_slope is {nearest:.4g}; it must grow "
+            "without bound there. value must grow faster than linearly, or come to its largest slope only in the limit."
+        )
+
+
 def _called(loss: Loss, who: str, name: str, x: np.ndarray) -> np.ndarray:
     with np.errstate(all="ignore"):
-        result = np.asarray(getattr(loss, name)(x), dtype=np.float64)
+        result = getattr(loss, name)(x)
+    if not isinstance(result, (np.ndarray, np.generic)):
+        raise ValueError(f"{name} of {who} must return an array for an array; got {type(result).__name__}.")
+    result = np.asarray(result, dtype=np.float64)
     if result.shape != x.shape:
         raise ValueError(
             f"{name} of {who} must work on arrays, number by number; for {x.shape} it gave {result.shape}."
