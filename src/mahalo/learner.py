@@ -649,8 +649,8 @@ def warn_unless_converged(solution: Solution, tol: float) -> None:
     if not certificate.converged:
         warnings.warn(
             f"stopped after {solution.n_iter} steps with relative duality gap {certificate.relative_gap:.2e} (asked "
-            f"for {tol:.0e}), largest violation {certificate.max_violation:.2e}. Raise tol, lower gamma (from np.inf to a "
-            "finite one), or raise max_iter if you have set it; where features have very different scales, "
+            f"for {tol:.0e}), largest violation {certificate.max_violation:.2e}. Raise tol, lower gamma (from np.inf "
+            "to a finite one), or raise max_iter if you have set it; where features have very different scales, "
             "prior='diagonal' helps.",
             ConvergenceWarning,
             stacklevel=4,
