@@ -6,6 +6,7 @@ import lzma
 import tarfile
 from io import BytesIO
 from types import SimpleNamespace
+from urllib.error import URLError
 
 import numpy as np
 import pytest
@@ -57,6 +58,32 @@ def test_a_missing_set_says_how_to_get_it(empty_home, name):
 def test_a_table_nobody_has_says_where_to_look(empty_home):
     with pytest.raises(FileNotFoundError, match=r"archive\.ics\.uci\.edu"):
         data.load_table("soybean-small")
+
+
+@pytest.mark.parametrize(
+    ("fetcher", "name", "load"),
+    [
+        ("fetch_openml", "ionosphere", lambda: data.load_table("ionosphere")),
+        ("fetch_20newsgroups", "20newsgroups", data.load_newsgroups),
+    ],
+)
+def test_a_set_that_cannot_be_downloaded_says_where_to_put_it(empty_home, monkeypatch, fetcher, name, load):
+    def offline(**_):
+        raise URLError("no route to host")
+
+    monkeypatch.setattr(datasets, fetcher, offline)
+    with pytest.raises(FileNotFoundError, match=name) as raised:
+        load()
+    message = str(raised.value)
+    assert "neither" in message and str(empty_home / "data" / name) in message and "$MAHALO_DATA" in message
+    assert "no route to host" in message and isinstance(raised.value.__cause__, URLError)
+
+
+def test_a_missing_set_with_one_place_to_look(empty_home, monkeypatch):
+    monkeypatch.delenv("MAHALO_DATA")
+    with pytest.raises(FileNotFoundError, match=r"there is no .*, and \$MAHALO_DATA is not set\.") as raised:
+        data.load_classic3()
+    assert str(empty_home / "cache") in str(raised.value) and "neither" not in str(raised.value)
 
 
 def test_bundled_tables_need_no_network_and_are_kept(empty_home, iris):
