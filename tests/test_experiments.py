@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn import datasets
+from sklearn.decomposition import TruncatedSVD
 from sklearn.metrics import average_precision_score
+from sklearn.metrics.pairwise import cosine_similarity
 
 from mahalo import MetricLearner
 from mahalo.experiments import data, embeddings, protocol, text
@@ -285,6 +287,19 @@ def test_text_study_on_made_up_topics():
     assert found[text.PART, 4].value > found[text.EUCLIDEAN, None].value + 0.05
     assert {m.x for m in outcome.measurements if m.measure == "seconds"} == {2, 4, 12}
     assert len(outcome.verdicts) == 8
+
+
+def test_lsa_is_judged_by_angles():
+    texts = made_up_texts()
+    outcome = text.study((text.Plan(texts, n_repeats=1, sizes=(4,), large=4),), seed=0, progress=silent)
+    X, _ = text.document_vectors(texts.texts)
+    accuracies = []
+    for h, (train, test) in enumerate(protocol.halves(texts.y, 1, 0)):
+        Z = TruncatedSVD(4, random_state=h).fit(X[train]).transform(X)
+        cosines = cosine_similarity(Z[test], Z[train])
+        accuracies.append(1 - protocol.vote_error(lambda part, c=cosines: -c[part], texts.y[train], texts.y[test]))
+    (found,) = (m for m in outcome.measurements if (m.method, m.measure) == (text.LSA, "accuracy"))
+    assert found.value == pytest.approx(np.mean(accuracies))
 
 
 def test_studies_repeat_under_a_seed():
