@@ -179,7 +179,7 @@ def test_clusterings_are_judged_against_every_rival():
     for rival in ("k-means", clustering.BY_PAIRS, *clustering.HMRF):
         *beside_paper, smaller = clustering._verdicts(measured(**{rival: 0.05}))
         assert all(verdict.holds for verdict in beside_paper) and not smaller.holds
-        assert f"{rival} 0.050" in smaller.detail
+        assert f"{rival}: 0.050" in smaller.detail
     assert all("those of its LogDet Linear" in verdict.claim for verdict in beside_paper)
 
 

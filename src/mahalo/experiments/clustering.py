@@ -227,8 +227,8 @@ def _verdicts(measurements: Sequence[Measurement]) -> tuple[Verdict, ...]:
             f"with {IN_PAPER} constraints both forms of LogDet have smaller errors than k-means, whichever way its "
             "start is chosen, and than HMRF-KMeans with either weight",
             all(at[name, a] < at[name, b] for name in _PAPER for a in ours for b in others),
-            "; ".join(
-                f"{name} " + ", ".join(f"{method} {at[name, method]:.3f}" for method in (*ours, *others))
+            ". ".join(
+                f"{name}, " + "; ".join(f"{method}: {at[name, method]:.3f}" for method in (*ours, *others))
                 for name in _PAPER
             ),
         )
