@@ -92,7 +92,7 @@ def study(plans: tuple[Plan, ...], seed: int, progress: Progress) -> Outcome:
         f"Up to {_FEW:,} training documents γ is chosen by three folds, beyond by one split (a quarter held out).",
         "The claims over all larger bases were fixed before the first full run; those at the largest basis alone were "
         "added after it, when the gain of identity plus low rank was seen to grow with k.",
-        "LSA was without unit length in the first full run and did much worse; the claims are the same.",
+        "LSA was without unit length in the first full run, and worse over the larger bases; the claims are the same.",
         "Seconds are those of one fit with its choice of γ, clustering included.",
     ]
     return Outcome(
