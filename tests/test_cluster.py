@@ -71,14 +71,14 @@ def test_of_equal_starts_the_one_that_fits_the_constraints_is_kept(rng):
 
 
 def test_triplets_count_too():
-    from mahalo.cluster import _n_violated
+    from mahalo.cluster import n_violated
 
     labels = np.array([0, 0, 1, 1])
     triplets = Constraints.from_triplets([[0, 1, 2], [0, 2, 1], [0, 2, 3]])
     pairs = Constraints.from_pairs(similar=[[0, 1], [0, 2]], dissimilar=[[0, 1], [1, 2]])
-    assert _n_violated(labels, triplets) == 1
-    assert _n_violated(labels, pairs) == 2
-    assert _n_violated(labels, pairs + triplets) == 3
+    assert n_violated(labels, triplets) == 1
+    assert n_violated(labels, pairs) == 2
+    assert n_violated(labels, pairs + triplets) == 3
 
 
 def test_predict_and_transform_agree_with_the_metric(rng):

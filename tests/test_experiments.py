@@ -6,12 +6,15 @@ import lzma
 import tarfile
 from io import BytesIO
 from types import SimpleNamespace
+from urllib.error import URLError
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn import datasets
+from sklearn.decomposition import TruncatedSVD
 from sklearn.metrics import average_precision_score
+from sklearn.metrics.pairwise import cosine_similarity
 
 from mahalo import MetricLearner
 from mahalo.experiments import data, embeddings, protocol, text
@@ -57,6 +60,32 @@ def test_a_missing_set_says_how_to_get_it(empty_home, name):
 def test_a_table_nobody_has_says_where_to_look(empty_home):
     with pytest.raises(FileNotFoundError, match=r"archive\.ics\.uci\.edu"):
         data.load_table("soybean-small")
+
+
+@pytest.mark.parametrize(
+    ("fetcher", "name", "load"),
+    [
+        ("fetch_openml", "ionosphere", lambda: data.load_table("ionosphere")),
+        ("fetch_20newsgroups", "20newsgroups", data.load_newsgroups),
+    ],
+)
+def test_a_set_that_cannot_be_downloaded_says_where_to_put_it(empty_home, monkeypatch, fetcher, name, load):
+    def offline(**_):
+        raise URLError("no route to host")
+
+    monkeypatch.setattr(datasets, fetcher, offline)
+    with pytest.raises(FileNotFoundError, match=name) as raised:
+        load()
+    message = str(raised.value)
+    assert "neither" in message and str(empty_home / "data" / name) in message and "$MAHALO_DATA" in message
+    assert "no route to host" in message and isinstance(raised.value.__cause__, URLError)
+
+
+def test_a_missing_set_with_one_place_to_look(empty_home, monkeypatch):
+    monkeypatch.delenv("MAHALO_DATA")
+    with pytest.raises(FileNotFoundError, match=r"there is no .*, and \$MAHALO_DATA is not set\.") as raised:
+        data.load_classic3()
+    assert str(empty_home / "cache") in str(raised.value) and "neither" not in str(raised.value)
 
 
 def test_bundled_tables_need_no_network_and_are_kept(empty_home, iris):
@@ -258,6 +287,19 @@ def test_text_study_on_made_up_topics():
     assert found[text.PART, 4].value > found[text.EUCLIDEAN, None].value + 0.05
     assert {m.x for m in outcome.measurements if m.measure == "seconds"} == {2, 4, 12}
     assert len(outcome.verdicts) == 8
+
+
+def test_lsa_is_judged_by_angles():
+    texts = made_up_texts()
+    outcome = text.study((text.Plan(texts, n_repeats=1, sizes=(4,), large=4),), seed=0, progress=silent)
+    X, _ = text.document_vectors(texts.texts)
+    accuracies = []
+    for h, (train, test) in enumerate(protocol.halves(texts.y, 1, 0)):
+        Z = TruncatedSVD(4, random_state=h).fit(X[train]).transform(X)
+        cosines = cosine_similarity(Z[test], Z[train])
+        accuracies.append(1 - protocol.vote_error(lambda part, c=cosines: -c[part], texts.y[train], texts.y[test]))
+    (found,) = (m for m in outcome.measurements if (m.method, m.measure) == (text.LSA, "accuracy"))
+    assert found.value == pytest.approx(np.mean(accuracies))
 
 
 def test_studies_repeat_under_a_seed():

@@ -119,10 +119,10 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         Z = self.metric_.transform(X)
         starts = as_generator(self.random_state).integers(2**31, size=self.n_init)
         runs = [self._run(Z, int(seed)) for seed in starts]
-        best = min(runs, key=lambda run: (_n_violated(run.labels_, known), run.inertia_))
+        best = min(runs, key=lambda run: (n_violated(run.labels_, known), run.inertia_))
         self.labels_, self.cluster_centers_ = best.labels_, best.cluster_centers_
         self.inertia_, self.n_iter_ = float(best.inertia_), best.n_iter_
-        self.n_violated_ = _n_violated(self.labels_, known)
+        self.n_violated_ = n_violated(self.labels_, known)
         self._n_features_out = len(self.cluster_centers_)
         return self
 
@@ -173,7 +173,7 @@ def _prior_metric(learner: MetricLearner, X) -> Metric:
     return Metric(LinearCoordinates(Prior.of(learner.prior, X), n_features), np.eye(n_features))
 
 
-def _n_violated(labels: np.ndarray, constraints: Constraints) -> int:
+def n_violated(labels: np.ndarray, constraints: Constraints) -> int:
     """Pairs and triplets that the clusters contradict; linear forms say nothing about clusters."""
     together = np.equal(*labels[constraints.pairs.index].T)
     a, b, c = labels[constraints.triplets.index].T

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -13,8 +12,8 @@ from sklearn.cluster import KMeans
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics.cluster import contingency_matrix, rand_score
 
-from ..cluster import MetricKMeans
-from ..constraints import Constraints
+from ..cluster import MetricKMeans, n_violated
+from ..constraints import Constraints, as_generator
 from ..learner import MetricLearner
 from .baselines import HMRFKMeans
 from .data import Table, load_table
@@ -27,18 +26,21 @@ __all__ = ["draw_pairs", "majority_error", "matched_error", "pairwise_error", "r
 N_PAIRS = (10, 25, 50, 100, 200)
 IN_PAPER = 50
 ERROR = "error"
-ONE_START, TOLD_HALF, TOLD_ALL = "k-means, one random start", "LDA of the training half", "LDA of all rows"
+ONE_START, BY_PAIRS = "k-means, one random start", "k-means, start chosen by the pairs"
+TOLD_HALF, TOLD_ALL = "LDA of the training half", "LDA of all rows"
+HMRF = {"HMRF-KMeans, weight 1": 1.0, "HMRF-KMeans, weight 10": 10.0}
+N_STARTS = 10
 
 # Table "Unsupervised k-means clustering error …" of the paper: unsupervised, LogDet Linear, HMRF-KMeans.
 _PAPER = {"Ionosphere": (0.314, 0.113, 0.256), "Digits-389": (0.226, 0.175, 0.286)}
 PUBLISHED = {
-    key: value
+    (name, method, ERROR, x): figure
     for name, (plain, logdet, hmrf) in _PAPER.items()
-    for key, value in {
-        (name, "k-means", ERROR, None): plain,
-        (name, "LogDet Linear", ERROR, float(IN_PAPER)): logdet,
-        (name, "HMRF-KMeans", ERROR, float(IN_PAPER)): hmrf,
-    }.items()
+    for method, x, figure in (
+        ("k-means", None, plain),
+        ("LogDet Linear", float(IN_PAPER), logdet),
+        *((method, float(IN_PAPER), hmrf) for method in HMRF),
+    )
 }
 
 
@@ -68,11 +70,31 @@ def _gaussian(X: np.ndarray, n_clusters: int, constraints: Constraints, seed: in
     return MetricKMeans(n_clusters, learner=learner, random_state=seed).fit(X, constraints=constraints).labels_
 
 
-def _hmrf(X: np.ndarray, n_clusters: int, constraints: Constraints, seed: int) -> np.ndarray:
-    return HMRFKMeans(n_clusters, random_state=seed).fit(X, constraints=constraints).labels_
+def _by_pairs(X: np.ndarray, n_clusters: int, constraints: Constraints, seed: int) -> np.ndarray:
+    """No metric is learned; the start is kept as `MetricKMeans` keeps it."""
+    runs = _starts(X, n_clusters, seed)
+    return min(runs, key=lambda run: (n_violated(run.labels_, constraints), run.inertia_)).labels_
 
 
-METHODS: dict[str, Cluster] = {"LogDet Linear": _linear, "LogDet Gaussian": _gaussian, "HMRF-KMeans": _hmrf}
+def _hmrf(weight: float) -> Cluster:
+    def cluster(X: np.ndarray, n_clusters: int, constraints: Constraints, seed: int) -> np.ndarray:
+        return HMRFKMeans(n_clusters, weight=weight, random_state=seed).fit(X, constraints=constraints).labels_
+
+    return cluster
+
+
+def _starts(X: np.ndarray, n_clusters: int, seed: int) -> list[KMeans]:
+    """k-means from the starts that `MetricKMeans` draws."""
+    seeds = as_generator(seed).integers(2**31, size=N_STARTS)
+    return [KMeans(n_clusters, n_init=1, random_state=int(s)).fit(X) for s in seeds]
+
+
+METHODS: dict[str, Cluster] = {
+    "LogDet Linear": _linear,
+    "LogDet Gaussian": _gaussian,
+    BY_PAIRS: _by_pairs,
+    **{method: _hmrf(weight) for method, weight in HMRF.items()},
+}
 
 
 # -- the experiment ----------------------------------------------------------------------------------------------------
@@ -100,7 +122,11 @@ def run(settings: Settings, progress: Progress) -> Outcome:
             "constrained to be similar or dissimilar by their classes; all rows are clustered into as many clusters as "
             "there are classes, and errors are counted on the test half, clusters matched with classes one to one in "
             "the best way. Data are in the units they come in; LogDet with its defaults (γ = 1, 5th and 95th "
-            "percentile), for the Gaussian kernel with the median squared distance as width. Ten starts for all."
+            "percentile), for the Gaussian kernel with the median squared distance as width. Ten starts for all, of "
+            "which one is kept: k-means keeps the one with the smallest inertia, LogDet (MetricKMeans) the one that "
+            "violates the fewest pairs and among equals the one with the smallest inertia, HMRF-KMeans the one with "
+            "the smallest objective. k-means with its start chosen by the pairs learns nothing, has the starts of "
+            "k-means and keeps one as LogDet does."
         ),
         x_label="number of constraints",
         measurements=measurements,
@@ -121,11 +147,11 @@ def _judge(
             for kind, error in OTHER_COUNTS.items():
                 otherwise.add(f"{name}, {kind}", method, COUNTED_OTHERWISE, error(y[test], labels[test]))
 
-    def plain(Z: np.ndarray, **start: Any) -> np.ndarray:
-        return KMeans(n_clusters, **({"n_init": 10} | start), random_state=seed).fit_predict(Z)
+    def plain(Z: np.ndarray) -> np.ndarray:
+        return min(_starts(Z, n_clusters, seed), key=lambda run: run.inertia_).labels_
 
     count("k-means", plain(X))
-    count(ONE_START, plain(X, init="random", n_init=1))
+    count(ONE_START, KMeans(n_clusters, init="random", n_init=1, random_state=seed).fit_predict(X))
     count(TOLD_HALF, plain(_discriminants(X, y, train)))
     count(TOLD_ALL, plain(_discriminants(X, y, np.arange(len(y)))))
     pairs = draw_pairs(train, max(sizes), np.random.default_rng(seed))
@@ -189,19 +215,20 @@ def _verdicts(measurements: Sequence[Measurement]) -> tuple[Verdict, ...]:
     at = _at_paper(measurements)
     found = [
         Verdict(
-            f"{method} with {IN_PAPER} constraints is at or below the paper's LogDet figures",
+            f"{method} with {IN_PAPER} constraints is at or below the paper's figures (those of its LogDet Linear)",
             all(at[name, method] <= _PAPER[name][1] for name in _PAPER),
             "; ".join(f"{name} {at[name, method]:.3f}, paper {_PAPER[name][1]:.3f}" for name in _PAPER),
         )
         for method in ("LogDet Gaussian", "LogDet Linear")
     ]
-    ours, others = ("LogDet Linear", "LogDet Gaussian"), ("k-means", "HMRF-KMeans")
+    ours, others = ("LogDet Linear", "LogDet Gaussian"), ("k-means", BY_PAIRS, *HMRF)
     found.append(
         Verdict(
-            f"with {IN_PAPER} constraints both forms of LogDet have smaller errors than k-means and HMRF-KMeans",
+            f"with {IN_PAPER} constraints both forms of LogDet have smaller errors than k-means, whichever way its "
+            "start is chosen, and than HMRF-KMeans with either weight",
             all(at[name, a] < at[name, b] for name in _PAPER for a in ours for b in others),
-            "; ".join(
-                f"{name} " + ", ".join(f"{method} {at[name, method]:.3f}" for method in (*ours, *others))
+            ". ".join(
+                f"{name}, " + "; ".join(f"{method}: {at[name, method]:.3f}" for method in (*ours, *others))
                 for name in _PAPER
             ),
         )
@@ -222,16 +249,18 @@ def _notes(measurements: Sequence[Measurement]) -> tuple[str, ...]:
         f"k-means has {at['Ionosphere', 'k-means']:.3f} matched, {at['Ionosphere, by majority', 'k-means']:.3f} by "
         f"majority and {at['Ionosphere, by pairs', 'k-means']:.3f} by pairs, beside the paper's "
         f"{_PAPER['Ionosphere'][0]:.3f}: it will not have counted pairs.",
-        f"LogDet Linear on Ionosphere ({linear:.3f}, paper {_PAPER['Ionosphere'][1]:.3f}): k-means in the best "
-        f"discriminant direction has {half:.3f} where all classes of the training half are told, and {told:.3f} where "
-        "those of the test half are told too. So the paper's figure is near the best that any linear map can do, and "
-        f"we do not see how {IN_PAPER} pairs lead there. A Gaussian kernel is not held back by this.",
+        f"LogDet Linear on Ionosphere ({linear:.3f}, paper {_PAPER['Ionosphere'][1]:.3f}): k-means in the direction of "
+        f"LDA has {half:.3f} where all classes of the training half are told, and {told:.3f} where those of all rows "
+        f"are. We do not know how the paper reached its figure from {IN_PAPER} pairs.",
         f"k-means on Digits-389 ({best:.3f}, paper {_PAPER['Digits-389'][0]:.3f}): of ten starts the one with the "
-        "smallest inertia is kept, which often splits one digit and joins two others. A single random start has "
-        f"{start:.3f} matched and {at['Digits-389, by majority', ONE_START]:.3f} by majority.",
+        "smallest inertia is kept. A single random start has "
+        f"{start:.3f} matched and {at['Digits-389, by majority', ONE_START]:.3f} by majority; the start that violates "
+        f"the fewest of {IN_PAPER} pairs has {at['Digits-389', BY_PAIRS]:.3f} matched.",
         "The Gaussian kernel and its width were settled on after trials on other splits of these same two tables "
         "(identity, diagonal and covariance priors; Gaussian widths from a quarter of the median to twice it; γ from "
         ".01 to 100; bounds at 1/99 and 5/95), so its errors are a little flattered. The linear learner is the default "
         "one.",
-        "HMRF-KMeans has unit penalties, learned feature weights and ten starts; the paper does not give its settings.",
+        "HMRF-KMeans learns feature weights. The paper does not give the weight of a violated pair, so its figure is "
+        "beside both that are shown here. Others from .1 to 100 were tried on eight of the repeats with "
+        f"{IN_PAPER} pairs; none did clearly better than the better of these two.",
     )

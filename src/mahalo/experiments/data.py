@@ -37,7 +37,10 @@ __all__ = [
 
 _BUNDLED = {"iris": "load_iris", "wine": "load_wine", "wdbc": "load_breast_cancer"}
 _OPENML = {"balance-scale": 11, "pendigits": 32, "pima": 37, "soybean-large": 42, "ionosphere": 59}
-_UCI = "the UCI Machine Learning Repository (archive.ics.uci.edu)"
+_FROM_UCI = (
+    "Get it from the UCI Machine Learning Repository (archive.ics.uci.edu) and save X and y with numpy.savez in such a "
+    "file."
+)
 
 
 @dataclass(frozen=True)
@@ -123,9 +126,14 @@ def locate(name: str, file: str, remedy: str) -> Path:
     """Path of a file of a data set; FileNotFoundError with the remedy where there is none."""
     path = _find(name, file)
     if path is None:
-        looked = " nor ".join(str(folder / name / file) for folder in _folders())
-        raise FileNotFoundError(f"the data set {name!r} is missing: there is neither {looked}. {remedy}")
+        raise _missing(name, file, remedy)
     return path
+
+
+def _missing(name: str, file: str, remedy: str) -> FileNotFoundError:
+    cached, *named = (str(folder / name / file) for folder in reversed(_folders()))
+    where = f"neither {named[0]} ($MAHALO_DATA) nor {cached}" if named else f"no {cached}, and $MAHALO_DATA is not set"
+    return FileNotFoundError(f"the data set {name!r} is missing: there is {where}. {remedy}")
 
 
 def _folders() -> tuple[Path, ...]:
@@ -146,7 +154,7 @@ def load_table(name: str) -> Table:
     path = _find(name, f"{name}.npz")
     if path is None:
         _fetch_table(name)
-        path = locate(name, f"{name}.npz", f"Get it from {_UCI} and save X and y with numpy.savez.")
+        path = locate(name, f"{name}.npz", _FROM_UCI)
     with np.load(path, allow_pickle=False) as file:
         lacking = sorted({"X", "y"} - set(file.files))
         if lacking:
@@ -165,7 +173,7 @@ def _fetch_table(name: str) -> None:
         bunch = getattr(datasets, _BUNDLED[name])()
         _keep_table(name, bunch.data, bunch.target, bunch.target_names)
     elif name in _OPENML:
-        X, y, names = _from_openml(_OPENML[name])
+        X, y, names = _from_openml(name)
         _keep_table(name, X, y, names)
     elif name == "digits389":
         pendigits = load_table("pendigits")
@@ -173,15 +181,17 @@ def _fetch_table(name: str) -> None:
         _keep_table(name, pendigits.X[kept], pendigits.y[kept], ("3", "8", "9"))
 
 
-def _from_openml(data_id: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _from_openml(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Categories become their number in sorted order, missing values NaN."""
     from sklearn.datasets import fetch_openml
     from sklearn.preprocessing import OrdinalEncoder
 
     try:
-        bunch = fetch_openml(data_id=data_id, as_frame=True)
+        bunch = fetch_openml(data_id=_OPENML[name], as_frame=True)
     except ImportError as error:
         raise ImportError("downloading tables from OpenML needs pandas: pip install pandas") from error
+    except OSError as error:
+        raise _missing(name, f"{name}.npz", f"OpenML did not give it: {error}. {_FROM_UCI}") from error
     X = bunch.data.copy()
     categories = X.select_dtypes(exclude="number").columns
     if len(categories):
@@ -238,7 +248,14 @@ def _newsgroups_of_sklearn() -> Texts:
     from sklearn.datasets import fetch_20newsgroups
 
     folder = cache_folder() / "20newsgroups"
-    bunch = fetch_20newsgroups(subset="all", data_home=str(folder))
+    try:
+        bunch = fetch_20newsgroups(subset="all", data_home=str(folder))
+    except OSError as error:
+        remedy = (
+            f"scikit-learn could not download it: {error}. Get the 19,997 posts from qwone.com/~jason/20Newsgroups and "
+            "put them, as 20news-19997/GROUP/POST, into such an archive."
+        )
+        raise _missing("20newsgroups", "20news.tar.xz", remedy) from error
     texts = tuple(map(_subject_and_body, bunch.data))
     source = (
         f"20 Newsgroups: {len(texts):,} posts (the bydate release, without crossposts), of their headers the "
