@@ -241,6 +241,7 @@ def _notes(images: Images, recipe: Recipe, kept: list[dict]) -> tuple[str, ...]:
         "PMK matches in a vocabulary tree, the later form of the pyramid match, where the paper's is a uniform grid. "
         "Trees, principal components and the unit of geometric-blur distances come from all images, without labels, "
         "those to be recognised among them.",
+        "Kernel matrices and rates are kept as they are made: the time below is that of what was left to do.",
         "The directions stay as many while T grows, so they cover less and less of the training images, and what "
         "learning adds shrinks; over all images, as in the paper, a fit takes many times as long.",
         "The paper does not say how CORR and Geoblur-2 differ, both being correspondences of geometric blur with a "
