@@ -109,6 +109,10 @@ class _State:
         sign = self.problem.sign
         return sign * (self.v + self.problem.slack.dual_slope(sign * self.lam))
 
+    @cached_property
+    def omega(self) -> np.ndarray:
+        return np.maximum(divided_differences(self.problem.loss, self.sigma), 0.0)
+
     def ascent(self, mu: float) -> np.ndarray:
         """Gradient of D_μ."""
         return self.gradient + mu / self.lam if mu else self.gradient
@@ -377,8 +381,7 @@ class _Direction(NamedTuple):
 
 def _newton_direction(state: _State, E: np.ndarray, pull: np.ndarray, inexact: float) -> _Direction:
     """By preconditioned conjugate gradients."""
-    problem = state.problem
-    omega = np.maximum(divided_differences(problem.loss, state.sigma), 0.0)
+    problem, omega = state.problem, state.omega
     root = np.sqrt(omega)
     residual = root * symmetrize(problem.forms.adjoint(state.Y, problem.sign * pull))
     kept = E > 0
@@ -416,8 +419,7 @@ def _few(problem: Problem) -> bool:
 
 def _exact_direction(state: _State, E: np.ndarray, pull: np.ndarray) -> _Direction:
     """(1/E + A Ω A*) dλ = p/E, written out: hard constraints that nearly contradict are too much for CG."""
-    problem, forms = state.problem, state.problem.forms
-    omega = np.maximum(divided_differences(problem.loss, state.sigma), 0.0)
+    problem, forms, omega = state.problem, state.problem.forms, state.omega
     Z = state.Y[forms.tail] - state.Y[forms.head]
     B = (np.sqrt(omega) * (Z[:, :, None] * Z[:, None, :])).reshape(len(Z), -1)
     B = B if forms.combine is None else forms.combine @ B
