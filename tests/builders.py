@@ -35,7 +35,7 @@ def problem_of(
     """The solver-facing problem, in the coordinates X is given in."""
     forms, rows = constraints.edges()
     if constraints.objective is not None:
-        forms = forms.without_last()
+        forms = forms.split_last()[0]
     origin = np.vstack([X, np.zeros(X.shape[1])])  # row −1
     return Problem(
         points=np.ascontiguousarray(origin[rows], dtype=np.float64),

@@ -101,11 +101,24 @@ def test_constraints_with_room_to_spare_have_no_multiplier(rng, plain_loss):
     assert (learner.duals_[room < -1e-3] > 0).all()
 
 
+@losses
+@pytest.mark.parametrize("gamma", [0.1, 1.0])
+def test_moderate_gammas_need_neither_a_barrier_nor_smaller_ones(rng, plain_loss, gamma):
+    """Multipliers may be negative on the way, not at the end."""
+    X, y = labelled_data(rng)
+    constraints = with_objective(plain_loss, Constraints.from_labels(y, pairs_per_class=60, random_state=0), len(X))
+    learner = MetricLearner(loss=plain_loss.loss, solver="dual", gamma=gamma, tol=1e-8).fit(X, constraints=constraints)
+    assert learner.certificate_.converged and (learner.duals_ >= 0).all()
+    assert {step.gamma for step in learner.history_} == {gamma}
+    assert learner.n_iter_ <= 15
+    assert all(step.relative_gap >= -1e-12 for step in learner.history_)
+
+
 def test_a_budget_is_spent_on_getting_closer(rng):
     X, y = labelled_data(rng)
     constraints = Constraints.from_labels(y, pairs_per_class=60, random_state=0)
     gaps = []
-    for max_iter in (1, 2, 3, 4):
+    for max_iter in (1, 3, 5, 7):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             learner = MetricLearner(loss="vonneumann", max_iter=max_iter, tol=1e-10).fit(X, constraints=constraints)

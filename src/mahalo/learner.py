@@ -555,14 +555,14 @@ def _pose(
     points = np.ascontiguousarray(points if span is None else points @ span)
     # c_k = η [tr(C_k K0) − tr(C_k X̂X̂ᵀ)]: what the coordinates leave out of each constraint.
     left_out = loss.eta * np.ldexp(left_out, -2 * exponent)
-    offset = left_out if forms.combine is None else forms.combine @ left_out
     tilt, constant = None, 0.0
     if constraints.objective is not None:
         # The last form is the objective; its value is in the units of X.
-        last = np.append(np.zeros(constraints.n_constraints), 1.0)
-        tilt = np.ldexp(symmetrize(forms.adjoint(points, last)), 2 * exponent)
-        constant = float(np.ldexp(offset[-1], 2 * exponent))
-        forms, offset = forms.without_last(), offset[:-1]
+        forms, last, coefficient = forms.split_last()
+        left_out, rest = np.split(left_out, [len(forms.tail)])
+        tilt = np.ldexp(symmetrize(last.adjoint(points, coefficient)), 2 * exponent)
+        constant = float(np.ldexp(coefficient @ rest, 2 * exponent))
+    offset = left_out if forms.combine is None else forms.combine @ left_out
     problem = Problem(
         points=points,
         forms=forms,

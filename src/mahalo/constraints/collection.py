@@ -376,19 +376,17 @@ class Constraints:
         """
         p, t = self.pairs.index, self.triplets.index
         matrices = [*self.linear.matrix, *([] if self.objective is None else [self.objective])]
-        tails, heads, blocks = [p[:, 0], t[:, 0], t[:, 0]], [p[:, 1], t[:, 1], t[:, 2]], []
-        if len(self.triplets) or matrices:
-            one = sp.identity(len(t), format="csr")
-            blocks = [sp.identity(len(p), format="csr"), sp.hstack([one, -one], format="csr")]
-            for C in matrices:
-                tail, head, coefficient = _edges_of(C)
-                tails.append(tail)
-                heads.append(head)
-                blocks.append(sp.csr_array(coefficient[None, :]))
-        tail, head = np.concatenate(tails), np.concatenate(heads)
+        parts = [_edges_of(C) for C in matrices]
+        tail = np.concatenate([p[:, 0], np.repeat(t[:, 0], 2), *(part[0] for part in parts)])
+        head = np.concatenate([p[:, 1], t[:, 1:].ravel(), *(part[1] for part in parts)])
         rows, compact = np.unique(np.concatenate([tail, head]), return_inverse=True)
         tail, head = np.ascontiguousarray(compact.reshape(2, -1), dtype=np.intp)
-        combine = sp.csr_array(sp.block_diag([b for b in blocks if b.shape[0]], format="csr")) if blocks else None
+        if not len(t) and not matrices:
+            return EdgeForms(tail, head, len(rows)), rows
+        coefficient = np.concatenate([np.ones(len(p)), np.tile([1.0, -1.0], len(t)), *(part[2] for part in parts)])
+        n_edges = np.repeat([0, 1, 2, *(len(part[2]) for part in parts)], [1, len(p), len(t), *[1] * len(parts)])
+        shape = (len(n_edges) - 1, len(tail))
+        combine = sp.csr_array((coefficient, np.arange(len(tail)), np.cumsum(n_edges)), shape=shape)
         return EdgeForms(tail, head, len(rows), combine), rows
 
 
@@ -401,15 +399,15 @@ def _geometry_of(X):
 
 def _edges_of(C: sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """C as edges: off-diagonal entries join two rows, row sums join a row and the origin (−1)."""
-    upper = sp.coo_array(sp.triu(C, k=1))
-    total = np.asarray(C.sum(axis=1)).ravel()
+    row, col = np.repeat(np.arange(C.shape[0]), np.diff(C.indptr)), C.indices
+    upper = row < col
+    total = C @ np.ones(C.shape[1])
     scale = np.abs(C.data).max(initial=0.0)
     to_origin = np.flatnonzero(np.abs(total) > 1e-15 * scale * C.shape[0])
-    row, col = upper.coords
     return (
-        np.concatenate([row, to_origin]).astype(np.intp),
-        np.concatenate([col, np.full(len(to_origin), -1)]).astype(np.intp),
-        np.concatenate([-upper.data, total[to_origin]]),
+        np.concatenate([row[upper], to_origin]).astype(np.intp),
+        np.concatenate([col[upper], np.full(len(to_origin), -1)]).astype(np.intp),
+        np.concatenate([-C.data[upper], total[to_origin]]),
     )
 
 

@@ -9,7 +9,7 @@ With S = −R_0 − Σ s_k R_k (s = sign λ) and F = ∇f*(S), the dual objectiv
 (in the eigenbasis of S).
 
 Where γ is moderate no barrier is needed: the condition of the optimum, λ = penalty′(v(λ)), is solved by Newton steps as
-it stands, constraints that hold having λ = 0. That is tried first.
+it stands. On the way λ may be negative; at the end constraints that hold have λ = 0. That is tried first.
 
 Otherwise λ > 0 is kept by a barrier, D_μ = D + μ Σ ln λ_k, with μ → 0. As in primal-dual interior-point methods the
 barrier's curvature μ/λ² is replaced by τ/λ, where τ > 0 estimates how far each constraint is from its bound and λτ = μ
@@ -56,16 +56,18 @@ _NEARLY_HARD = 10.0  # the γ after which comes the last, and beyond which barri
 _CENTRED = 3.0  # slope of D_μ along a step, in units of mμ, below which μ moves on
 _SLOW, _FAST = 0.1, 0.02  # factors for μ
 _TO_THE_EDGE = 0.99  # share of the way to λ = 0 that a step may go
-_SHORTEST_STEP = 1e-9
+_SHORTEST_STEP, _SHORTEST_PLAIN_STEP = 1e-9, 1e-3
 _STEEPEST = 0.5  # descent where a step ends, beyond the peak, in units of the ascent where it began; γ < ∞
 _FARTHEST = 5.0  # under a barrier, largest eigenvalue of F in units of what was promised
-_INEXACT, _INEXACT_HARD, _INEXACT_PLAIN = 0.3, 0.03, 0.1  # residual of a Newton system, relative to its solution
-_PLAIN_PROGRESS, _PLAIN_SLACK = 0.7, 1.4  # without a barrier, k steps must bring the gap down to 1.4 · 0.7^k of it
+_INEXACT, _INEXACT_HARD, _INEXACT_NEAR = 0.3, 0.03, 0.05  # residual of a Newton system, relative to its solution
+_PLAIN_PROGRESS, _PLAIN_SLACK = 0.7, 1.4  # without a barrier, k steps must leave 1.4 · 0.7^k of the mismatch
+_NEAR = 0.02  # mismatch from which steps without a barrier are taken with more care
 _WITHIN_REACH = 0.1  # gap from which the barrier may not be needed any more
 _FEW, _FEW_NUMBERS = 400, 4_000_000  # constraints, and entries of all their matrices, for a direct solution
 _MAX_CG = 500
 _MAX_STEPS = 500
 _MAX_SHIFTS = 60
+_MAX_SECANTS = 12
 
 
 @dataclass(frozen=True)
@@ -88,19 +90,18 @@ class _State:
         S = -problem.forms.adjoint(problem.points, s)
         if problem.tilt is not None:
             S -= problem.tilt
-        sigma, V = np.linalg.eigh(symmetrize(S))
+        sigma, V = np.linalg.eigh(S)  # reads one half of S
+        rounding = 1e-13 * np.abs(sigma).max(initial=0.0)
         with np.errstate(all="ignore"):
-            dual = float(-problem.loss.conjugate(sigma).sum() + s @ problem.offset + problem.slack.dual(s).sum())
-            dual += problem.constant
-            w = problem.loss.conjugate_slope(sigma)
+            conjugate, beyond = problem.loss.conjugate(np.stack([sigma, sigma + rounding]))
+            dual = float(-conjugate.sum() + s @ problem.offset + problem.slack.dual(s).sum()) + problem.constant
             # Eigenvalues that are inside by rounding alone are not.
-            outside = not np.isfinite(problem.loss.conjugate(sigma + 1e-13 * np.abs(sigma).max(initial=0.0))).all()
-        if outside or not (np.isfinite(dual) and np.isfinite(w).all()):
-            return None
-        Y = problem.points @ V
-        with np.errstate(over="ignore"):
+            if not (np.isfinite(dual) and np.isfinite(beyond).all()):
+                return None
+            w = problem.loss.conjugate_slope(sigma)
+            Y = problem.points @ V
             v = problem.offset + problem.forms.apply(Y * w, Y)
-        if not np.isfinite(v).all():
+        if not (np.isfinite(w).all() and np.isfinite(v).all()):
             return None
         return cls(problem, lam, sigma, V, Y, w, v, dual)
 
@@ -112,6 +113,28 @@ class _State:
     @cached_property
     def omega(self) -> np.ndarray:
         return np.maximum(divided_differences(self.problem.loss, self.sigma), 0.0)
+
+    @cached_property
+    def pull(self) -> np.ndarray:
+        """To the multipliers that the values v of the constraints call for."""
+        return self.problem.sign * self.problem.slack.slope(self.v) - self.lam
+
+    @cached_property
+    def mismatch(self) -> float:
+        """Of λ and v, as a duality gap: the gap itself where λ ≥ 0 is nonzero on violated constraints alone."""
+        return 0.5 * float(self.problem.slack.dual_curvature(self.problem.sign * self.lam) @ self.pull**2)
+
+    @property
+    def relative_mismatch(self) -> float:
+        return self.mismatch / max(1.0, abs(self.primal))
+
+    def closer_than(self, other: _State, share: float) -> bool:
+        """Whether the mismatch is at most this share of the other's: as it is, or relative to the objective."""
+        return self.mismatch <= share * other.mismatch or self.relative_mismatch <= share * other.relative_mismatch
+
+    def admissible(self) -> _State | None:
+        """The same with λ ≥ 0."""
+        return self if (self.lam >= 0).all() else _State.at(self.problem, np.maximum(self.lam, 0.0))
 
     def ascent(self, mu: float) -> np.ndarray:
         """Gradient of D_μ."""
@@ -129,7 +152,9 @@ class _State:
 
     @property
     def relative_gap(self) -> float:
-        return (self.primal - self.dual) / max(1.0, abs(self.primal))
+        """What λ ≥ 0 proves; elsewhere D says nothing, and the mismatch stands for it."""
+        gap = self.primal - self.dual if (self.lam >= 0).all() else self.mismatch
+        return gap / max(1.0, abs(self.primal))
 
     def barrier(self, mu: float) -> float:
         return self.dual + mu * float(np.log(self.lam).sum()) if mu else self.dual
@@ -147,13 +172,15 @@ def dual(
 
     `start` is the solution of the same problem at a smaller γ.
     """
-    walk = _Walk(problem, 0.5 * tol, _MAX_STEPS if max_iter is None else max_iter, on_step)
+    walk = _Walk(problem, 0.9 * tol, _MAX_STEPS if max_iter is None else max_iter, on_step)
     state = _State.at(problem, np.zeros(problem.n_constraints))
     if state is None or problem.relative_violation(state.v).any():
         if problem.hard:
             _refute(problem, walk)
         if start is not None:
             state = _State.at(problem, start.lam)
+        elif not problem.hard and state is not None and not _rests(state):
+            state = _along_ray(state)
         state = walk.plainly(state) or _without_idle(walk.run(*_entry(problem, start), walk.plainly), walk)
     certificate = certify(problem, state.F, state.lam, tol)
     if problem.hard and not certificate.converged:
@@ -222,22 +249,36 @@ class _Walk:
         return state
 
     def plainly(self, state: _State | None) -> _State | None:
-        """The optimum by steps without a barrier, as far as the budget goes; nothing if they are slow to."""
+        """The optimum by steps without a barrier, as far as the budget goes; nothing if they are slow to.
+
+        Multipliers are free to be negative on the way: held at 0 they would leave F far from what a step foresaw.
+        """
         problem = self.problem
         if state is None or problem.hard:
             return None
-        allowed = _PLAIN_SLACK * state.relative_gap
-        while len(self.history) < self.budget and not self.arrived(state):
-            pull = problem.sign * problem.slack.slope(state.v) - state.lam
+        start, allowed = state, _PLAIN_SLACK
+        while len(self.history) < self.budget:
+            if state.relative_mismatch <= self.goal:
+                optimum = state.admissible()
+                if optimum is not None and self.arrived(optimum):
+                    return optimum
             curvature = problem.slack.curvature(state.v, problem.sign * state.lam)
-            direction = _newton_direction(state, curvature, pull, _INEXACT_PLAIN)
-            t, trial = _line_search(state, direction, float(state.gradient @ direction.change), 0.0)
+            direction = _newton_direction(state, curvature, state.pull, self._inexact(state.relative_mismatch))
+            t, trial = _approach(state, direction.change)
             allowed *= _PLAIN_PROGRESS
-            if trial is None or trial.relative_gap > allowed:
+            if trial is None or not trial.closer_than(start, allowed):
                 return None
             state = trial
             self._record(state, t, direction.n_products)
-        return state
+        return state.admissible()
+
+    def _inexact(self, mismatch: float) -> float:
+        """Residual of a Newton system without a barrier: the mismatch falls to its square at best, and need not fall
+        below the goal."""
+        if mismatch > _NEAR:
+            return _INEXACT
+        enough = 0.5 * (self.goal / mismatch) ** 0.5 if mismatch > self.goal else 0.0
+        return max(enough, _INEXACT_NEAR)
 
     def arrived(self, state: _State) -> bool:
         if state.problem is not self.problem or abs(state.relative_gap) > self.goal:
@@ -318,6 +359,26 @@ def _entry(problem: Problem, start: Solution | None) -> tuple[_State, float]:
         gamma *= 0.25
 
 
+def _rests(origin: _State) -> bool:
+    """Whether F at λ = 0 is where the loss rests, and answers to multipliers there: a place to begin at."""
+    return origin.problem.tilt is None and bool(origin.omega.any())
+
+
+def _along_ray(origin: _State) -> _State | None:
+    """On the ray of multipliers γ, in units of the constraints, on those that the origin violates: a point where D is
+    still rising, by secants; nothing if there is none."""
+    problem = origin.problem
+    ray = np.where(problem.relative_violation(origin.v) > 0, problem.gamma * problem.weight / problem.scale, 0.0)
+    t, rise = 1.0, float(origin.gradient @ ray)
+    for _ in range(_MAX_SECANTS):
+        state = _State.at(problem, t * ray)
+        slope = -np.inf if state is None else float(state.gradient @ ray)
+        if slope > 0:
+            return state
+        t *= float(np.clip(rise / (rise - slope), 0.1, 0.25))
+    return None
+
+
 def _entry_at(problem: Problem, lam: np.ndarray) -> tuple[_State, float]:
     """From λ > 0 inside the domain, with a barrier no wider than its multipliers are long."""
     state = _State.at(problem, lam)
@@ -388,24 +449,25 @@ def _newton_direction(state: _State, E: np.ndarray, pull: np.ndarray, inexact: f
     (forms, Y), E = problem.forms.reduced(state.Y, kept), E[kept]
     precondition = _preconditioner(forms, Y, E, omega)
     X, q = np.zeros_like(omega), np.zeros_like(E)
-    z = precondition(residual)
-    direction, rz = z, float(np.vdot(residual, z))
-    n_products = 0
+    direction = precondition(residual)
+    rz, n_products = float(np.vdot(residual, direction)), 0
     # The error of dλ is E times that of q: relative to X, not to the right-hand side, which E has made large.
-    while rz > 0.0 and n_products < _MAX_CG and np.linalg.norm(residual) > inexact * np.linalg.norm(X):
+    while rz > 0.0 and n_products < _MAX_CG and np.vdot(residual, residual) > inexact**2 * np.vdot(X, X):
         n_products += 1
         q_direction = forms.apply(Y @ (root * direction), Y)
-        H_direction = direction + root * forms.adjoint(Y, E * q_direction)
+        H_direction = root * forms.adjoint(Y, E * q_direction)
+        H_direction += direction
         curvature = float(np.vdot(direction, H_direction))
         if not 0.0 < curvature < np.inf:
             break
         alpha = rz / curvature
         X += alpha * direction
         q += alpha * q_direction
-        residual = residual - alpha * H_direction
+        residual -= alpha * H_direction
         z = precondition(residual)
         rz, previous = float(np.vdot(residual, z)), rz
-        direction = z + (rz / previous) * direction
+        direction *= rz / previous
+        direction += z
     change = pull.copy()
     change[kept] -= problem.sign[kept] * (E * q)
     return _Direction(change, float(np.linalg.norm(root * X)), n_products)
@@ -444,16 +506,30 @@ def _preconditioner(
     off_diagonal, on_diagonal = forms.second_moments(Y, E)
     divisor = 1.0 + omega * off_diagonal
     d = np.sqrt(np.diagonal(omega))
-    block = np.eye(len(d)) + d[:, None] * on_diagonal * d
-    unit = 1.0 / np.sqrt(np.diagonal(block))
-    block = unit[:, None] * np.linalg.inv(unit[:, None] * block * unit + 1e-10 * np.eye(len(d))) * unit
+    block = d[:, None] * on_diagonal * d
+    unit = 1.0 / np.sqrt(1.0 + np.diagonal(block))
+    block *= unit[:, None] * unit
+    np.einsum("ii->i", block)[:] = 1.0 + 1e-10  # of I + block in these units
+    block = unit[:, None] * np.linalg.inv(block) * unit
+    on = slice(None, None, len(d) + 1)  # where the diagonal is among all entries
 
     def precondition(R: np.ndarray) -> np.ndarray:
         Z = R / divisor
-        np.einsum("ii->i", Z)[:] = block @ np.diagonal(R)
+        Z.ravel()[on] = block @ R.ravel()[on]
         return Z
 
     return precondition
+
+
+def _approach(state: _State, change: np.ndarray) -> tuple[float, _State | None]:
+    """t and the state at λ + t dλ whose mismatch is a fair share smaller, or nothing."""
+    t = 1.0
+    while t > _SHORTEST_PLAIN_STEP:
+        trial = _State.at(state.problem, state.lam + t * change)
+        if trial is not None and trial.closer_than(state, 1.0 - 1e-4 * t):
+            return t, trial
+        t *= 0.25
+    return 0.0, None
 
 
 def _line_search(state: _State, direction: _Direction, rise: float, mu: float) -> tuple[float, _State | None]:
