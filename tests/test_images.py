@@ -22,7 +22,9 @@ from mahalo.experiments.store import Store, digest
 RECIPE = Recipe(
     branching=3, depth=2, n_words=8, sift_dims=5, blur_points=12, blur_dims=6, blur_radii=(4.0, 8.0), sample=12
 )
-PLAN = images.Plan(RECIPE, None, None, (2, 4), 2, directions=2)
+LESSONS = images.Lesson(20, 2, 1000.0), images.Lesson(50, 3, 10.0)
+METHODS = "learned, 20 pairs", "learned, 50 pairs"
+PLAN = images.Plan(RECIPE, None, None, (2, 4), 2, LESSONS)
 
 
 def picture(seed=0, shape=(64, 80)):
@@ -165,6 +167,20 @@ def test_splits_have_T_of_each_class_and_at_most_fifty_to_judge_on():
     assert (images._split(y, 10, seed=1)[0] != train).any()
 
 
+def test_larger_gammas_are_tried_where_they_promise_more_and_are_allowed(monkeypatch):
+    tried = []
+
+    def rates(K, y, train, held_out, gammas, options):
+        tried.extend(gammas)
+        return [0.1 * (1 + np.log10(gamma)) for gamma in gammas]
+
+    monkeypatch.setattr(images, "_path_rates", rates)
+    y = np.repeat([0, 1], 4)
+    for largest in (10.0, 100.0, 1000.0):
+        tried.clear()
+        assert images._chosen_gamma(np.eye(8), y, largest, {"random_state": 0}) == max(tried) == largest
+
+
 def test_negative_eigenvalues_are_left_out_and_counted():
     K = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.9], [0.0, 0.9, 1.0]])
     values = np.linalg.eigvalsh(K)
@@ -253,7 +269,7 @@ def test_an_interrupted_run_goes_on_where_it_was(at_drawn, monkeypatch):
         ("correspondences, large", 238),
         ("correspondences, small", 288),
         ("learning", 3),
-        ("learning", 20),
+        ("learning", 40),
     ):
         with pytest.raises(KeyboardInterrupt):
             images.run(at_drawn, _stops_at(stage, done))
@@ -272,12 +288,13 @@ def _stops_at(*where):
 def test_an_outcome_has_every_kernel_and_size_and_judges_the_claim(at_drawn):
     outcome = images.run(at_drawn, nothing)
     assert {(m.dataset, m.method, m.x) for m in outcome.measurements} == {
-        (name, method, T) for name in KERNELS for method in ("as it is", "learned") for T in (2.0, 4.0)
+        (name, method, T) for name in KERNELS for method in ("as it is", *METHODS) for T in (2.0, 4.0)
     }
     assert all(0 <= m.value <= 1 and m.n == 2 for m in outcome.measurements)
     rates = {(m.dataset, m.method, m.x): m.value for m in outcome.measurements}
-    expected = all(rates[n, "learned", T] > rates[n, "as it is", T] for n in KERNELS for T in (2, 4))
-    assert outcome.verdicts[0].holds == expected
+    for method, verdict in zip(METHODS, outcome.verdicts, strict=True):
+        expected = all(rates[n, method, T] > rates[n, "as it is", T] for n in KERNELS for T in (2, 4))
+        assert verdict.claim.startswith(method) and verdict.holds == expected
     again = images.run(replace(at_drawn, seed=1), nothing)
     assert again.measurements != outcome.measurements
 
