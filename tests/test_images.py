@@ -22,7 +22,7 @@ from mahalo.experiments.store import Store, digest
 RECIPE = Recipe(
     branching=3, depth=2, n_words=8, sift_dims=5, blur_points=12, blur_dims=6, blur_radii=(4.0, 8.0), sample=12
 )
-LESSONS = images.Lesson(20, 2, 1000.0), images.Lesson(50, 3, 10.0)
+LESSONS = images.Lesson(20, 2, None), images.Lesson(50, 3, 10.0)
 METHODS = "learned, 20 pairs", "learned, 50 pairs"
 PLAN = images.Plan(RECIPE, None, None, (2, 4), 2, LESSONS)
 
@@ -167,18 +167,17 @@ def test_splits_have_T_of_each_class_and_at_most_fifty_to_judge_on():
     assert (images._split(y, 10, seed=1)[0] != train).any()
 
 
-def test_larger_gammas_are_tried_where_they_promise_more_and_are_allowed(monkeypatch):
+@pytest.mark.parametrize("best", [1.0, 10.0, 100.0, 1000.0])
+def test_larger_gammas_are_tried_while_they_promise_more(monkeypatch, best):
     tried = []
 
     def rates(K, y, train, held_out, gammas, options):
         tried.extend(gammas)
-        return [0.1 * (1 + np.log10(gamma)) for gamma in gammas]
+        return [0.5 - 0.1 * abs(np.log10(gamma / best)) for gamma in gammas]
 
     monkeypatch.setattr(images, "_path_rates", rates)
-    y = np.repeat([0, 1], 4)
-    for largest in (10.0, 100.0, 1000.0):
-        tried.clear()
-        assert images._chosen_gamma(np.eye(8), y, largest, {"random_state": 0}) == max(tried) == largest
+    assert images._chosen_gamma(np.eye(8), np.repeat([0, 1], 4), {"random_state": 0}) == best
+    assert max(tried) == min(max(10.0, 10 * best), 1000.0)
 
 
 def test_negative_eigenvalues_are_left_out_and_counted():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from builders import labelled_data
 from hypothesis import given
 from hypothesis import strategies as st
 from plain_losses import ALL_LOSSES, RESTING, Hellinger, frobenius, sdp_logdet
@@ -11,7 +12,7 @@ from sklearn.base import clone
 
 from mahalo import MetricLearner
 from mahalo.losses import Frobenius, LogDet, SDPFrobenius, SDPLogDet, VonNeumann, as_loss, check_loss
-from mahalo.losses.spectral import divided_differences
+from mahalo.losses.spectral import divided_differences, resting_point
 
 losses = pytest.mark.parametrize("plain", ALL_LOSSES, ids=repr)
 
@@ -212,15 +213,6 @@ def test_a_loss_needs_no_base_class():
     check_loss(Hellinger(2.0))
 
 
-class OwnSquare:
-    """½(w − η)², with η forgotten."""
-
-    def value(self, w):
-        return np.where(w < 0, np.inf, (w - self.eta) ** 2 / 2)
-
-    conjugate = conjugate_slope = conjugate_curvature = value
-
-
 class Huber:
     """½ d² while d = w − 1 < 1, then d − ½: f* ends at s = 1, at the eigenvalue 2."""
 
@@ -399,7 +391,7 @@ BROKEN = {
     ),
     "missing function": (
         {"conjugate_curvature": None},
-        r"a loss needs value, .*, eta; Broken lacks conjugate_curvature",
+        r"a loss needs value, .*; Broken lacks conjugate_curvature",
     ),
     "eta negative": ({"eta": -1.0}, r"eta of Broken, where the loss is zero, must be a number ≥ 0; got -1\.0"),
     "eta NaN": ({"eta": np.nan}, r"eta of Broken, where the loss is zero, must be a number ≥ 0; got nan"),
@@ -420,30 +412,41 @@ def test_what_is_wrong_with_a_loss_is_named(name):
 def test_missing_parts_are_listed():
     with pytest.raises(ValueError, match=r"NoFunctions lacks value, conjugate, conjugate_slope, conjugate_curvature"):
         check_loss(NoFunctions())
-    without_eta = type("Restless", (), {k: v for k, v in vars(Cosh).items() if callable(v)})
-    with pytest.raises(ValueError, match=r"Restless lacks eta; value is 0 at w = 1, so set eta = 1\."):
-        check_loss(without_eta())
 
 
 @pytest.mark.parametrize("rest", [0.0, 0.123456, 37.5])
-def test_a_missing_eta_is_found(rest):
-    class Restless(OwnSquare):
+def test_a_missing_eta_is_found(rng, rest):
+    class Restless:
         def value(self, w):
             return np.where(w < 0, np.inf, (w - rest) ** 2 / 2)
 
-    with pytest.raises(ValueError, match=rf"lacks eta; value is 0 at w = {rest:g}, so set eta = {rest:g}\."):
-        check_loss(Restless())
+        def conjugate(self, s):
+            w = self.conjugate_slope(s)
+            return s * w - (w - rest) ** 2 / 2
+
+        def conjugate_slope(self, s):
+            return np.maximum(s + rest, 0.0)
+
+        def conjugate_curvature(self, s):
+            return np.where(s > -rest, 1.0, 0.0)
+
+    check_loss(Restless())
+    assert resting_point(Restless()) == resting_point(Frobenius(rest)) == rest
+    X, y = labelled_data(rng)
+    own, ours = (MetricLearner(loss=f, tol=1e-10).fit(X, y) for f in (Restless(), Frobenius(rest)))
+    assert own.metric_.eta == rest
+    np.testing.assert_allclose(own.metric_.matrix, ours.metric_.matrix, atol=1e-12)
 
 
 def test_a_missing_eta_that_cannot_be_found():
-    class Raised(OwnSquare):
-        def value(self, w):
-            return np.where(w < 0, np.inf, (w - 2) ** 2 / 2 + 0.5)
-
-    with pytest.raises(ValueError, match=r"lacks eta; eta is where value is 0, but its smallest is 0\.5, at w = 2"):
-        check_loss(Raised())
-    with pytest.raises(ValueError, match=r"OwnSquare lacks eta\.$"):
-        check_loss(OwnSquare())
+    without_eta = {k: v for k, v in vars(Cosh).items() if callable(v)}
+    check_loss(type("Restless", (), without_eta)())
+    lifted = type("Lifted", (), without_eta | {"value": lambda self, w: Cosh().value(w) + 0.5})()
+    with pytest.raises(ValueError, match=r"value of Lifted must be 0 at eta = 1; it is 0\.5"):
+        check_loss(lifted)
+    endless = type("Endless", (), without_eta | {"conjugate_slope": lambda self, s: -1.0 / s})()
+    with pytest.raises(ValueError, match=r"Endless must be zero somewhere: .* conjugate_slope\(0\), which is -inf"):
+        check_loss(endless)
 
 
 @pytest.mark.parametrize(

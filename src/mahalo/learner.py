@@ -45,7 +45,7 @@ from .coordinates import (
 )
 from .errors import InfeasibleError
 from .linalg import symmetrize
-from .losses import LogDet, Loss, as_loss
+from .losses import LogDet, Loss, as_loss, resting_point
 from .metric import Metric, as_objects
 from .progress import Progress
 from .solvers import Problem, Solution, bregman, dual, newton
@@ -554,7 +554,7 @@ def _pose(
     span = span_of(points, forms) if getattr(loss, "on_span", False) else None
     points = np.ascontiguousarray(points if span is None else points @ span)
     # c_k = η [tr(C_k K0) − tr(C_k X̂X̂ᵀ)]: what the coordinates leave out of each constraint.
-    left_out = loss.eta * np.ldexp(left_out, -2 * exponent)
+    left_out = resting_point(loss) * np.ldexp(left_out, -2 * exponent)
     tilt, constant = None, 0.0
     if constraints.objective is not None:
         # The last form is the objective; its value is in the units of X.
@@ -669,7 +669,7 @@ def warn_if_zero(metric: Metric, stacklevel: int = 4) -> None:
 
 def make_metric(setup: Setup, solution: Solution, X, n_components: int | None) -> Metric:
     F = solution.F if setup.span is None else symmetrize(setup.span @ solution.F @ setup.span.T)
-    metric = Metric(setup.coordinates, F, eta=float(setup.problem.loss.eta))
+    metric = Metric(setup.coordinates, F, eta=resting_point(setup.problem.loss))
     if n_components is None:
         return metric
     if n_components > metric.n_outputs:

@@ -43,13 +43,13 @@ class Lesson:
         Similar and dissimilar pairs a class, as many of either as there are at most.
     directions : int
         Clusters inside each class that span what is learned; with T no larger, all training images do.
-    largest_gamma : float
-        Of those compared.
+    gamma : float or None
+        None: by cross-validation.
     """
 
     n_pairs: int
     directions: int
-    largest_gamma: float
+    gamma: float | None
 
     @property
     def method(self) -> str:
@@ -79,7 +79,7 @@ class Plan:
     most_images: int | None
     training: tuple[int, ...]
     n_repeats: int
-    lessons: tuple[Lesson, ...] = (Lesson(100, 7, 1000.0), Lesson(1000, 10, 10.0))
+    lessons: tuple[Lesson, ...] = (Lesson(100, 7, None), Lesson(1000, 20, 10.0))
     tol: float = 1e-3
 
 
@@ -134,7 +134,7 @@ def _rates(K: np.ndarray, y: np.ndarray, T: int, seed: int, lesson: Lesson, tol:
     K_train, removed = _definite(K_train)
     directions = ClassBasis(lesson.directions * len(np.unique(y)))
     options = {**_OPTIONS, "pairs_per_class": lesson.n_pairs, "basis": directions, "tol": tol, "random_state": seed}
-    gamma = _chosen_gamma(K_train, y[train], lesson.largest_gamma, options)
+    gamma = _chosen_gamma(K_train, y[train], options) if lesson.gamma is None else lesson.gamma
     learner = MetricLearner(gamma=gamma, **options).fit(K_train, y[train])
     found = {
         "plain": mean_rate(y[train][K_test.argmax(axis=1)], y[test]),
@@ -146,13 +146,13 @@ def _rates(K: np.ndarray, y: np.ndarray, T: int, seed: int, lesson: Lesson, tol:
     return {name: np.array([value]) for name, value in found.items()}
 
 
-def _chosen_gamma(K: np.ndarray, y: np.ndarray, largest: float, options: dict) -> float:
+def _chosen_gamma(K: np.ndarray, y: np.ndarray, options: dict) -> float:
     """By two-fold cross-validation. γ ≤ 10 come on one path; each larger one costs several times as much as the one
     before, and is tried only if that one was better than the next smaller by a point or more."""
     folds = list(StratifiedKFold(2, shuffle=True, random_state=options["random_state"]).split(K, y))
     rates: list[float] = []
     for gammas in (GAMMAS[:4], GAMMAS[4:5], GAMMAS[5:]):
-        if gammas[-1] > largest or (rates and rates[-1] < rates[-2] + _WORTH_MORE):
+        if rates and rates[-1] < rates[-2] + _WORTH_MORE:
             break
         found = [_path_rates(K, y, train, held_out, gammas, options) for train, held_out in folds]
         rates += np.mean(found, axis=0).tolist()
@@ -205,7 +205,7 @@ def _outcome(images: Images, plan: Plan, tally: Tally, kept: list[dict]) -> Outc
     }
     beyond = "; ".join(
         f"“{o.method}”: beyond the protocol, at most {o.n_pairs} similar and {o.n_pairs} dissimilar pairs a class, "
-        f"{o.directions} directions a class, γ ≤ {o.largest_gamma:g}"
+        f"{o.directions} directions a class, " + ("γ chosen the same way" if o.gamma is None else f"γ = {o.gamma:g}")
         for o in others
     )
     return Outcome(

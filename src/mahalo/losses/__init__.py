@@ -5,7 +5,7 @@ from .frobenius import Frobenius
 from .logdet import LogDet
 from .sdp import SDPFrobenius, SDPLogDet
 from .slack import HardSlack, HingeSlack, LogSlack, Slack, SlackStack
-from .spectral import Loss
+from .spectral import Loss, resting_point
 from .von_neumann import VonNeumann
 
 __all__ = [
@@ -22,4 +22,5 @@ __all__ = [
     "VonNeumann",
     "as_loss",
     "check_loss",
+    "resting_point",
 ]

@@ -50,14 +50,9 @@ def check_loss(loss: Any) -> None:
     """
     who = type(loss).__name__
     missing = [name for name in _FUNCTIONS if not callable(getattr(loss, name, None))]
-    if missing or not hasattr(loss, "eta"):
-        wanted = ", ".join([*_FUNCTIONS, "eta"])
-        hint = "" if missing else _where_eta_is(loss, who)
-        raise ValueError(f"a loss needs {wanted}; {who} lacks {', '.join(missing) or 'eta'}{hint}.")
-    eta = loss.eta
-    if not isinstance(eta, (int, float, np.number)) or not 0 <= eta < np.inf:
-        raise ValueError(f"eta of {who}, where the loss is zero, must be a number ≥ 0; got {eta!r}.")
-    w, f = _value_on_grid(loss, who, float(eta))
+    if missing:
+        raise ValueError(f"a loss needs {', '.join(_FUNCTIONS)}; {who} lacks {', '.join(missing)}.")
+    w, f = _value_on_grid(loss, who, _eta(loss, who))
     _check_convex(w, f, who)
     s, conjugate, beyond = _conjugate_on_grid(loss, who)
     _check_conjugate(loss, who, w, f, s, conjugate)
@@ -69,20 +64,17 @@ def _grid_of_eigenvalues() -> np.ndarray:
     return np.unique(np.concatenate([np.logspace(-6, 3, 400), np.linspace(0.0, 5.0, 201)]))
 
 
-def _where_eta_is(loss: Loss, who: str) -> str:
-    """What to set eta to, in words: the lowest point of f on a grid, and on finer ones around it."""
-    w = _grid_of_eigenvalues()
-    try:
-        for _ in range(6):
-            f = _called(loss, who, "value", w)
-            k = int(np.nanargmin(f))
-            lowest, least = w[k], f[k]
-            w = np.linspace(w[max(k - 1, 0)], w[min(k + 1, len(w) - 1)], 101)
-    except (AttributeError, ValueError):  # it cannot be evaluated without eta, or not at all
-        return ""
-    if not abs(least) <= 1e-9:
-        return f"; eta is where value is 0, but its smallest is {least:.6g}, at w = {lowest:.6g}"
-    return f"; value is 0 at w = {lowest:.6g}, so set eta = {lowest:.6g}"
+def _eta(loss: Any, who: str) -> float:
+    if getattr(loss, "eta", None) is None:
+        eta = float(_called(loss, who, "conjugate_slope", np.zeros(1))[0])
+        if not 0 <= eta < np.inf:
+            raise ValueError(
+                f"{who} must be zero somewhere: at eta or, if it has none, at conjugate_slope(0), which is {eta:.4g}."
+            )
+        return eta
+    if not isinstance(loss.eta, (int, float, np.number)) or not 0 <= loss.eta < np.inf:
+        raise ValueError(f"eta of {who}, where the loss is zero, must be a number ≥ 0; got {loss.eta!r}.")
+    return float(loss.eta)
 
 
 def _value_on_grid(loss: Loss, who: str, eta: float) -> tuple[np.ndarray, np.ndarray]:

@@ -6,16 +6,15 @@ from typing import Protocol
 
 import numpy as np
 
-__all__ = ["Loss", "divided_differences"]
+__all__ = ["Loss", "divided_differences", "resting_point"]
 
 
 class Loss(Protocol):
-    """A convex f on w ≥ 0 with f ≥ 0 = f(eta), and its conjugate f*(s) = sup_{w ≥ 0} (s w − f(w)).
+    """A convex f on w ≥ 0 with f ≥ 0 = f(η), and its conjugate f*(s) = sup_{w ≥ 0} (s w − f(w)).
 
-    All functions take an array of numbers and work on each; outside their domain values are ∞.
+    All functions take an array of numbers and work on each; outside their domain values are ∞. A loss may say itself,
+    as `eta`, where it rests.
     """
-
-    eta: float
 
     def value(self, w: np.ndarray) -> np.ndarray: ...
     def conjugate(self, s: np.ndarray) -> np.ndarray: ...
@@ -23,6 +22,12 @@ class Loss(Protocol):
         """The w at which the supremum is attained: eigenvalues of F that belong to those of S."""
 
     def conjugate_curvature(self, s: np.ndarray) -> np.ndarray: ...
+
+
+def resting_point(loss: Loss) -> float:
+    """η: `eta` of the loss or, if it has none, ∇f*(0), which is where −f is largest."""
+    eta = getattr(loss, "eta", None)
+    return float(loss.conjugate_slope(np.zeros(1))[0] if eta is None else eta)
 
 
 def divided_differences(loss: Loss, s: np.ndarray) -> np.ndarray:

@@ -93,7 +93,7 @@ class _State:
         sigma, V = np.linalg.eigh(S)  # reads one half of S
         rounding = 1e-13 * np.abs(sigma).max(initial=0.0)
         with np.errstate(all="ignore"):
-            conjugate, beyond = problem.loss.conjugate(np.stack([sigma, sigma + rounding]))
+            conjugate, beyond = problem.loss.conjugate(np.concatenate([sigma, sigma + rounding])).reshape(2, -1)
             dual = float(-conjugate.sum() + s @ problem.offset + problem.slack.dual(s).sum()) + problem.constant
             # Eigenvalues that are inside by rounding alone are not.
             if not (np.isfinite(dual) and np.isfinite(beyond).all()):
