@@ -114,6 +114,16 @@ def test_moderate_gammas_need_neither_a_barrier_nor_smaller_ones(rng, plain_loss
     assert all(step.relative_gap >= -1e-12 for step in learner.history_)
 
 
+def test_steps_that_go_too_far_are_taken_back_without_a_word():
+    """exp of what a long step adds to S overflows when it is squared."""
+    X, y = labelled_data(np.random.default_rng(6))
+    constraints = Constraints.from_labels(y, pairs_per_class=60, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learner = MetricLearner(loss="vonneumann", gamma=1000.0, tol=1e-6).fit(X, constraints=constraints)
+    assert learner.certificate_.converged
+
+
 def test_a_budget_is_spent_on_getting_closer(rng):
     X, y = labelled_data(rng)
     constraints = Constraints.from_labels(y, pairs_per_class=60, random_state=0)

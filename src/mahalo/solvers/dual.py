@@ -122,11 +122,12 @@ class _State:
     @cached_property
     def mismatch(self) -> float:
         """Of λ and v, as a duality gap: the gap itself where λ ≥ 0 is nonzero on violated constraints alone."""
-        return 0.5 * float(self.problem.slack.dual_curvature(self.problem.sign * self.lam) @ self.pull**2)
+        with np.errstate(over="ignore"):
+            return 0.5 * float(self.problem.slack.dual_curvature(self.problem.sign * self.lam) @ self.pull**2)
 
     @property
     def relative_mismatch(self) -> float:
-        return self.mismatch / max(1.0, abs(self.primal))
+        return self.mismatch / max(1.0, abs(self.primal)) if np.isfinite(self.mismatch) else np.inf
 
     def closer_than(self, other: _State, share: float) -> bool:
         """Whether the mismatch is at most this share of the other's: as it is, or relative to the objective."""
@@ -148,7 +149,8 @@ class _State:
     def primal(self) -> float:
         problem = self.problem
         tilt = 0.0 if problem.tilt is None else float(np.vdot(problem.tilt, self.F)) + problem.constant
-        return float(problem.loss.value(self.w).sum()) + tilt + float(problem.slack.value(self.v).sum())
+        with np.errstate(over="ignore"):
+            return float(problem.loss.value(self.w).sum()) + tilt + float(problem.slack.value(self.v).sum())
 
     @property
     def relative_gap(self) -> float:
