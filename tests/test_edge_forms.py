@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mahalo import Constraints
-from mahalo.constraints.forms import StarForms
 from mahalo.linalg import threads
 
 KINDS = ["pairs", "triplets", "linear", "all"]
@@ -72,34 +71,6 @@ def test_forms_reduced_to_some_keep_their_values(seed, kind):
     np.testing.assert_allclose(fewer.apply(rows @ delta, rows), forms.apply(Y @ delta, Y)[kept], atol=1e-9)
     s = rng.standard_normal(constraints.n_constraints) * kept
     np.testing.assert_allclose(fewer.adjoint(rows, s[kept]), forms.adjoint(Y, s), atol=1e-9)
-
-
-@pytest.mark.parametrize("kinds", [("pairs",), ("triplets",), ("pairs", "triplets", "linear")], ids="+".join)
-def test_edges_as_rows_are_the_same_forms_and_reduce_to_edges_as_rows(rng, kinds, monkeypatch):
-    """Pairs that share no row: the differences alone are what the forms are about."""
-    X = rng.standard_normal((60, 4))
-    two_edges = np.zeros((60, 60))
-    two_edges[52:56, 52:56] = [[1, -1, 0, 0], [-1, 1, 0, 0], [0, 0, -2, 2], [0, 0, 2, -2]]
-    disjoint = [Constraints.from_pairs([[i, i + 1]], upper=1.0) for i in range(0, 20, 2)]
-    disjoint += [Constraints.from_triplets([[i, i + 1, i + 2]]) for i in range(20, 50, 3)]
-    wanted = {"pairs": disjoint[:10], "triplets": disjoint[10:], "linear": [Constraints.from_linear(two_edges, 1.0)]}
-    constraints = sum((c for kind in kinds for c in wanted[kind]), Constraints.from_pairs())
-    forms, Y = on_used_rows(constraints, X)
-    star, rows = forms.reduced(Y, np.ones(constraints.n_constraints, dtype=bool))
-    assert type(star) is StarForms and not rows[-1].any()
-    kept = rng.random(constraints.n_constraints) < 0.5
-    fewer, fewer_rows = star.reduced(rows, kept)
-    assert type(fewer) is StarForms and len(fewer_rows) < len(rows)
-    delta = random_symmetric(rng, 4)
-    s = rng.standard_normal(constraints.n_constraints) * kept
-    for _ in range(2):
-        np.testing.assert_allclose(star.apply(rows @ delta, rows), forms.apply(Y @ delta, Y), atol=1e-10)
-        np.testing.assert_allclose(fewer.apply(fewer_rows @ delta, fewer_rows), forms.apply(Y @ delta, Y)[kept])
-        np.testing.assert_allclose(star.adjoint(rows, s), forms.adjoint(Y, s), atol=1e-10)
-        np.testing.assert_allclose(fewer.adjoint(fewer_rows, s[kept]), forms.adjoint(Y, s), atol=1e-10)
-        monkeypatch.setattr(threads, "_WORTH_A_THREAD", 1)
-    for one, other in zip(star.second_moments(rows, s**2), forms.second_moments(Y, s**2), strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-10)
 
 
 def test_only_rows_in_constraints_are_kept():

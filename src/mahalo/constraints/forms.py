@@ -72,47 +72,44 @@ class EdgeForms:
         These are the rows of Y that they touch or, where edges are fewer, the edges themselves, each a difference of
         two rows joined to a row of zeros.
         """
-        edges, combine = self._of_forms(kept)
+        combine = None if self.combine is None else self.combine[kept]
+        edges = np.flatnonzero(kept) if combine is None else np.unique(combine.indices)
+        combine = None if combine is None else combine[:, edges]
         tail, head = self.tail[edges], self.head[edges]
         touched = np.zeros(self.n_rows, dtype=bool)
         touched[tail] = touched[head] = True
-        n_touched = int(np.count_nonzero(touched))
-        if len(edges) + 1 < n_touched:
-            return StarForms.of(Y[tail] - Y[head], combine)
+        n_touched, n_edges = int(np.count_nonzero(touched)), len(edges)
+        if n_edges + 1 < n_touched:
+            differences = np.zeros((n_edges + 1, Y.shape[1]))
+            np.subtract(Y[tail], Y[head], out=differences[:-1])
+            origin = np.full(n_edges, n_edges, dtype=np.intp)
+            return EdgeForms(np.arange(n_edges, dtype=np.intp), origin, n_edges + 1, combine), differences
         if kept.all() and n_touched == self.n_rows:
             return self, Y
         position = np.cumsum(touched) - 1
         return EdgeForms(position[tail], position[head], n_touched, combine), Y[touched]
 
-    def _of_forms(self, kept: np.ndarray) -> tuple[np.ndarray, sp.csr_array | None]:
-        """The edges of the forms in the mask `kept`, and how these combine them."""
-        if self.combine is None:
-            return np.flatnonzero(kept), None
-        combine = self.combine[kept]
-        edges = np.unique(combine.indices)
-        return edges, combine[:, edges]
-
-    def _differences(self, Y: np.ndarray, edges) -> np.ndarray:
-        return Y[self.tail[edges]] - Y[self.head[edges]]
-
     def apply(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Form k of the n × n matrix A Bᵀ (symmetric by assumption): with A = YΔ, B = Y this is tr(Δ Yᵀ C_k Y)."""
         out = np.empty(len(self.tail))
-        in_threads(len(out), len(out) * A.shape[1], lambda a, b: self._dots(A, B, a, b, out))
+        in_threads(
+            len(out),
+            len(out) * A.shape[1],
+            lambda a, b: edge_dots(A, B, self.tail[a:b], self.head[a:b], out[a:b]),
+        )
         return out if self.combine is None else self.combine @ out
-
-    def _dots(self, A: np.ndarray, B: np.ndarray, a: int, b: int, out: np.ndarray) -> None:
-        edge_dots(A, B, self.tail[a:b], self.head[a:b], out[a:b])
 
     def adjoint(self, Y: np.ndarray, s: np.ndarray) -> np.ndarray:
         """Σ_k s_k Yᵀ C_k Y = Yᵀ Laplacian(w) Y, w the edge weights that s combines to."""
         w = np.ascontiguousarray(s if self._combine_t is None else self._combine_t @ s)
+        start, neighbour, edge = self._incidence
         Z = np.empty_like(Y)
-        in_threads(self.n_rows, 2 * len(w) * Y.shape[1], lambda a, b: self._laplacian(Y, w, a, b, Z))
+        in_threads(
+            self.n_rows,
+            2 * len(w) * Y.shape[1],
+            lambda a, b: edge_laplacian(Y, start, neighbour, edge, w, Z, a, b),
+        )
         return Y.T @ Z
-
-    def _laplacian(self, Y: np.ndarray, w: np.ndarray, a: int, b: int, out: np.ndarray) -> None:
-        edge_laplacian(Y, *self._incidence, w, out, a, b)
 
     def second_moments(self, Y: np.ndarray, E: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Σ_k E_k (R_k)_ij² and Σ_k E_k (R_k)_ii (R_k)_jj for R_k = Yᵀ C_k Y, as r × r matrices.
@@ -125,7 +122,7 @@ class EdgeForms:
         step = max(1, _CHUNK // max(1, rank))
         for a in range(0, len(self.tail), step):
             part = slice(a, a + step)
-            sq = self._differences(Y, part) ** 2
+            sq = (Y[self.tail[part]] - Y[self.head[part]]) ** 2
             off_diagonal += (sq * weight[part, None]).T @ sq
         if self.combine is None:
             return off_diagonal, off_diagonal
@@ -133,33 +130,7 @@ class EdgeForms:
         for a in range(0, self.combine.shape[0], step):
             rows = self.combine[a : a + step]
             edges = np.unique(rows.indices)
-            sq = self._differences(Y, edges) ** 2
+            sq = (Y[self.tail[edges]] - Y[self.head[edges]]) ** 2
             diagonal = rows[:, edges] @ sq
             on_diagonal += (diagonal * E[a : a + step, None]).T @ diagonal
         return off_diagonal, on_diagonal
-
-
-class StarForms(EdgeForms):
-    """Forms whose edges join one row each to the last row, which is zero."""
-
-    @classmethod
-    def of(cls, edges: np.ndarray, combine: sp.csr_array | None) -> tuple[StarForms, np.ndarray]:
-        """With their rows: the edges and a row of zeros."""
-        n, rank = edges.shape
-        return cls(np.arange(n), np.full(n, n), n + 1, combine), np.vstack([edges, np.zeros((1, rank))])
-
-    def reduced(self, Y: np.ndarray, kept: np.ndarray) -> tuple[EdgeForms, np.ndarray]:
-        if kept.all():
-            return self, Y
-        edges, combine = self._of_forms(kept)
-        return self.of(Y[edges], combine)
-
-    def _differences(self, Y: np.ndarray, edges) -> np.ndarray:
-        return Y[:-1][edges]
-
-    def _dots(self, A: np.ndarray, B: np.ndarray, a: int, b: int, out: np.ndarray) -> None:
-        np.einsum("er,er->e", A[a:b], B[a:b], out=out[a:b])
-
-    def _laplacian(self, Y: np.ndarray, w: np.ndarray, a: int, b: int, out: np.ndarray) -> None:
-        # The last row of the product with Y is zero whatever stands here.
-        np.multiply(Y[a:b], np.append(w, 0.0)[a:b, None], out=out[a:b])
