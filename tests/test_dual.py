@@ -25,7 +25,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mahalo import Constraints, InfeasibleError, MetricLearner, metric_path
-from mahalo.losses import Frobenius, SDPFrobenius, SDPLogDet
+from mahalo.learner import prepare
+from mahalo.losses import Frobenius, SDPFrobenius, SDPLogDet, resting_point
 from mahalo.solvers import certify, dual, newton
 
 losses = pytest.mark.parametrize("plain_loss", ALL_LOSSES, ids=repr)
@@ -122,6 +123,53 @@ def test_steps_that_go_too_far_are_taken_back_without_a_word():
         warnings.simplefilter("error")
         learner = MetricLearner(loss="vonneumann", gamma=1000.0, tol=1e-6).fit(X, constraints=constraints)
     assert learner.certificate_.converged
+
+
+@pytest.mark.parametrize("lower", [600.0, 709.0])
+def test_a_step_to_where_the_objective_overflows_is_not_an_answer(lower):
+    """exp(709) is finite, what it costs is not."""
+    constraints = Constraints.from_pairs(dissimilar=[[0, 1]], lower=lower)
+    learner = MetricLearner(loss="vonneumann", gamma=1e8, prior="identity", tol=1e-6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learner.fit(np.array([[0.0], [1.0]]), constraints=constraints)
+    assert learner.metric_.matrix[0, 0] == pytest.approx(lower, rel=1e-3)
+
+
+def test_bounds_out_of_reach_are_an_error_not_an_endless_search():
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    constraints = Constraints.from_pairs([[0, 1], [2, 3]], upper=1e-80)
+    with pytest.raises(ValueError, match=r"violated by up to 1e\+80 of their bounds or margins, further than"):
+        MetricLearner(loss="frobenius").fit(X, constraints=constraints)
+
+
+def test_numbers_beyond_all_bounds_end_with_a_warning():
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    constraints = Constraints.from_pairs([[0, 1]], [[2, 3]], upper=1e100, lower=1e100, weight=1e20)
+    with pytest.warns(ConvergenceWarning):
+        MetricLearner(loss="logdet", solver="dual", gamma=1e200).fit(X, constraints=constraints)
+
+
+@resting
+@pytest.mark.parametrize("gamma", [1.0, 300.0])
+def test_more_budget_never_leaves_less_and_the_last_step_is_the_answer(rng, plain_loss, gamma):
+    X, y = labelled_data(rng)
+    constraints = Constraints.from_labels(y, pairs_per_class=60, random_state=0)
+    at_rest = certify(*_at_rest(plain_loss, constraints, X, gamma), 1.0).relative_gap
+    for max_iter in (1, 3, 6, 40):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            learner = MetricLearner(loss=plain_loss.loss, solver="dual", gamma=gamma, max_iter=max_iter, tol=1e-8)
+            learner.fit(X, constraints=constraints)
+        gap = learner.certificate_.relative_gap
+        assert gap <= 1.001 * at_rest and (learner.duals_ >= 0).all()
+        if gamma == 1.0:  # otherwise it may end at a smaller γ on the way
+            assert learner.history_[-1].relative_gap == pytest.approx(gap, rel=1e-3, abs=1e-10)
+
+
+def _at_rest(plain_loss, constraints, X, gamma):
+    problem = prepare(MetricLearner(loss=plain_loss.loss), X, None, constraints, None).problem.with_gamma(gamma)
+    return problem, resting_point(plain_loss.loss) * np.eye(problem.rank), np.zeros(problem.n_constraints)
 
 
 def test_a_budget_is_spent_on_getting_closer(rng):

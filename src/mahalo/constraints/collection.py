@@ -385,8 +385,9 @@ class Constraints:
             return EdgeForms(tail, head, len(rows)), rows
         coefficient = np.concatenate([np.ones(len(p)), np.tile([1.0, -1.0], len(t)), *(part[2] for part in parts)])
         n_edges = np.repeat([0, 1, 2, *(len(part[2]) for part in parts)], [1, len(p), len(t), *[1] * len(parts)])
-        shape = (len(n_edges) - 1, len(tail))
-        combine = sp.csr_array((coefficient, np.arange(len(tail)), np.cumsum(n_edges)), shape=shape)
+        integer = np.int32 if len(tail) < 2**31 else np.int64
+        index, first = np.arange(len(tail), dtype=integer), np.cumsum(n_edges, dtype=integer)
+        combine = sp.csr_array((coefficient, index, first), shape=(len(n_edges) - 1, len(tail)))
         return EdgeForms(tail, head, len(rows), combine), rows
 
 

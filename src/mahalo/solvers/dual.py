@@ -61,13 +61,14 @@ _STEEPEST = 0.5  # descent where a step ends, beyond the peak, in units of the a
 _FARTHEST = 5.0  # under a barrier, largest eigenvalue of F in units of what was promised
 _INEXACT, _INEXACT_HARD, _INEXACT_NEAR = 0.3, 0.03, 0.05  # residual of a Newton system, relative to its solution
 _PLAIN_PROGRESS, _PLAIN_SLACK = 0.7, 1.4  # without a barrier, k steps must leave 1.4 · 0.7^k of the mismatch
+_HANDFUL, _EXACT = 20, 1e-3  # so few violated constraints cost few products: their system is solved to this residual
 _NEAR = 0.02  # mismatch from which steps without a barrier are taken with more care
 _WITHIN_REACH = 0.1  # gap from which the barrier may not be needed any more
 _FEW, _FEW_NUMBERS = 400, 4_000_000  # constraints, and entries of all their matrices, for a direct solution
 _MAX_CG = 500
 _MAX_STEPS = 500
 _MAX_SHIFTS = 60
-_MAX_SECANTS = 12
+_MAX_TRIALS = 12
 
 
 @dataclass(frozen=True)
@@ -90,10 +91,12 @@ class _State:
         S = -problem.forms.adjoint(problem.points, s)
         if problem.tilt is not None:
             S -= problem.tilt
+        if not np.isfinite(S).all():
+            return None
         sigma, V = np.linalg.eigh(S)  # reads one half of S
-        rounding = 1e-13 * np.abs(sigma).max(initial=0.0)
+        a_little = 1e-13 * np.abs(sigma).max(initial=0.0)
         with np.errstate(all="ignore"):
-            conjugate, beyond = problem.loss.conjugate(np.concatenate([sigma, sigma + rounding])).reshape(2, -1)
+            conjugate, beyond = problem.loss.conjugate(np.concatenate([sigma, sigma + a_little])).reshape(2, -1)
             dual = float(-conjugate.sum() + s @ problem.offset + problem.slack.dual(s).sum()) + problem.constant
             # Eigenvalues that are inside by rounding alone are not.
             if not (np.isfinite(dual) and np.isfinite(beyond).all()):
@@ -121,25 +124,27 @@ class _State:
 
     @cached_property
     def mismatch(self) -> float:
-        """Of λ and v, as a duality gap: the gap itself where λ ≥ 0 is nonzero on violated constraints alone."""
+        """Of λ and v, in units of the objective: under the squared hinge, the gap itself where λ ≥ 0 is nonzero on
+        violated constraints alone. λ on others counts by its square only."""
         with np.errstate(over="ignore"):
             return 0.5 * float(self.problem.slack.dual_curvature(self.problem.sign * self.lam) @ self.pull**2)
 
     @property
     def relative_mismatch(self) -> float:
-        return self.mismatch / max(1.0, abs(self.primal)) if np.isfinite(self.mismatch) else np.inf
+        known = np.isfinite(self.mismatch) and np.isfinite(self.primal)
+        return self.mismatch / max(1.0, abs(self.primal)) if known else np.inf
 
     def closer_than(self, other: _State, share: float) -> bool:
         """Whether the mismatch is at most this share of the other's: as it is, or relative to the objective."""
         return self.mismatch <= share * other.mismatch or self.relative_mismatch <= share * other.relative_mismatch
 
     def admissible(self) -> _State | None:
-        """The same with λ ≥ 0."""
+        """With λ < 0 set to 0."""
         return self if (self.lam >= 0).all() else _State.at(self.problem, np.maximum(self.lam, 0.0))
 
     def ascent(self, mu: float) -> np.ndarray:
         """Gradient of D_μ."""
-        return self.gradient + mu / self.lam if mu else self.gradient
+        return self.gradient + mu / self.lam
 
     @cached_property
     def F(self) -> np.ndarray:
@@ -154,12 +159,16 @@ class _State:
 
     @property
     def relative_gap(self) -> float:
-        """What λ ≥ 0 proves; elsewhere D says nothing, and the mismatch stands for it."""
-        gap = self.primal - self.dual if (self.lam >= 0).all() else self.mismatch
-        return gap / max(1.0, abs(self.primal))
+        """What λ ≥ 0 proves. Elsewhere an estimate: with λ < 0 set to 0, did F not change by it."""
+        problem, gap = self.problem, self.primal - self.dual
+        if (self.lam < 0).any():
+            s = problem.sign * np.maximum(self.lam, 0.0)
+            with np.errstate(over="ignore"):
+                gap = float((problem.slack.value(self.v) - s * self.v - problem.slack.dual(s)).sum())
+        return gap / max(1.0, abs(self.primal)) if np.isfinite(self.primal) else np.inf
 
     def barrier(self, mu: float) -> float:
-        return self.dual + mu * float(np.log(self.lam).sum()) if mu else self.dual
+        return self.dual + mu * float(np.log(self.lam).sum())
 
 
 def dual(
@@ -263,16 +272,23 @@ class _Walk:
             if state.relative_mismatch <= self.goal:
                 optimum = state.admissible()
                 if optimum is not None and self.arrived(optimum):
+                    self._correct(optimum)
                     return optimum
             curvature = problem.slack.curvature(state.v, problem.sign * state.lam)
-            direction = _newton_direction(state, curvature, state.pull, self._inexact(state.relative_mismatch))
+            inexact = self._inexact(state.relative_mismatch) if np.count_nonzero(curvature) > _HANDFUL else _EXACT
+            direction = _newton_direction(state, curvature, state.pull, inexact)
             t, trial = _approach(state, direction.change)
             allowed *= _PLAIN_PROGRESS
             if trial is None or not trial.closer_than(start, allowed):
                 return None
             state = trial
             self._record(state, t, direction.n_products)
-        return state.admissible()
+        # The budget is spent. Steps that looked ahead need not have come closer yet.
+        ends = [end for end in (start.admissible(), state.admissible()) if end is not None]
+        best = min(ends, key=lambda end: end.relative_gap, default=None)
+        if best is not None:
+            self._correct(best)
+        return best
 
     def _inexact(self, mismatch: float) -> float:
         """Residual of a Newton system without a barrier: the mismatch falls to its square at best, and need not fall
@@ -280,10 +296,10 @@ class _Walk:
         if mismatch > _NEAR:
             return _INEXACT
         enough = 0.5 * (self.goal / mismatch) ** 0.5 if mismatch > self.goal else 0.0
-        return max(enough, _INEXACT_NEAR)
+        return min(max(enough, _INEXACT_NEAR), _INEXACT)
 
     def arrived(self, state: _State) -> bool:
-        if state.problem is not self.problem or abs(state.relative_gap) > self.goal:
+        if state.problem is not self.problem or not abs(state.relative_gap) <= self.goal:
             return False
         return not self.problem.hard or _violation(state) <= _FEASIBLE
 
@@ -304,15 +320,14 @@ class _Walk:
         assert onward is not None  # a larger γ widens the domain
         return onward, mu, mu / state.lam
 
+    def _correct(self, state: _State) -> None:
+        """The last step ends here."""
+        if self.history:
+            last = self.history[-1]
+            self.history[-1] = _step(state, last.step_length, last.inner_iterations)
+
     def _record(self, state: _State, t: float, n_products: int) -> None:
-        step = Step(
-            gamma=state.problem.gamma,
-            primal=state.primal,
-            relative_gap=state.relative_gap,
-            max_violation=_violation(state),
-            step_length=t,
-            inner_iterations=n_products,
-        )
+        step = _step(state, t, n_products)
         self.history.append(step)
         if self.on_step is not None:
             self.on_step(step)
@@ -320,6 +335,17 @@ class _Walk:
             self.proof = farkas(state.problem, state.lam) or self.proof
             if self.proof is not None and self.proof.outcome == "infeasible":
                 raise self.proof
+
+
+def _step(state: _State, t: float, n_products: int) -> Step:
+    return Step(
+        gamma=state.problem.gamma,
+        primal=state.primal,
+        relative_gap=state.relative_gap,
+        max_violation=_violation(state),
+        step_length=t,
+        inner_iterations=n_products,
+    )
 
 
 def _violation(state: _State) -> float:
@@ -353,12 +379,17 @@ def _entry(problem: Problem, start: Solution | None) -> tuple[_State, float]:
     per_gamma = np.maximum(slope, _WIDTH * problem.weight / problem.scale)
     size = float(np.linalg.norm(problem.forms.adjoint(problem.points, problem.sign * per_gamma)))
     gamma = min(problem.gamma, _MODERATE / max(size, 1e-300))
-    while True:
+    while gamma > 1e-300:
         here = problem if gamma == problem.gamma else problem.with_gamma(gamma)
         state = _State.at(here, gamma * per_gamma)
         if state is not None:
             return state, _barrier(gamma)
         gamma *= 0.25
+    raise ValueError(
+        f"under the prior constraints are violated by up to {problem.relative_violation(origin.v).max():.3g} of their "
+        "bounds or margins, further than this solver can go. These are squared distances in the units of X: check "
+        "them, or drop the constraint."
+    )
 
 
 def _rests(origin: _State) -> bool:
@@ -368,11 +399,11 @@ def _rests(origin: _State) -> bool:
 
 def _along_ray(origin: _State) -> _State | None:
     """On the ray of multipliers γ, in units of the constraints, on those that the origin violates: a point where D is
-    still rising, by secants; nothing if there is none."""
+    still rising, by going back from the far end; nothing if there is none."""
     problem = origin.problem
     ray = np.where(problem.relative_violation(origin.v) > 0, problem.gamma * problem.weight / problem.scale, 0.0)
     t, rise = 1.0, float(origin.gradient @ ray)
-    for _ in range(_MAX_SECANTS):
+    for _ in range(_MAX_TRIALS):
         state = _State.at(problem, t * ray)
         slope = -np.inf if state is None else float(state.gradient @ ray)
         if slope > 0:
@@ -443,7 +474,12 @@ class _Direction(NamedTuple):
 
 
 def _newton_direction(state: _State, E: np.ndarray, pull: np.ndarray, inexact: float) -> _Direction:
-    """By preconditioned conjugate gradients."""
+    """By preconditioned conjugate gradients. Where they overflow no line search finds anything."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _by_conjugate_gradients(state, E, pull, inexact)
+
+
+def _by_conjugate_gradients(state: _State, E: np.ndarray, pull: np.ndarray, inexact: float) -> _Direction:
     problem, omega = state.problem, state.omega
     root = np.sqrt(omega)
     residual = root * symmetrize(problem.forms.adjoint(state.Y, problem.sign * pull))
@@ -513,11 +549,10 @@ def _preconditioner(
     block *= unit[:, None] * unit
     np.einsum("ii->i", block)[:] = 1.0 + 1e-10  # of I + block in these units
     block = unit[:, None] * np.linalg.inv(block) * unit
-    on = slice(None, None, len(d) + 1)  # where the diagonal is among all entries
 
     def precondition(R: np.ndarray) -> np.ndarray:
         Z = R / divisor
-        Z.ravel()[on] = block @ R.ravel()[on]
+        np.einsum("ii->i", Z)[:] = block @ np.diagonal(R)
         return Z
 
     return precondition
@@ -530,27 +565,25 @@ def _approach(state: _State, change: np.ndarray) -> tuple[float, _State | None]:
         trial = _State.at(state.problem, state.lam + t * change)
         if trial is not None and trial.closer_than(state, 1.0 - 1e-4 * t):
             return t, trial
-        t *= 0.25
+        # The mismatch begins to fall as (1 − t)²; where the parabola through what is known is lowest, within bounds.
+        excess = np.inf if trial is None else trial.mismatch / state.mismatch - 1.0 + 2.0 * t
+        t *= float(np.clip(t / excess, 0.1, 0.5)) if np.isfinite(excess) else 0.25
     return 0.0, None
 
 
 def _line_search(state: _State, direction: _Direction, rise: float, mu: float) -> tuple[float, _State | None]:
-    """t and the state at λ + t dλ > 0 where D_μ has risen by a fair share of what its slope promised; or nothing.
-
-    Without a barrier, μ = 0, multipliers stop at 0 one by one.
-    """
+    """t and the state at λ + t dλ > 0 where D_μ has risen by a fair share of what its slope promised; or nothing."""
     if not 0.0 < rise < np.inf:
         return 0.0, None
-    t, change = 1.0, direction.change
-    if mu:
-        shrinking = change < 0
-        t = min(t, _TO_THE_EDGE * float(np.min(-state.lam[shrinking] / change[shrinking], initial=np.inf)))
+    change = direction.change
+    shrinking = change < 0
+    t = min(1.0, _TO_THE_EDGE * float(np.min(-state.lam[shrinking] / change[shrinking], initial=np.inf)))
     here = state.barrier(mu)
     while t > _SHORTEST_STEP:
-        trial = _State.at(state.problem, np.maximum(state.lam + t * change, 0.0))
+        trial = _State.at(state.problem, state.lam + t * change)
         # Beyond the domain, or so near its border that Newton's model of F says nothing about F there.
         promised = state.w.max() + t * direction.growth
-        if trial is None or (mu and 0.0 < _FARTHEST * promised < trial.w.max()):
+        if trial is None or 0.0 < _FARTHEST * promised < trial.w.max():
             t *= 0.25
             continue
         gain = trial.barrier(mu) - here

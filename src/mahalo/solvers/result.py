@@ -11,7 +11,10 @@ __all__ = ["Solution", "Step"]
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a solver: what it was solving, how far from the optimum it was, what it cost."""
+    """One step of a solver: what it was solving, how far from the optimum it was, what it cost.
+
+    `relative_gap` is proved where the step ended at multipliers ≥ 0, as the last one does, and an estimate elsewhere.
+    """
 
     gamma: float
     primal: float
