@@ -22,7 +22,7 @@ from mahalo.experiments.store import Store, digest
 RECIPE = Recipe(
     branching=3, depth=2, n_words=8, sift_dims=5, blur_points=12, blur_dims=6, blur_radii=(4.0, 8.0), sample=12
 )
-LESSONS = images.Lesson(20, 2, None), images.Lesson(50, 3, 10.0)
+LESSONS = images.Lesson(20, 2, None), images.Lesson(50, None, 10.0)
 METHODS = "learned, 20 pairs", "learned, 50 pairs"
 PLAN = images.Plan(RECIPE, None, None, (2, 4), 2, LESSONS)
 

@@ -41,14 +41,15 @@ class Lesson:
     ----------
     n_pairs : int
         Similar and dissimilar pairs a class, as many of either as there are at most.
-    directions : int
-        Clusters inside each class that span what is learned; with T no larger, all training images do.
+    directions : int or None
+        Clusters inside each class that span what is learned; with T no larger, all training images do. None: two for
+        every three training images. (Over all of very many, kernels that are not positive definite mislead.)
     gamma : float or None
         None: by cross-validation.
     """
 
     n_pairs: int
-    directions: int
+    directions: int | None
     gamma: float | None
 
     @property
@@ -79,7 +80,7 @@ class Plan:
     most_images: int | None
     training: tuple[int, ...]
     n_repeats: int
-    lessons: tuple[Lesson, ...] = (Lesson(100, 7, None), Lesson(1000, 20, 10.0))
+    lessons: tuple[Lesson, ...] = (Lesson(100, 7, None), Lesson(1000, None, 10.0))
     tol: float = 1e-3
 
 
@@ -133,7 +134,7 @@ def _rates(K: np.ndarray, y: np.ndarray, T: int, seed: int, lesson: Lesson, tol:
     train, test = _split(y, T, seed)
     K_train, K_test = (K[np.ix_(rows, train)].astype(np.float64) for rows in (train, test))
     K_train, removed = _definite(K_train)
-    directions = ClassBasis(lesson.directions * len(np.unique(y)))
+    directions = ClassBasis((lesson.directions or 2 * T // 3) * len(np.unique(y)))
     options = {**_OPTIONS, "pairs_per_class": lesson.n_pairs, "basis": directions, "tol": tol, "random_state": seed}
     gamma = _chosen_gamma(K_train, y[train], options) if lesson.gamma is None else lesson.gamma
     learner = MetricLearner(gamma=gamma, **options).fit(K_train, y[train])
@@ -206,7 +207,7 @@ def _outcome(images: Images, plan: Plan, tally: Tally, kept: list[dict]) -> Outc
     }
     beyond = "".join(
         f" “{o.method}”, beyond the protocol: {o.n_pairs} dissimilar pairs a class and as many similar ones, or all "
-        f"there are; {o.directions} directions a class; "
+        f"there are; {o.directions or '⅔ T'} directions a class; "
         + ("γ chosen the same way." if o.gamma is None else f"γ = {o.gamma:g}.")
         for o in others
     )
