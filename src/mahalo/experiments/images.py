@@ -282,7 +282,7 @@ def _notes(images: Images, recipe: Recipe, kept: list[dict]) -> tuple[str, ...]:
         "What holds the paper's number of pairs back as T grows is that they are spread ever thinner: at T = 15 a "
         "class has 105 similar pairs, at T = 30 it has 435, and 100 are used. In trials on parts of the training "
         "images more directions did not help without more pairs, and with them they did. Over all images, as in the "
-        "paper, a fit takes many times as long; and there the kernels of correspondences, learned from many pairs, fell "
+        "paper, a fit takes many times as long; and there kernels of correspondences, learned from many pairs, fell "
         "below their base kernels at T = 20. Hence two directions for every three images, the one choice that was made "
         "by rates on images to be recognised.",
         "The paper does not say how CORR and Geoblur-2 differ, both being correspondences of geometric blur with a "
