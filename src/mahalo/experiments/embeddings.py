@@ -205,9 +205,9 @@ def _add(tally: Tally, name: str, method: str, scores: Scores, x: int | None) ->
 
 def _few_label_verdicts(tally: Tally, name: str, shots: tuple[int, ...]) -> Iterator[Verdict]:
     """By the interval over the draws of labelled questions."""
-    for method, n in product((RANDOM, NEIGHBOURS), shots):
-        claim = f"{n} labelled questions of each intent: {method} above {FROZEN} in MAP"
-        yield above(claim, tally.values(name, method, "MAP", n), tally.values(name, FROZEN, "MAP"))
+    for method, measure, n in product((RANDOM, NEIGHBOURS), _MEASURES, shots):
+        claim = f"{n} labelled questions of each intent: {method} above {FROZEN} in {measure}"
+        yield above(claim, tally.values(name, method, measure, n), tally.values(name, FROZEN, measure))
 
 
 def _all_label_verdicts(scores: dict[str, Scores]) -> Iterator[Verdict]:

@@ -218,7 +218,9 @@ def _verdicts(plan: Plan, tally: Tally) -> list[Verdict]:
         *(_above(tally, f"{name}, k ≥ {plan.large}", name, better, worse, large) for better, worse in compared),
         _above(tally, f"{name}, k = {large[-1]}", name, FULL, EUCLIDEAN, large[-1:]),
         _similar(tally, name, small),
-        Verdict(f"{name}: a fit with its choice of γ takes minutes", slowest < 600, f"at most {slowest:.0f} s"),
+        Verdict(
+            f"{name}: a fit with its choice of γ takes ten minutes at most", slowest < 600, f"at most {slowest:.0f} s"
+        ),
     ]
 
 
