@@ -104,7 +104,8 @@ def test_the_verdict_counts_tables():
     close = errors("close", 0.05, linear=0.30, gaussian=0.24, LMNN=0.20)
     lost = errors("lost", 0.03, linear=0.30, gaussian=0.24, LMNN=0.20)
     verdict = uci.best_or_close([*won, *close, *lost], "tables", ["won", "close", "lost"])
-    assert verdict.holds and verdict.detail.startswith("2 of 3; not on lost (LogDet Gaussian 0.240 ± 0.030, LMNN 0.200")
+    expected = "2 of 3, lowest on 1; not on lost (LogDet Gaussian 0.240 ± 0.030, LMNN 0.200"
+    assert verdict.holds and verdict.detail.startswith(expected)
     assert not uci.best_or_close([*won, *lost], "tables", ["won", "lost"]).holds
 
 
