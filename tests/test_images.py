@@ -272,7 +272,8 @@ def test_an_interrupted_run_goes_on_where_it_was(at_drawn, monkeypatch):
     ):
         with pytest.raises(KeyboardInterrupt):
             images.run(at_drawn, _stops_at(stage, done))
-    assert images.run(at_drawn, nothing) == undisturbed
+    assert not undisturbed.resumed
+    assert images.run(at_drawn, nothing) == replace(undisturbed, resumed=True)
     assert len(finished) == len(set(finished)) > 40
 
 

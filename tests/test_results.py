@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import sys
@@ -51,6 +52,14 @@ def test_json_round_trip(tmp_path, measurements):
     path = results.write(record, tmp_path, picture=False)[0]
     assert results.read(path) == record
     assert sorted(p.name for p in tmp_path.iterdir()) == ["made-up.json", "made-up.md"]
+
+
+def test_the_time_of_a_resumed_run_is_not_taken_for_that_of_a_whole_one():
+    whole = record_of([Measurement("a", "b", "error", 0.1)])
+    resumed = dataclasses.replace(whole, outcome=dataclasses.replace(whole.outcome, resumed=True))
+    assert "It took 1 min. " in results.page(whole, picture=False)
+    assert "It took 1 min for what was not kept from earlier runs. " in results.page(resumed, picture=False)
+    assert "| 1 min for what was not kept from earlier runs |" in results.index_page([resumed])
 
 
 @pytest.mark.parametrize("damage", ["", "[]", '{"format": "mahalo-result"}', '{"format": "another"}'])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import product
 
@@ -106,7 +106,7 @@ def run(settings: Settings, progress: Progress) -> Outcome:
         chosen = {"chosen": lesson.gamma is None}
         kept.append({"kernel": name} | chosen | {key: value.item() for key, value in found.items()})
     progress("learning", len(tasks), len(tasks))
-    return _outcome(images, plan, tally, kept)
+    return replace(_outcome(images, plan, tally, kept), resumed=results.n_found > 0)
 
 
 def _selected(images: Images, plan: Plan) -> Images:
@@ -279,8 +279,7 @@ def _notes(images: Images, recipe: Recipe, kept: list[dict]) -> tuple[str, ...]:
         "PMK matches in a vocabulary tree, the later form of the pyramid match, where the paper's is a uniform grid. "
         "Trees, principal components and the unit of geometric-blur distances come from all images, without labels, "
         "those to be recognised among them.",
-        "Kernel matrices and rates are kept as they are made: the time below is that of what was left to do. All of it "
-        "takes about three hours of one processor.",
+        "Kernel matrices and rates are kept as they are made. All of them take about three hours of one processor.",
         "The claims about many pairs came after the first complete run, which had the paper's number only. At T = 15 a "
         "class has 105 similar pairs, at T = 30 it has 435, and 100 are used: part of the reason why curves fall. "
         "With all similar pairs most curves still fall beyond T = 20 or 25, for a reason we do not know. In trials on "

@@ -83,7 +83,8 @@ class Outcome:
     """Everything an experiment found.
 
     `protocol` says in a paragraph what was done, `notes` what a reader should know besides: sources of the data,
-    where we differ from published figures and why. `x_label` names the abscissa of curves.
+    where we differ from published figures and why. `x_label` names the abscissa of curves. `resumed`: parts were kept
+    from earlier runs, so that this one was shorter.
     """
 
     name: str
@@ -93,3 +94,4 @@ class Outcome:
     measurements: tuple[Measurement, ...]
     verdicts: tuple[Verdict, ...]
     notes: tuple[str, ...]
+    resumed: bool = False

@@ -19,17 +19,23 @@ Arrays = dict[str, np.ndarray]
 
 
 class Store:
-    """A folder of named sets of arrays. All that they depend on belongs into the name of the folder: see `digest`."""
+    """A folder of named sets of arrays, and how many were found in it already.
+
+    All that they depend on belongs into the name of the folder: see `digest`.
+    """
 
     def __init__(self, folder: Path):
         self._folder = folder
+        self.n_found = 0
 
     def get(self, name: str, make: Callable[[], Arrays]) -> Arrays:
         """The arrays of that name; made and kept if there are none, or if their file is damaged."""
         path = self._folder / f"{name}.safetensors"
         if path.is_file():
             try:
-                return read_arrays(path, _FORMAT, _VERSION)[1]
+                arrays = read_arrays(path, _FORMAT, _VERSION)[1]
+                self.n_found += 1
+                return arrays
             except ValueError:
                 path.unlink()
         arrays = make()

@@ -230,7 +230,7 @@ def page(record: Record, *, picture: bool = True) -> str:
     parts += [
         "## How this page was made",
         f"```sh\n{record.command}\n```",
-        f"It took {_duration(record.seconds)}. {made}. All digits are in [{outcome.name}.json]({outcome.name}.json); "
+        f"It took {_time(record)}. {made}. All digits are in [{outcome.name}.json]({outcome.name}.json); "
         "nothing on this page is typed by hand but published figures.",
     ]
     return "\n\n".join(parts) + "\n"
@@ -243,7 +243,7 @@ def index_page(records: Sequence[Record]) -> str:
             f"[{r.outcome.title}]({r.outcome.name}.md)",
             f"{sum(v.holds for v in r.outcome.verdicts)} of {len(r.outcome.verdicts)}",
             f"`{r.command}`",
-            _duration(r.seconds) + (" (quick)" if r.quick else ""),
+            _time(r) + (" (quick)" if r.quick else ""),
         )
         for r in records
     )
@@ -261,6 +261,10 @@ def _markdown(grid: _Grid) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
     return "\n".join([line(grid.columns), "|" + "---|" * len(grid.columns), *map(line, grid.rows)])
+
+
+def _time(record: Record) -> str:
+    return _duration(record.seconds) + (" for what was not kept from earlier runs" if record.outcome.resumed else "")
 
 
 def _duration(seconds: float) -> str:
