@@ -139,8 +139,10 @@ def test_a_step_to_where_the_objective_overflows_is_not_an_answer(lower):
 def test_bounds_out_of_reach_are_an_error_not_an_endless_search():
     X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     constraints = Constraints.from_pairs([[0, 1], [2, 3]], upper=1e-80)
-    with pytest.raises(ValueError, match=r"violated by up to 1e\+80 of their bounds or margins, further than"):
-        MetricLearner(loss="frobenius").fit(X, constraints=constraints)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match=r"violated by up to 1e\+80 of their bounds or margins, further than"):
+            MetricLearner(loss="frobenius").fit(X, constraints=constraints)
 
 
 def test_numbers_beyond_all_bounds_end_with_a_warning():

@@ -377,7 +377,8 @@ def _entry(problem: Problem, start: Solution | None) -> tuple[_State, float]:
     # λ in proportion to γ: slopes at the prior, and no less than a barrier's width where constraints hold.
     slope = problem.sign * problem.with_gamma(1.0).slack.slope(origin.v)
     per_gamma = np.maximum(slope, _WIDTH * problem.weight / problem.scale)
-    size = float(np.linalg.norm(problem.forms.adjoint(problem.points, problem.sign * per_gamma)))
+    with np.errstate(over="ignore"):
+        size = float(np.linalg.norm(problem.forms.adjoint(problem.points, problem.sign * per_gamma)))
     gamma = min(problem.gamma, _MODERATE / max(size, 1e-300))
     while gamma > 1e-300:
         here = problem if gamma == problem.gamma else problem.with_gamma(gamma)
