@@ -272,8 +272,7 @@ class _Walk:
             if state.relative_mismatch <= self.goal:
                 optimum = state.admissible()
                 if optimum is not None and self.arrived(optimum):
-                    self._correct(optimum)
-                    return optimum
+                    return self._ending(optimum)
             curvature = problem.slack.curvature(state.v, problem.sign * state.lam)
             inexact = self._inexact(state.relative_mismatch) if np.count_nonzero(curvature) > _HANDFUL else _EXACT
             direction = _newton_direction(state, curvature, state.pull, inexact)
@@ -285,10 +284,7 @@ class _Walk:
             self._record(state, t, direction.n_products)
         # The budget is spent. Steps that looked ahead need not have come closer yet.
         ends = [end for end in (start.admissible(), state.admissible()) if end is not None]
-        best = min(ends, key=lambda end: end.relative_gap, default=None)
-        if best is not None:
-            self._correct(best)
-        return best
+        return self._ending(min(ends, key=lambda end: end.relative_gap)) if ends else None
 
     def _inexact(self, mismatch: float) -> float:
         """Residual of a Newton system without a barrier: the mismatch falls to its square at best, and need not fall
@@ -320,11 +316,12 @@ class _Walk:
         assert onward is not None  # a larger γ widens the domain
         return onward, mu, mu / state.lam
 
-    def _correct(self, state: _State) -> None:
-        """The last step ends here."""
+    def _ending(self, state: _State) -> _State:
+        """This state, as the end of the last step."""
         if self.history:
             last = self.history[-1]
             self.history[-1] = _step(state, last.step_length, last.inner_iterations)
+        return state
 
     def _record(self, state: _State, t: float, n_products: int) -> None:
         step = _step(state, t, n_products)
@@ -567,8 +564,8 @@ def _approach(state: _State, change: np.ndarray) -> tuple[float, _State | None]:
         if trial is not None and trial.closer_than(state, 1.0 - 1e-4 * t):
             return t, trial
         # The mismatch begins to fall as (1 − t)²; where the parabola through what is known is lowest, within bounds.
-        excess = np.inf if trial is None else trial.mismatch / state.mismatch - 1.0 + 2.0 * t
-        t *= float(np.clip(t / excess, 0.1, 0.5)) if np.isfinite(excess) else 0.25
+        beyond = np.inf if trial is None else trial.mismatch - (1.0 - 2.0 * t) * state.mismatch
+        t *= float(np.clip(t * state.mismatch / beyond, 0.1, 0.5)) if np.isfinite(beyond) else 0.25
     return 0.0, None
 
 
