@@ -21,6 +21,7 @@ from mahalo.solvers import Problem
 __all__ = ["SOLVERS", "ConvexFit", "solve_by_cvxpy"]
 
 SOLVERS = ("Clarabel", "SCS")  # both at their defaults; what they reach is reported
+REPEATED_FOR = 2.0  # seconds within which quick ones are asked again, warm, and the fastest counts
 
 
 @dataclass(frozen=True)
@@ -54,17 +55,28 @@ def solve_by_cvxpy(problem: Problem, solver: str, time_limit: float) -> ConvexFi
 def _child(connection, problem: Problem, solver: str, time_limit: float) -> None:
     import cvxpy as cp
 
-    start = time.process_time()
-    limit = math.ceil(start + time_limit)
+    begin = time.process_time()
+    limit = math.ceil(begin + time_limit)
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
+    fastest = math.inf
+    while True:
+        start = time.process_time()
+        answer, status = _solve(cp, problem, solver)
+        end = time.process_time()
+        fastest = min(fastest, end - start)
+        if end - begin + fastest > REPEATED_FOR:
+            break
+    connection.send((answer, fastest, status))
+
+
+def _solve(cp, problem: Problem, solver: str):
     F, objective = _statement(cp, problem)
     program = cp.Problem(cp.Minimize(objective))
     try:
         program.solve(solver=solver.upper())
-        status, answer = program.status, F.value
     except cp.SolverError as error:
-        status, answer = str(error).splitlines()[0], None
-    connection.send((answer, time.process_time() - start, status))
+        return None, str(error).splitlines()[0]
+    return F.value, program.status
 
 
 def _statement(cp, problem: Problem):

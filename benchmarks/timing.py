@@ -13,7 +13,7 @@ import numpy as np  # noqa: F401  (loads the BLAS that is asked about below)
 import scipy.linalg  # noqa: F401
 from threadpoolctl import threadpool_info
 
-__all__ = ["alternate", "environment", "processor_seconds_of", "seconds_of"]
+__all__ = ["alternate", "environment", "fastest", "processor_seconds_of", "seconds_of"]
 
 
 def seconds_of(task: Callable[[], object]) -> float:
@@ -27,6 +27,14 @@ def processor_seconds_of(task: Callable[[], object]) -> float:
     start = time.process_time()
     task()
     return time.process_time() - start
+
+
+def fastest(task: Callable[[], object], seconds: float = 0.5, at_least: int = 5) -> float:
+    """Processor seconds of the fastest of many runs, which is the one that other work disturbed least."""
+    runs: list[float] = []
+    while len(runs) < at_least or sum(runs) < seconds:
+        runs.append(processor_seconds_of(task))
+    return min(runs)
 
 
 def alternate(tasks: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mahalo import Constraints
+from mahalo.constraints import forms as forms_module
 from mahalo.linalg import threads
 
 KINDS = ["pairs", "triplets", "linear", "all"]
@@ -26,6 +27,13 @@ def constraints_of(kind, rng, X):
 def on_used_rows(constraints, X):
     forms, rows = constraints.edges()
     return forms, np.vstack([X, np.zeros(X.shape[1])])[rows]
+
+
+def through_rows(forms, Y, s):
+    """The adjoint as it is computed where edges are many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forms_module, "_FEW", -1)
+        return forms.adjoint(Y, s)
 
 
 def random_symmetric(rng, r):
@@ -53,9 +61,30 @@ def test_adjoint_is_the_sum_of_dense_forms(seed, kind):
     s = rng.standard_normal(constraints.n_constraints) * (rng.random(constraints.n_constraints) < 0.7)
     expected = sum(s_k * X.T @ C @ X for s_k, C in zip(s, dense_forms(constraints, 8), strict=True))
     np.testing.assert_allclose(forms.adjoint(Y, s), expected, rtol=1e-10, atol=1e-9)
+    np.testing.assert_allclose(through_rows(forms, Y, s), expected, rtol=1e-10, atol=1e-9)
     # ⟨A Δ, s⟩ = ⟨Δ, A* s⟩
     delta = random_symmetric(rng, X.shape[1])
     assert forms.apply(Y @ delta, Y) @ s == pytest.approx(np.vdot(delta, forms.adjoint(Y, s)), rel=1e-9, abs=1e-9)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["pairs", "triplets"]), st.sampled_from([1, 5, 8, 17, 33]))
+def test_second_moments_are_those_of_the_edges(seed, kind, rank):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((8, rank))
+    constraints = constraints_of(kind, rng, X)
+    forms, Y = on_used_rows(constraints, X)
+    E = rng.random(constraints.n_constraints) * (rng.random(constraints.n_constraints) < 0.7)
+    matrices = np.array([X.T @ C @ X for C in dense_forms(constraints, 8)])
+    edges = Y[forms.tail] - Y[forms.head]
+    per_edge = E if kind == "pairs" else np.repeat(E, 2)
+    expected = np.einsum("e,ei,ej->ij", per_edge, edges**2, edges**2)
+    for cores in (1, 3):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(threads, "_WORTH_A_THREAD", 1)
+            patch.setattr(threads.os, "cpu_count", lambda cores=cores: cores)
+            entries, diagonal = forms.second_moments(Y, E)
+        np.testing.assert_allclose(entries, expected, atol=1e-12 * max(1.0, expected.max()))
+        np.testing.assert_allclose(diagonal, np.einsum("k,kii->i", E, matrices**2), rtol=1e-10, atol=1e-12)
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(KINDS))
@@ -65,7 +94,7 @@ def test_forms_reduced_to_some_keep_their_values(seed, kind):
     constraints = constraints_of(kind, rng, X)
     forms, Y = on_used_rows(constraints, X)
     kept = rng.random(constraints.n_constraints) < rng.choice([0.1, 0.5, 1.0])
-    fewer, rows = forms.reduced(Y, kept)
+    fewer, rows = forms.restricted(kept).compact(Y)
     assert len(rows) == fewer.n_rows <= len(Y)
     delta = random_symmetric(rng, X.shape[1])
     np.testing.assert_allclose(fewer.apply(rows @ delta, rows), forms.apply(Y @ delta, Y)[kept], atol=1e-9)
@@ -97,10 +126,10 @@ def test_threads_change_no_value(rng, monkeypatch):
     forms, Y = on_used_rows(constraints, X)
     Y = np.ascontiguousarray(Y)
     s = rng.standard_normal(constraints.n_constraints)
-    alone = forms.apply(Y, Y), forms.adjoint(Y, s)
+    alone = forms.apply(Y, Y), through_rows(forms, Y, s)
     monkeypatch.setattr(threads, "_WORTH_A_THREAD", 1)
     monkeypatch.setattr(threads.os, "cpu_count", lambda: 5)
-    shared = forms.apply(Y, Y), forms.adjoint(Y, s)
+    shared = forms.apply(Y, Y), through_rows(forms, Y, s)
     np.testing.assert_array_equal(shared[0], alone[0])
     np.testing.assert_array_equal(shared[1], alone[1])
 

@@ -1,12 +1,17 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Edge-wise products: a pair (i, j) of rows is never copied out as a difference vector."""
 
+import numpy as np
+
 cdef extern from "kernels.h" nogil:
     void mahalo_edge_dots(const double *A, const double *B, const Py_ssize_t *tail, const Py_ssize_t *head,
                           double *out, Py_ssize_t n_edges, Py_ssize_t r)
     void mahalo_edge_laplacian(const double *Y, const Py_ssize_t *start, const Py_ssize_t *neighbour,
                                const Py_ssize_t *edge, const double *weight, double *out,
                                Py_ssize_t first, Py_ssize_t last, Py_ssize_t r)
+    void mahalo_edge_gram(const double *Y, const Py_ssize_t *tail, const Py_ssize_t *head, const double *weight,
+                          double *H, double *rows, Py_ssize_t n_edges, Py_ssize_t r, Py_ssize_t padded, int squared)
+    int MAHALO_ROWS
 
 
 def edge_dots(const double[:, ::1] A, const double[:, ::1] B,
@@ -37,3 +42,21 @@ def edge_laplacian(const double[:, ::1] Y, const Py_ssize_t[::1] start, const Py
     with nogil:
         mahalo_edge_laplacian(&Y[0, 0], &start[0], &neighbour[0], &edge[0], &weight[0], &out[0, 0],
                               first, last, Y.shape[1])
+
+
+def edge_gram(const double[:, ::1] Y, const Py_ssize_t[::1] tail, const Py_ssize_t[::1] head,
+              const double[::1] weight, bint squared):
+    """Σ_e weight[e] z zᵀ over edges z = Y[i] − Y[j], or over their squares z ∘ z; for few edges, on one thread."""
+    cdef Py_ssize_t r = Y.shape[1], padded = (r + 7) // 8 * 8, i, j
+    cdef double[:, ::1] out = np.zeros((r, r))
+    cdef double[:, ::1] work
+    if r == 0 or tail.shape[0] == 0:
+        return np.asarray(out)
+    work = np.zeros((padded + MAHALO_ROWS, padded))
+    with nogil:
+        mahalo_edge_gram(&Y[0, 0], &tail[0], &head[0], &weight[0], &work[0, 0], &work[padded, 0],
+                         tail.shape[0], r, padded, squared)
+        for i in range(r):
+            for j in range(r):
+                out[i, j] = work[i, j]
+    return np.asarray(out)

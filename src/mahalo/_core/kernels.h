@@ -107,6 +107,155 @@ static void mahalo_edge_laplacian(const double *restrict Y, const ptrdiff_t *sta
     }
 }
 
+/* A loop over a constant number of columns is one the compiler keeps in registers. */
+#define MAHALO_BY_WIDTH(function, ...) \
+    if (width == 32)                   \
+        function(__VA_ARGS__, 32);     \
+    else if (width == 16)              \
+        function(__VA_ARGS__, 16);     \
+    else                               \
+        function(__VA_ARGS__, 8)
+
+/* out[e] = zᵀ X z for `rows` rows z of Z and a symmetric X of order r, a multiple of 8: `width` columns of X at a time,
+   with the sums in registers while its rows pass by. */
+#define MAHALO_ROWS 4
+MAHALO_INLINED
+void mahalo_lengths_of(const double *restrict Z, const double *restrict X, double *restrict out, ptrdiff_t r,
+                       ptrdiff_t first, const int rows, const int width)
+{
+    double sum[MAHALO_ROWS][32];
+    for (int i = 0; i < rows; i++)
+        for (int k = 0; k < width; k++)
+            sum[i][k] = 0.0;
+    for (ptrdiff_t a = 0; a < r; a++) {
+        const double *row = X + a * r + first;
+        for (int i = 0; i < rows; i++) {
+            double za = Z[i * r + a];
+            for (int k = 0; k < width; k++)
+                sum[i][k] += za * row[k];
+        }
+    }
+    for (int i = 0; i < rows; i++) {
+        double total = 0.0;
+        for (int k = 0; k < width; k++)
+            total += sum[i][k] * Z[i * r + first + k];
+        out[i] += total;
+    }
+}
+
+MAHALO_VECTORIZED
+static void mahalo_lengths(const double *Z, const double *X, double *out, ptrdiff_t n, ptrdiff_t r)
+{
+    for (ptrdiff_t e = 0; e < n; e++)
+        out[e] = 0.0;
+    for (ptrdiff_t c = 0; c < r;) {
+        int width = c + 32 <= r ? 32 : c + 16 <= r ? 16 : 8;
+        ptrdiff_t e = 0;
+        for (; e + MAHALO_ROWS <= n; e += MAHALO_ROWS)
+            MAHALO_BY_WIDTH(mahalo_lengths_of, Z + e * r, X, out + e, r, c, MAHALO_ROWS);
+        for (; e < n; e++)
+            MAHALO_BY_WIDTH(mahalo_lengths_of, Z + e * r, X, out + e, r, c, 1);
+        c += width;
+    }
+}
+
+/* `width` columns of H += Σ_i weight_i z zᵀ over `rows` rows z of Z. */
+MAHALO_INLINED
+void mahalo_add_outer(double *restrict H, const double *restrict Z, const double *restrict weight, ptrdiff_t r,
+                      ptrdiff_t first, const int rows, const int width)
+{
+    double scaled[MAHALO_ROWS][32];
+    for (int i = 0; i < rows; i++)
+        for (int k = 0; k < width; k++)
+            scaled[i][k] = weight[i] * Z[i * r + first + k];
+    for (ptrdiff_t a = 0; a < r; a++) {
+        double *row = H + a * r + first;
+        for (int k = 0; k < width; k++) {
+            double h = row[k];
+            for (int i = 0; i < rows; i++)
+                h += Z[i * r + a] * scaled[i][k];
+            row[k] = h;
+        }
+    }
+}
+
+/* H = Σ_e weight_e z zᵀ over the rows z of Z, of order r, a multiple of 8. */
+MAHALO_VECTORIZED
+static void mahalo_gram(const double *Z, const double *weight, double *H, ptrdiff_t n, ptrdiff_t r)
+{
+    for (ptrdiff_t k = 0; k < r * r; k++)
+        H[k] = 0.0;
+    for (ptrdiff_t c = 0; c < r;) {
+        int width = c + 32 <= r ? 32 : c + 16 <= r ? 16 : 8;
+        ptrdiff_t e = 0;
+        for (; e + MAHALO_ROWS <= n; e += MAHALO_ROWS)
+            MAHALO_BY_WIDTH(mahalo_add_outer, H, Z + e * r, weight + e, r, c, MAHALO_ROWS);
+        for (; e < n; e++)
+            MAHALO_BY_WIDTH(mahalo_add_outer, H, Z + e * r, weight + e, r, c, 1);
+        c += width;
+    }
+}
+
+/* The same with edges for rows, z = Y[i] − Y[j], or their squares z ∘ z; H is of order `padded`, a multiple of 8, and
+   `rows` room for MAHALO_ROWS rows of that length with zeros beyond r. Edges of weight 0 are passed over. */
+MAHALO_VECTORIZED
+static void mahalo_edge_gram(const double *restrict Y, const ptrdiff_t *tail, const ptrdiff_t *head,
+                             const double *weight, double *restrict H, double *restrict rows, ptrdiff_t n_edges,
+                             ptrdiff_t r, ptrdiff_t padded, int squared)
+{
+    double w[MAHALO_ROWS];
+    int filled = 0;
+    for (ptrdiff_t k = 0; k < padded * padded; k++)
+        H[k] = 0.0;
+    for (ptrdiff_t e = 0; e < n_edges; e++) {
+        if (weight[e] != 0.0) {
+            const double *yi = Y + tail[e] * r, *yj = Y + head[e] * r;
+            double *z = rows + filled * padded;
+            for (ptrdiff_t k = 0; k < r; k++)
+                z[k] = yi[k] - yj[k];
+            if (squared)
+                for (ptrdiff_t k = 0; k < r; k++)
+                    z[k] *= z[k];
+            w[filled++] = weight[e];
+        }
+        if (filled == MAHALO_ROWS || (filled && e + 1 == n_edges)) {
+            for (; filled < MAHALO_ROWS; filled++)
+                w[filled] = 0.0;
+            for (ptrdiff_t c = 0; c < padded;) {
+                int width = c + 32 <= padded ? 32 : c + 16 <= padded ? 16 : 8;
+                MAHALO_BY_WIDTH(mahalo_add_outer, H, rows, w, padded, c, MAHALO_ROWS);
+                c += width;
+            }
+            filled = 0;
+        }
+    }
+}
+
+MAHALO_VECTORIZED
+static double mahalo_dot(const double *x, const double *y, ptrdiff_t n)
+{
+    double total = 0.0;
+    for (ptrdiff_t k = 0; k < n; k++)
+        total += x[k] * y[k];
+    return total;
+}
+
+/* y ← a x + b y */
+MAHALO_VECTORIZED
+static void mahalo_combine(double a, const double *restrict x, double b, double *restrict y, ptrdiff_t n)
+{
+    for (ptrdiff_t k = 0; k < n; k++)
+        y[k] = a * x[k] + b * y[k];
+}
+
+/* out = x ∘ y + a z */
+MAHALO_VECTORIZED
+static void mahalo_multiply(const double *x, const double *y, double a, const double *z, double *out, ptrdiff_t n)
+{
+    for (ptrdiff_t k = 0; k < n; k++)
+        out[k] = x[k] * y[k] + a * z[k];
+}
+
 /* out[j, t] = Σ_b min(value of bin b in row j, table[b, t]) for the MAHALO_LANES columns t of the table.
    One entry of a sparse row meets one cache line of the table: that many intersections at the price of one. */
 #define MAHALO_LANES 16

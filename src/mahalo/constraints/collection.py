@@ -402,7 +402,7 @@ def _edges_of(C: sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """C as edges: off-diagonal entries join two rows, row sums join a row and the origin (−1)."""
     row, col = np.repeat(np.arange(C.shape[0]), np.diff(C.indptr)), C.indices
     upper = row < col
-    total = C @ np.ones(C.shape[1])
+    total = np.bincount(row, weights=C.data, minlength=C.shape[0])
     scale = np.abs(C.data).max(initial=0.0)
     to_origin = np.flatnonzero(np.abs(total) > 1e-15 * scale * C.shape[0])
     return (

@@ -17,11 +17,12 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from .._core.edges import edge_dots, edge_laplacian
+from .._core.edges import edge_dots, edge_gram, edge_laplacian
 from ..linalg import in_threads
 
 __all__ = ["EdgeForms"]
 
+_FEW = 30_000  # numbers in all edges, up to which they are expanded one by one
 _CHUNK = 1 << 21  # numbers held at once while edges are expanded
 
 
@@ -66,28 +67,38 @@ class EdgeForms:
             coefficient[n:],
         )
 
-    def reduced(self, Y: np.ndarray, kept: np.ndarray) -> tuple[EdgeForms, np.ndarray]:
-        """The forms in the mask `kept` alone, with rows for them, as few as will do.
+    def restricted(self, kept: np.ndarray) -> EdgeForms:
+        """The forms in the mask `kept` alone."""
+        if self.combine is None:
+            return EdgeForms(self.tail[kept], self.head[kept], self.n_rows)
+        combine = self.combine[kept]
+        edges = np.unique(combine.indices)
+        return EdgeForms(self.tail[edges], self.head[edges], self.n_rows, combine[:, edges])
+
+    def compact(self, Y: np.ndarray) -> tuple[EdgeForms, np.ndarray]:
+        """The same forms over as few rows as will do.
 
         These are the rows of Y that they touch or, where edges are fewer, the edges themselves, each a difference of
         two rows joined to a row of zeros.
         """
-        combine = None if self.combine is None else self.combine[kept]
-        edges = np.flatnonzero(kept) if combine is None else np.unique(combine.indices)
-        combine = None if combine is None else combine[:, edges]
-        tail, head = self.tail[edges], self.head[edges]
         touched = np.zeros(self.n_rows, dtype=bool)
-        touched[tail] = touched[head] = True
-        n_touched, n_edges = int(np.count_nonzero(touched)), len(edges)
+        touched[self.tail] = touched[self.head] = True
+        n_touched, n_edges = int(np.count_nonzero(touched)), len(self.tail)
         if n_edges + 1 < n_touched:
             differences = np.zeros((n_edges + 1, Y.shape[1]))
-            np.subtract(Y[tail], Y[head], out=differences[:-1])
+            np.subtract(Y[self.tail], Y[self.head], out=differences[:-1])
             origin = np.full(n_edges, n_edges, dtype=np.intp)
-            return EdgeForms(np.arange(n_edges, dtype=np.intp), origin, n_edges + 1, combine), differences
-        if kept.all() and n_touched == self.n_rows:
+            return EdgeForms(np.arange(n_edges, dtype=np.intp), origin, n_edges + 1, self.combine), differences
+        if n_touched == self.n_rows:
             return self, Y
         position = np.cumsum(touched) - 1
-        return EdgeForms(position[tail], position[head], n_touched, combine), Y[touched]
+        return EdgeForms(position[self.tail], position[self.head], n_touched, self.combine), Y[touched]
+
+    @property
+    def combine_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """`combine` as arrays: where each row starts, its edges, their coefficients."""
+        C = self.combine
+        return None if C is None else (C.indptr.astype(np.intp), C.indices.astype(np.intp), C.data)
 
     def apply(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Form k of the n × n matrix A Bᵀ (symmetric by assumption): with A = YΔ, B = Y this is tr(Δ Yᵀ C_k Y)."""
@@ -102,6 +113,8 @@ class EdgeForms:
     def adjoint(self, Y: np.ndarray, s: np.ndarray) -> np.ndarray:
         """Σ_k s_k Yᵀ C_k Y = Yᵀ Laplacian(w) Y, w the edge weights that s combines to."""
         w = np.ascontiguousarray(s if self._combine_t is None else self._combine_t @ s)
+        if len(w) * Y.shape[1] <= _FEW:
+            return edge_gram(Y, self.tail, self.head, w, squared=False)
         start, neighbour, edge = self._incidence
         Z = np.empty_like(Y)
         in_threads(
@@ -112,25 +125,28 @@ class EdgeForms:
         return Y.T @ Z
 
     def second_moments(self, Y: np.ndarray, E: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Σ_k E_k (R_k)_ij² and Σ_k E_k (R_k)_ii (R_k)_jj for R_k = Yᵀ C_k Y, as r × r matrices.
+        """Σ_k E_k (R_k)_ij² for R_k = Yᵀ C_k Y, r × r, and Σ_k E_k (R_k)_ii².
 
-        The same matrix where every form is one edge. The first leaves out products of different edges of one form.
+        The second is the diagonal of the first where every form is one edge. The first leaves out products of different
+        edges of one form.
         """
         rank = Y.shape[1]
         weight = E if self.combine is None else (self.combine.multiply(self.combine)).T @ E
-        off_diagonal = np.zeros((rank, rank))
-        step = max(1, _CHUNK // max(1, rank))
-        for a in range(0, len(self.tail), step):
-            part = slice(a, a + step)
-            sq = (Y[self.tail[part]] - Y[self.head[part]]) ** 2
-            off_diagonal += (sq * weight[part, None]).T @ sq
+        parts: dict[int, np.ndarray] = {}
+
+        def some(a: int, b: int) -> None:
+            parts[a] = edge_gram(Y, self.tail[a:b], self.head[a:b], weight[a:b], squared=True)
+
+        in_threads(len(weight), len(weight) * rank**2, some)
+        first, *others = (parts[a] for a in sorted(parts))  # in an order that threads have no say in
+        moments = sum(others, start=first)
         if self.combine is None:
-            return off_diagonal, off_diagonal
-        on_diagonal = np.zeros((rank, rank))
+            return moments, np.diagonal(moments)
+        on_diagonal = np.zeros(rank)
+        step = max(1, _CHUNK // max(1, rank))
         for a in range(0, self.combine.shape[0], step):
             rows = self.combine[a : a + step]
             edges = np.unique(rows.indices)
-            sq = (Y[self.tail[edges]] - Y[self.head[edges]]) ** 2
-            diagonal = rows[:, edges] @ sq
-            on_diagonal += (diagonal * E[a : a + step, None]).T @ diagonal
-        return off_diagonal, on_diagonal
+            diagonal = rows[:, edges] @ (Y[self.tail[edges]] - Y[self.head[edges]]) ** 2
+            on_diagonal += E[a : a + step] @ diagonal**2
+        return moments, on_diagonal

@@ -9,6 +9,7 @@ Constraint k asks sign_k (v_k − b_k) ≤ 0. A slack maps values v to a penalty
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -83,29 +84,37 @@ class HingeSlack:
     scale: np.ndarray
     gamma: np.ndarray
 
+    @cached_property
+    def stiffness(self) -> np.ndarray:
+        return self.gamma / self.scale**2
+
+    @cached_property
+    def softness(self) -> np.ndarray:
+        return self.scale**2 / self.gamma
+
     def _excess(self, v):
-        return np.maximum(self.sign * (v - self.bound), 0.0) / self.scale
+        return np.maximum(self.sign * (v - self.bound), 0.0)
 
     def value(self, v: np.ndarray) -> np.ndarray:
-        return 0.5 * self.gamma * self._excess(v) ** 2
+        return 0.5 * self.stiffness * self._excess(v) ** 2
 
     def slope(self, v: np.ndarray) -> np.ndarray:
-        return self.sign * self.gamma * self._excess(v) / self.scale
+        return self.sign * (self.stiffness * self._excess(v))
 
     def curvature(self, v: np.ndarray, s: np.ndarray) -> np.ndarray:
-        return np.where(self.sign * (v - self.bound) > 0, self.gamma / self.scale**2, 0.0)
+        return np.where(self.sign * (v - self.bound) > 0, self.stiffness, 0.0)
 
     def admissible(self, s: np.ndarray) -> np.ndarray:
         return self.sign * np.maximum(self.sign * s, 0.0)
 
     def dual(self, s: np.ndarray) -> np.ndarray:
-        return -s * self.bound - (self.scale * s) ** 2 / (2 * self.gamma)
+        return -s * (self.bound + 0.5 * self.softness * s)
 
     def dual_slope(self, s: np.ndarray) -> np.ndarray:
-        return -self.bound - self.scale**2 * s / self.gamma
+        return -self.bound - self.softness * s
 
     def dual_curvature(self, s: np.ndarray) -> np.ndarray:
-        return self.scale**2 / self.gamma
+        return self.softness
 
 
 @dataclass(frozen=True)

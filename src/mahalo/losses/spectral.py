@@ -36,8 +36,10 @@ def divided_differences(loss: Loss, s: np.ndarray) -> np.ndarray:
     In the eigenbasis of S the derivative of ∇f*(S) is the elementwise product with Ω (Löwner).
     """
     g = loss.conjugate_slope(s)
-    change, step = g[:, None] - g, s[:, None] - s
+    change, step = np.subtract.outer(g, g), np.subtract.outer(s, s)
     # By the digits that g(s_i) − g(s_j) has left, whatever the units of s: ∇f* may turn within a step of any size.
-    close = np.abs(change) <= 1e-8 * np.maximum(g[:, None], g)
-    quotient = change / np.where(close, 1.0, step)
-    return np.where(close, loss.conjugate_curvature(0.5 * (s[:, None] + s)), quotient)
+    close = np.abs(change) <= 1e-8 * np.maximum.outer(g, g)
+    step[close] = 1.0
+    change /= step
+    change[close] = loss.conjugate_curvature(0.5 * np.add.outer(s, s)[close])
+    return change

@@ -27,6 +27,7 @@ identity plus positive semidefinite:
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,6 +44,7 @@ from .certificate import certify
 from .farkas import farkas, rounding
 from .problem import Problem
 from .result import Solution, Step
+from .system import Preconditioner, solve_system
 
 __all__ = ["dual"]
 
@@ -59,7 +61,8 @@ _TO_THE_EDGE = 0.99  # share of the way to λ = 0 that a step may go
 _SHORTEST_STEP, _SHORTEST_PLAIN_STEP = 1e-9, 1e-3
 _STEEPEST = 0.5  # descent where a step ends, beyond the peak, in units of the ascent where it began; γ < ∞
 _FARTHEST = 5.0  # under a barrier, largest eigenvalue of F in units of what was promised
-_INEXACT, _INEXACT_HARD, _INEXACT_NEAR = 0.3, 0.03, 0.05  # residual of a Newton system, relative to its solution
+_INEXACT, _INEXACT_HARD = 0.3, 0.03  # under a barrier, residual of a Newton system relative to its solution
+_INEXACT_FAR, _INEXACT_NEAR = 0.1, 0.05  # the same without one
 _PLAIN_PROGRESS, _PLAIN_SLACK = 0.7, 1.4  # without a barrier, k steps must leave 1.4 · 0.7^k of the mismatch
 _HANDFUL, _EXACT = 20, 1e-3  # so few violated constraints cost few products: their system is solved to this residual
 _NEAR = 0.02  # mismatch from which steps without a barrier are taken with more care
@@ -82,6 +85,7 @@ class _State:
     Y: np.ndarray  # points in the eigenbasis of S
     w: np.ndarray  # eigenvalues of F
     v: np.ndarray
+    slack_dual: np.ndarray  # every constraint's share of the dual
     dual: float
 
     @classmethod
@@ -91,22 +95,22 @@ class _State:
         S = -problem.forms.adjoint(problem.points, s)
         if problem.tilt is not None:
             S -= problem.tilt
-        if not np.isfinite(S).all():
+        if not math.isfinite(float(S.sum())):
             return None
         sigma, V = np.linalg.eigh(S)  # reads one half of S
         a_little = 1e-13 * np.abs(sigma).max(initial=0.0)
-        with np.errstate(all="ignore"):
-            conjugate, beyond = problem.loss.conjugate(np.concatenate([sigma, sigma + a_little])).reshape(2, -1)
-            dual = float(-conjugate.sum() + s @ problem.offset + problem.slack.dual(s).sum()) + problem.constant
-            # Eigenvalues that are inside by rounding alone are not.
-            if not (np.isfinite(dual) and np.isfinite(beyond).all()):
-                return None
-            w = problem.loss.conjugate_slope(sigma)
-            Y = problem.points @ V
-            v = problem.offset + problem.forms.apply(Y * w, Y)
-        if not (np.isfinite(w).all() and np.isfinite(v).all()):
+        conjugate, beyond = problem.loss.conjugate(np.concatenate([sigma, sigma + a_little])).reshape(2, -1)
+        slack_dual = problem.slack.dual(s)
+        dual = float(-conjugate.sum() + s @ problem.offset + slack_dual.sum()) + problem.constant
+        # Eigenvalues that are inside by rounding alone are not.
+        if not math.isfinite(dual + float(beyond.sum())):
             return None
-        return cls(problem, lam, sigma, V, Y, w, v, dual)
+        w = problem.loss.conjugate_slope(sigma)
+        Y = problem.points @ V
+        v = problem.offset + problem.forms.apply(Y * w, Y)
+        if not math.isfinite(float(v.sum())):  # as it is not where w is not
+            return None
+        return cls(problem, lam, sigma, V, Y, w, v, slack_dual, dual)
 
     @cached_property
     def gradient(self) -> np.ndarray:
@@ -117,6 +121,10 @@ class _State:
     def omega(self) -> np.ndarray:
         return np.maximum(divided_differences(self.problem.loss, self.sigma), 0.0)
 
+    def growth(self, change: np.ndarray) -> float:
+        """Norm of the change of F that dλ promises."""
+        return float(np.linalg.norm(self.omega * self.problem.forms.adjoint(self.Y, self.problem.sign * change)))
+
     @cached_property
     def pull(self) -> np.ndarray:
         """To the multipliers that the values v of the constraints call for."""
@@ -126,12 +134,11 @@ class _State:
     def mismatch(self) -> float:
         """Of λ and v, in units of the objective: under the squared hinge, the gap itself where λ ≥ 0 is nonzero on
         violated constraints alone. λ on others counts by its square only."""
-        with np.errstate(over="ignore"):
-            return 0.5 * float(self.problem.slack.dual_curvature(self.problem.sign * self.lam) @ self.pull**2)
+        return 0.5 * float(self.problem.slack.dual_curvature(self.problem.sign * self.lam) @ self.pull**2)
 
     @property
     def relative_mismatch(self) -> float:
-        known = np.isfinite(self.mismatch) and np.isfinite(self.primal)
+        known = math.isfinite(self.mismatch) and math.isfinite(self.primal)
         return self.mismatch / max(1.0, abs(self.primal)) if known else np.inf
 
     def closer_than(self, other: _State, share: float) -> bool:
@@ -151,21 +158,26 @@ class _State:
         return symmetrize((self.V * self.w) @ self.V.T)
 
     @cached_property
-    def primal(self) -> float:
-        problem = self.problem
-        tilt = 0.0 if problem.tilt is None else float(np.vdot(problem.tilt, self.F)) + problem.constant
-        with np.errstate(over="ignore"):
-            return float(problem.loss.value(self.w).sum()) + tilt + float(problem.slack.value(self.v).sum())
+    def penalty(self) -> np.ndarray:
+        return self.problem.slack.value(self.v)
+
+    @cached_property
+    def gap(self) -> float:
+        """P(F) − D(λ): Σ f(w) + Σ f*(σ) = tr(F S) here, so what is left is what penalties and their duals are apart."""
+        return float((self.penalty - self.problem.sign * self.lam * self.v - self.slack_dual).sum())
 
     @property
+    def primal(self) -> float:
+        return self.dual + self.gap
+
+    @cached_property
     def relative_gap(self) -> float:
         """What λ ≥ 0 proves. Elsewhere an estimate: with λ < 0 set to 0, did F not change by it."""
-        problem, gap = self.problem, self.primal - self.dual
+        gap = self.gap
         if (self.lam < 0).any():
-            s = problem.sign * np.maximum(self.lam, 0.0)
-            with np.errstate(over="ignore"):
-                gap = float((problem.slack.value(self.v) - s * self.v - problem.slack.dual(s)).sum())
-        return gap / max(1.0, abs(self.primal)) if np.isfinite(self.primal) else np.inf
+            s = self.problem.sign * np.maximum(self.lam, 0.0)
+            gap = float((self.penalty - s * self.v - self.problem.slack.dual(s)).sum())
+        return gap / max(1.0, abs(self.primal)) if math.isfinite(self.primal) else np.inf
 
     def barrier(self, mu: float) -> float:
         return self.dual + mu * float(np.log(self.lam).sum())
@@ -184,6 +196,19 @@ def dual(
     `start` is the solution of the same problem at a smaller γ.
     """
     walk = _Walk(problem, 0.9 * tol, _MAX_STEPS if max_iter is None else max_iter, on_step)
+    with np.errstate(all="ignore"):  # what overflows is found out and gone back from
+        state = _optimum(problem, walk, start)
+    certificate = certify(problem, state.F, state.lam, tol)
+    if problem.hard and not certificate.converged:
+        # Weight moved to upper bounds gives up some of the contradiction for more definiteness.
+        weighted = (np.where(problem.sign > 0, factor, 1.0) * state.lam for factor in (1.0, 2.0, 5.0, 10.0, 30.0))
+        proof = walk.proof or next(filter(None, (farkas(problem, lam) for lam in weighted)), None)
+        if proof is not None:
+            raise proof
+    return Solution(state.F, state.lam, certificate, tuple(walk.history), len(walk.history))
+
+
+def _optimum(problem: Problem, walk: _Walk, start: Solution | None) -> _State:
     state = _State.at(problem, np.zeros(problem.n_constraints))
     if state is None or problem.relative_violation(state.v).any():
         if problem.hard:
@@ -193,14 +218,7 @@ def dual(
         elif not problem.hard and state is not None and not _rests(state):
             state = _along_ray(state)
         state = walk.plainly(state) or _without_idle(walk.run(*_entry(problem, start), walk.plainly), walk)
-    certificate = certify(problem, state.F, state.lam, tol)
-    if problem.hard and not certificate.converged:
-        # Weight moved to upper bounds gives up some of the contradiction for more definiteness.
-        weighted = (np.where(problem.sign > 0, factor, 1.0) * state.lam for factor in (1.0, 2.0, 5.0, 10.0, 30.0))
-        proof = walk.proof or next(filter(None, (farkas(problem, lam) for lam in weighted)), None)
-        if proof is not None:
-            raise proof
-    return Solution(state.F, state.lam, certificate, tuple(walk.history), len(walk.history))
+    return state
 
 
 def _without_idle(state: _State, walk: _Walk) -> _State:
@@ -240,7 +258,7 @@ class _Walk:
             else:
                 direction = _newton_direction(state, E, E * ascent, _INEXACT_HARD if state.problem.hard else _INEXACT)
             change, rise = direction.change, float(ascent @ direction.change)
-            t, trial = _line_search(state, direction, rise, mu)
+            t, trial = _line_search(state, change, rise, mu)
             if trial is None:  # rounding has the last word on this barrier
                 if state.problem is self.problem:
                     break
@@ -269,7 +287,7 @@ class _Walk:
             return None
         start, allowed = state, _PLAIN_SLACK
         while len(self.history) < self.budget:
-            if state.relative_mismatch <= self.goal:
+            if state.relative_gap <= self.goal:
                 optimum = state.admissible()
                 if optimum is not None and self.arrived(optimum):
                     return self._ending(optimum)
@@ -290,9 +308,9 @@ class _Walk:
         """Residual of a Newton system without a barrier: the mismatch falls to its square at best, and need not fall
         below the goal."""
         if mismatch > _NEAR:
-            return _INEXACT
+            return _INEXACT_FAR
         enough = 0.5 * (self.goal / mismatch) ** 0.5 if mismatch > self.goal else 0.0
-        return min(max(enough, _INEXACT_NEAR), _INEXACT)
+        return min(max(enough, _INEXACT_NEAR), _INEXACT_FAR)
 
     def arrived(self, state: _State) -> bool:
         if state.problem is not self.problem or not abs(state.relative_gap) <= self.goal:
@@ -374,8 +392,7 @@ def _entry(problem: Problem, start: Solution | None) -> tuple[_State, float]:
     # λ in proportion to γ: slopes at the prior, and no less than a barrier's width where constraints hold.
     slope = problem.sign * problem.with_gamma(1.0).slack.slope(origin.v)
     per_gamma = np.maximum(slope, _WIDTH * problem.weight / problem.scale)
-    with np.errstate(over="ignore"):
-        size = float(np.linalg.norm(problem.forms.adjoint(problem.points, problem.sign * per_gamma)))
+    size = float(np.linalg.norm(problem.forms.adjoint(problem.points, problem.sign * per_gamma)))
     gamma = min(problem.gamma, _MODERATE / max(size, 1e-300))
     while gamma > 1e-300:
         here = problem if gamma == problem.gamma else problem.with_gamma(gamma)
@@ -464,49 +481,25 @@ def _room(problem: Problem, sigma: np.ndarray, most: float) -> float:
 
 
 class _Direction(NamedTuple):
-    """dλ, the norm of the change of F that it promises, and how many products it took to find."""
+    """dλ, and how many products it took to find."""
 
     change: np.ndarray
-    growth: float
     n_products: int
 
 
 def _newton_direction(state: _State, E: np.ndarray, pull: np.ndarray, inexact: float) -> _Direction:
     """By preconditioned conjugate gradients. Where they overflow no line search finds anything."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return _by_conjugate_gradients(state, E, pull, inexact)
-
-
-def _by_conjugate_gradients(state: _State, E: np.ndarray, pull: np.ndarray, inexact: float) -> _Direction:
     problem, omega = state.problem, state.omega
     root = np.sqrt(omega)
-    residual = root * symmetrize(problem.forms.adjoint(state.Y, problem.sign * pull))
+    R = root * problem.forms.adjoint(state.Y, problem.sign * pull)
     kept = E > 0
-    (forms, Y), E = problem.forms.reduced(state.Y, kept), E[kept]
-    precondition = _preconditioner(forms, Y, E, omega)
-    X, q = np.zeros_like(omega), np.zeros_like(E)
-    direction = precondition(residual)
-    rz, n_products = float(np.vdot(residual, direction)), 0
+    forms, E = problem.forms.restricted(kept), E[kept]
+    precondition = Preconditioner(_diagonal(forms, state.Y, E, omega))
     # The error of dλ is E times that of q: relative to X, not to the right-hand side, which E has made large.
-    while rz > 0.0 and n_products < _MAX_CG and np.vdot(residual, residual) > inexact**2 * np.vdot(X, X):
-        n_products += 1
-        q_direction = forms.apply(Y @ (root * direction), Y)
-        H_direction = root * forms.adjoint(Y, E * q_direction)
-        H_direction += direction
-        curvature = float(np.vdot(direction, H_direction))
-        if not 0.0 < curvature < np.inf:
-            break
-        alpha = rz / curvature
-        X += alpha * direction
-        q += alpha * q_direction
-        residual -= alpha * H_direction
-        z = precondition(residual)
-        rz, previous = float(np.vdot(residual, z)), rz
-        direction *= rz / previous
-        direction += z
+    answer = solve_system(forms, state.Y, E, R, precondition, root=root, inexact=inexact, max_products=_MAX_CG)
     change = pull.copy()
-    change[kept] -= problem.sign[kept] * (E * q)
-    return _Direction(change, float(np.linalg.norm(root * X)), n_products)
+    change[kept] -= problem.sign[kept] * (E * answer.q)
+    return _Direction(change, answer.n_products)
 
 
 def _few(problem: Problem) -> bool:
@@ -528,32 +521,18 @@ def _exact_direction(state: _State, E: np.ndarray, pull: np.ndarray) -> _Directi
     system = unit[:, None] * system * unit
     np.einsum("ii->i", system)[:] = 1.0 + 1e-15  # of I + B Bᵀ in these units
     change = root * unit * np.linalg.solve(system, unit * (pull / root))
-    growth = float(np.linalg.norm(omega * forms.adjoint(state.Y, problem.sign * change)))
-    return _Direction(change, growth, 1)
+    return _Direction(change, 1)
 
 
-def _preconditioner(
-    forms: EdgeForms, Y: np.ndarray, E: np.ndarray, omega: np.ndarray
-) -> Callable[[np.ndarray], np.ndarray]:
-    """Inverse of the operator's diagonal, and of its block over the diagonal entries of X, which are strongly coupled.
+def _diagonal(forms: EdgeForms, Y: np.ndarray, E: np.ndarray, omega: np.ndarray) -> np.ndarray:
+    """Of the operator, over symmetric X: 1 + Ω_ij Σ_k E_k (R_k)_ij², twice the sum where i ≠ j.
 
-    For pairs both come from Σ_k E_k y_i² y_j², y = Yᵀ(e_a − e_b); products of different edges of one form are left out.
+    For pairs (R_k)_ij = y_i y_j, y = Yᵀ(e_a − e_b); products of different edges of one form are left out.
     """
     off_diagonal, on_diagonal = forms.second_moments(Y, E)
-    divisor = 1.0 + omega * off_diagonal
-    d = np.sqrt(np.diagonal(omega))
-    block = d[:, None] * on_diagonal * d
-    unit = 1.0 / np.sqrt(1.0 + np.diagonal(block))
-    block *= unit[:, None] * unit
-    np.einsum("ii->i", block)[:] = 1.0 + 1e-10  # of I + block in these units
-    block = unit[:, None] * np.linalg.inv(block) * unit
-
-    def precondition(R: np.ndarray) -> np.ndarray:
-        Z = R / divisor
-        np.einsum("ii->i", Z)[:] = block @ np.diagonal(R)
-        return Z
-
-    return precondition
+    diagonal = 1.0 + 2.0 * omega * off_diagonal
+    np.einsum("ii->i", diagonal)[:] = 1.0 + np.diagonal(omega) * on_diagonal
+    return diagonal
 
 
 def _approach(state: _State, change: np.ndarray) -> tuple[float, _State | None]:
@@ -569,18 +548,17 @@ def _approach(state: _State, change: np.ndarray) -> tuple[float, _State | None]:
     return 0.0, None
 
 
-def _line_search(state: _State, direction: _Direction, rise: float, mu: float) -> tuple[float, _State | None]:
+def _line_search(state: _State, change: np.ndarray, rise: float, mu: float) -> tuple[float, _State | None]:
     """t and the state at λ + t dλ > 0 where D_μ has risen by a fair share of what its slope promised; or nothing."""
     if not 0.0 < rise < np.inf:
         return 0.0, None
-    change = direction.change
     shrinking = change < 0
     t = min(1.0, _TO_THE_EDGE * float(np.min(-state.lam[shrinking] / change[shrinking], initial=np.inf)))
-    here = state.barrier(mu)
+    here, growth = state.barrier(mu), state.growth(change)
     while t > _SHORTEST_STEP:
         trial = _State.at(state.problem, state.lam + t * change)
         # Beyond the domain, or so near its border that Newton's model of F says nothing about F there.
-        promised = state.w.max() + t * direction.growth
+        promised = state.w.max() + t * growth
         if trial is None or 0.0 < _FARTHEST * promised < trial.w.max():
             t *= 0.25
             continue

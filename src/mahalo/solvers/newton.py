@@ -27,6 +27,7 @@ from ..linalg import cholesky_or_none, inverse_factor, log_det, symmetrize
 from .certificate import certify
 from .problem import Problem
 from .result import Solution, Step
+from .system import Preconditioner, solve_system
 
 __all__ = ["newton"]
 
@@ -57,7 +58,7 @@ class _Violated:
         if Y.size < _LARGE_SIZE:
             return cls(slice(None), problem.forms, Y)
         which = slope != 0.0
-        return cls(which, *problem.forms.reduced(Y, which))
+        return cls(which, *problem.forms.restricted(which).compact(Y))
 
 
 @dataclass(frozen=True)
@@ -263,28 +264,20 @@ def _newton_direction(state: _State, by_both: bool, exact: bool) -> tuple[np.nda
     Scaled by primal and dual if `by_both`. Steps for tiny matrices are solved more
     exactly if `exact`: it costs next to nothing and saves steps, but not while steps are short.
     """
-    forms = state.violated.forms
     weight = state.problem.slack.curvature(state.v, state.s)[state.violated.which]
     B, precondition = _scaling(state, weight, by_both)
-    Y = state.violated.Y @ B
     residual = -symmetrize(B.T @ state.G @ B)
-    z = precondition(residual)
-    direction, delta, q = z, np.zeros_like(z), np.zeros(len(weight))
-    rz = float(np.vdot(residual, z))
+    rz = float(np.vdot(residual, precondition(residual)))
     inexact = 0.1 * _INEXACT if exact and state.problem.rank <= _TINY_RANK else _INEXACT
-    goal = rz * min(inexact, rz**0.25) ** 2
-    n_products = 0
-    while rz > goal and n_products < _MAX_CG:
-        n_products += 1
-        q_direction = forms.apply(Y @ direction, Y)
-        H_direction = direction + forms.adjoint(Y, weight * q_direction)
-        alpha = rz / float(np.vdot(direction, H_direction))
-        delta += alpha * direction
-        q += alpha * q_direction
-        residual = residual - alpha * H_direction
-        z = precondition(residual)
-        rz, previous = float(np.vdot(residual, z)), rz
-        direction = z + (rz / previous) * direction
+    delta, q, n_products = solve_system(
+        state.violated.forms,
+        state.violated.Y @ B,
+        weight,
+        residual,
+        precondition,
+        small=rz * min(inexact, rz**0.25) ** 2,
+        max_products=_MAX_CG,
+    )
     delta = symmetrize(B @ delta @ B.T)
     return delta, _along(state, delta, q), n_products
 
@@ -296,12 +289,12 @@ def _along(state: _State, delta: np.ndarray, q: np.ndarray) -> np.ndarray:
         return q
     everywhere = np.empty(len(violated))
     everywhere[violated] = q
-    forms, Y = state.problem.forms.reduced(state.Y, ~violated)
+    forms, Y = state.problem.forms.restricted(~violated).compact(state.Y)
     everywhere[~violated] = forms.apply(Y @ delta, Y)
     return everywhere
 
 
-def _scaling(state: _State, weight: np.ndarray, by_both: bool) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+def _scaling(state: _State, weight: np.ndarray, by_both: bool) -> tuple[np.ndarray, Preconditioner]:
     """B = Z^{-1/4} Q (or Q alone) and a preconditioner that is nearly diagonal in B's coordinates.
 
     The preconditioner is the Hessian as if the violated constraints' vectors were Gaussian. For y ~ N(0, S),
@@ -321,14 +314,8 @@ def _scaling(state: _State, weight: np.ndarray, by_both: bool) -> tuple[np.ndarr
     divisor = 1.0 + 2.0 * omega * np.outer(sigma, sigma)
     a = sigma / np.diagonal(divisor)
     c = omega / (1.0 + omega * float(a @ sigma))
-
-    def precondition(R: np.ndarray) -> np.ndarray:
-        Z = R / divisor
-        diagonal = np.einsum("ii->i", Z)
-        diagonal -= (c * float(sigma @ diagonal)) * a
-        return Z
-
-    return Q if M is None else M @ Q, precondition
+    block = np.diag(1.0 / np.diagonal(divisor)) - c * np.outer(a, a)
+    return Q if M is None else M @ Q, Preconditioner(divisor, block)
 
 
 def _line_search(state: _State, delta: np.ndarray, q: np.ndarray) -> tuple[float, np.ndarray]:

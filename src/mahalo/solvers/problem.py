@@ -56,7 +56,7 @@ class Problem:
         Steps cost O(n r²) for n points. Where edges are fewer (pairs that share no rows), their differences serve as
         points, each joined to the origin.
         """
-        forms, points = self.forms.reduced(self.points, np.ones(self.n_constraints, dtype=bool))
+        forms, points = self.forms.compact(self.points)
         return dataclasses.replace(self, points=points, forms=forms)
 
     @cached_property

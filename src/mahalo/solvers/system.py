@@ -1,0 +1,89 @@
+"""Newton systems, by preconditioned conjugate gradients.
+
+For forms (A X)_k = tr(X Yᵀ C_k Y), their adjoint A*, weights E ≥ 0 and a symmetric `root` ≥ 0, entry by entry:
+
+    X + root ∘ A* E A (root ∘ X) = R
+
+Unknowns are r × r matrices whatever the number of forms, and the operator is identity plus positive semidefinite.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._core.systems import solve_small
+from ..constraints.forms import EdgeForms
+
+__all__ = ["Answer", "Preconditioner", "solve_system"]
+
+_SMALL = 2_000_000  # multiply-adds of a product over edges, up to which calls from Python are worth saving
+_FEW_EDGES, _EDGES_A_ROW = 500, 3  # more than either, and products through the rows of Y have less to do
+
+
+class Preconditioner(NamedTuple):
+    """Divides the entries of a matrix; or, where there is a block, all but its diagonal, which that multiplies."""
+
+    divisor: np.ndarray
+    block: np.ndarray | None = None
+
+    def __call__(self, R: np.ndarray) -> np.ndarray:
+        Z = R / self.divisor
+        if self.block is not None:
+            np.einsum("ii->i", Z)[:] = self.block @ np.diagonal(R)
+        return Z
+
+
+class Answer(NamedTuple):
+    """X, the values q = A (root ∘ X) of the forms, and the number of products it took."""
+
+    X: np.ndarray
+    q: np.ndarray
+    n_products: int
+
+
+def solve_system(
+    forms: EdgeForms,
+    Y: np.ndarray,
+    E: np.ndarray,
+    R: np.ndarray,
+    precondition: Preconditioner,
+    *,
+    root: np.ndarray | float = 1.0,
+    small: float = 0.0,
+    inexact: float = 0.0,
+    max_products: int,
+) -> Answer:
+    """X until its residual ρ is small: ρ · precondition(ρ) ≤ `small`, or ‖ρ‖ ≤ `inexact` ‖X‖."""
+    n_edges = len(forms.tail)
+    if n_edges * R.size > _SMALL or n_edges > max(_FEW_EDGES, _EDGES_A_ROW * len(Y)):
+        return _iterate(*forms.compact(Y), E, R, precondition, root, small, inexact, max_products)
+    edges, root = (forms.tail, forms.head, forms.combine_rows), np.broadcast_to(root, R.shape)
+    return Answer(*solve_small(Y, *edges, E, R, root, *precondition, small, inexact, max_products))
+
+
+# `solve_small` is the same loop, compiled.
+def _iterate(forms, Y, E, R, precondition, root, small, inexact, max_products) -> Answer:
+    X, q, residual = np.zeros_like(R), np.zeros_like(E), R.copy()
+    direction = precondition(residual)
+    rz, n_products = float(np.vdot(residual, direction)), 0
+    while rz > small and n_products < max_products:
+        if np.vdot(residual, residual) <= inexact**2 * np.vdot(X, X):
+            break
+        n_products += 1
+        q_direction = forms.apply(Y @ (root * direction), Y)
+        H_direction = root * forms.adjoint(Y, E * q_direction)
+        H_direction += direction
+        curvature = float(np.vdot(direction, H_direction))
+        if not 0.0 < curvature < np.inf:
+            break
+        alpha = rz / curvature
+        X += alpha * direction
+        q += alpha * q_direction
+        residual -= alpha * H_direction
+        z = precondition(residual)
+        rz, previous = float(np.vdot(residual, z)), rz
+        direction *= rz / previous
+        direction += z
+    return Answer(X, q, n_products)
