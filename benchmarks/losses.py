@@ -61,10 +61,11 @@ def run(settings: Settings) -> Report:
             f"RBF kernel: a stratified sample of {KERNEL_ROWS} rows, at least four a class; half as many constraints",
             "SDPs minimise the mean squared distance of similar pairs, and a tenth of that along a tour of all rows",
             f"every γ from a cold start; the dual engine is stopped after {MAX_STEPS} steps",
-            "seconds are of the processor, of the fastest of several runs for ours and theirs alike (one, where it takes "
-            "long); cvxpy: from arrays to answer, without imports, solvers at their defaults",
-            "mahalo: MetricLearner.fit; excess: objective above mahalo's certified one, relatively, after "
-            "projection on PSD matrices",
+            "seconds are of the processor, of the fastest of several runs for ours and theirs alike (one, where it "
+            "takes long), from the same arrays to the matrix: coordinates of the points, pairs, bounds; ours includes "
+            "the certificate, theirs the statement in cvxpy, without imports, with solvers at their defaults",
+            "whole fit: MetricLearner.fit, from data and constraints; excess: objective above mahalo's certified one, "
+            "relatively, after projection on PSD matrices",
         ),
     )
 
@@ -150,7 +151,8 @@ class _Case:
 class _Comparison:
     case: _Case
     n_constraints: int
-    fit_seconds: float
+    seconds: float  # from the same arrays to the same answer, with its certificate
+    fit_seconds: float  # from data and constraints to the metric
     relative_gap: float
     peers: dict[str, ConvexFit]
     excess: dict[str, float]  # of the peer's objective over ours; NaN where it has no answer
@@ -159,7 +161,7 @@ class _Comparison:
         faster = [
             Check(
                 f"{self.case.name}: times faster than {solver}",
-                peer.seconds / self.fit_seconds,
+                peer.seconds / self.seconds,
                 self.case.required,
                 is_bound=peer.stopped,
                 note="stopped: a lower bound" if peer.stopped else f"its excess {self.excess[solver]:.0e}",
@@ -177,6 +179,7 @@ class _Comparison:
             (
                 self.case.name,
                 self.n_constraints,
+                self.seconds,
                 self.fit_seconds,
                 f"{self.relative_gap:.0e}",
                 solver,
@@ -204,7 +207,7 @@ def _compare(case: _Case, settings: Settings) -> _Comparison:
     problem: Problem = prepare(learner, X, None, constraints, None).problem
 
     def ours() -> float:
-        return fastest(lambda: learner.fit(X, constraints=constraints))
+        return fastest(lambda: dual(problem, tol=TOL))
 
     seconds = ours()
     patience = np.inf if case.to_the_end else PATIENCE * case.required * seconds
@@ -215,7 +218,8 @@ def _compare(case: _Case, settings: Settings) -> _Comparison:
     return _Comparison(
         case=case,
         n_constraints=problem.n_constraints,
-        fit_seconds=seconds,
+        seconds=seconds,
+        fit_seconds=fastest(lambda: learner.fit(X, constraints=constraints)),
         relative_gap=certificate.relative_gap,
         peers=peers,
         excess={name: _excess(problem, peer.F, certificate.primal) for name, peer in peers.items()},
@@ -240,5 +244,5 @@ def _excess(problem: Problem, F: np.ndarray | None, ours: float) -> float:
 
 
 def _comparison_table(comparisons: list[_Comparison]) -> ReportTable:
-    columns = ("problem", "pairs", "mahalo: fit (s)", "relative gap", "cvxpy with", "(s)", "status", "excess")
+    columns = ("problem", "pairs", "mahalo (s)", "whole fit (s)", "gap", "cvxpy with", "(s)", "status", "excess")
     return ReportTable("γ = 1", columns, tuple(row for comparison in comparisons for row in comparison.rows()))
