@@ -61,9 +61,9 @@ def run(settings: Settings) -> Report:
             f"RBF kernel: a stratified sample of {KERNEL_ROWS} rows, at least four a class; half as many constraints",
             "SDPs minimise the mean squared distance of similar pairs, and a tenth of that along a tour of all rows",
             f"every γ from a cold start; the dual engine is stopped after {MAX_STEPS} steps",
-            "seconds are of the processor, of the fastest of several runs for ours and theirs alike (one, where it "
-            "takes long), from the same arrays to the matrix: coordinates of the points, pairs, bounds; ours includes "
-            "the certificate, theirs the statement in cvxpy, without imports, with solvers at their defaults",
+            "seconds are of the processor, of the fastest of several runs for ours and theirs alike (one of theirs, "
+            "where it takes long), from the same arrays to the matrix: coordinates of the points, pairs, bounds; ours "
+            "includes the certificate, theirs the statement in cvxpy, without imports, with solvers at their defaults",
             "whole fit: MetricLearner.fit, from data and constraints; excess: objective above mahalo's certified one, "
             "relatively, after projection on PSD matrices",
         ),

@@ -112,6 +112,8 @@ def solve_small(const double[:, ::1] Y, const Py_ssize_t[::1] tail, const Py_ssi
     cdef double *square = &memory[0]  # root, inverse, block, residual, X, and four to work with
     cdef double *rows = square + 9 * rr
     cdef System system
+    if n_forms != (n_edges if combine is None else len(combine[0]) - 1):
+        raise ValueError(f"{n_forms} weights do not fit the forms")
     if n_edges == 0 or r == 0:
         return np.array(R), np.asarray(q), 0
     system.start = NULL

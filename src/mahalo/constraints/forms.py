@@ -69,6 +69,8 @@ class EdgeForms:
 
     def restricted(self, kept: np.ndarray) -> EdgeForms:
         """The forms in the mask `kept` alone."""
+        if kept.all():
+            return self
         if self.combine is None:
             return EdgeForms(self.tail[kept], self.head[kept], self.n_rows)
         combine = self.combine[kept]
@@ -138,7 +140,7 @@ class EdgeForms:
             parts[a] = edge_gram(Y, self.tail[a:b], self.head[a:b], weight[a:b], squared=True)
 
         in_threads(len(weight), len(weight) * rank**2, some)
-        first, *others = (parts[a] for a in sorted(parts))  # in an order that threads have no say in
+        first, *others = (parts[a] for a in sorted(parts))  # by edges, whichever thread was first
         moments = sum(others, start=first)
         if self.combine is None:
             return moments, np.diagonal(moments)

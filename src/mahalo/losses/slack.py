@@ -85,36 +85,41 @@ class HingeSlack:
     gamma: np.ndarray
 
     @cached_property
-    def stiffness(self) -> np.ndarray:
-        return self.gamma / self.scale**2
+    def _root(self) -> np.ndarray:
+        """√γ / scale, whose square may leave float64 where what it multiplies does not."""
+        return np.sqrt(self.gamma) / self.scale
 
     @cached_property
-    def softness(self) -> np.ndarray:
-        return self.scale**2 / self.gamma
+    def _stiffness(self) -> np.ndarray:
+        return self._root**2
+
+    @cached_property
+    def _softness(self) -> np.ndarray:
+        return self._root**-2.0
 
     def _excess(self, v):
-        return np.maximum(self.sign * (v - self.bound), 0.0)
+        return self._root * np.maximum(self.sign * (v - self.bound), 0.0)
 
     def value(self, v: np.ndarray) -> np.ndarray:
-        return 0.5 * self.stiffness * self._excess(v) ** 2
+        return 0.5 * self._excess(v) ** 2
 
     def slope(self, v: np.ndarray) -> np.ndarray:
-        return self.sign * (self.stiffness * self._excess(v))
+        return self.sign * (self._root * self._excess(v))
 
     def curvature(self, v: np.ndarray, s: np.ndarray) -> np.ndarray:
-        return np.where(self.sign * (v - self.bound) > 0, self.stiffness, 0.0)
+        return np.where(self.sign * (v - self.bound) > 0, self._stiffness, 0.0)
 
     def admissible(self, s: np.ndarray) -> np.ndarray:
         return self.sign * np.maximum(self.sign * s, 0.0)
 
     def dual(self, s: np.ndarray) -> np.ndarray:
-        return -s * (self.bound + 0.5 * self.softness * s)
+        return -s * self.bound - 0.5 * (s / self._root) ** 2
 
     def dual_slope(self, s: np.ndarray) -> np.ndarray:
-        return -self.bound - self.softness * s
+        return -self.bound - s / self._root / self._root
 
     def dual_curvature(self, s: np.ndarray) -> np.ndarray:
-        return self.softness
+        return self._softness
 
 
 @dataclass(frozen=True)

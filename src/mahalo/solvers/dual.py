@@ -68,6 +68,7 @@ _HANDFUL, _EXACT = 20, 1e-3  # so few violated constraints cost few products: th
 _NEAR = 0.02  # mismatch from which steps without a barrier are taken with more care
 _WITHIN_REACH = 0.1  # gap from which the barrier may not be needed any more
 _FEW, _FEW_NUMBERS = 400, 4_000_000  # constraints, and entries of all their matrices, for a direct solution
+_ROUNDING = 1e-13  # of D_μ
 _MAX_CG = 500
 _MAX_STEPS = 500
 _MAX_SHIFTS = 60
@@ -195,6 +196,8 @@ def dual(
 
     `start` is the solution of the same problem at a smaller γ.
     """
+    if on_step is not None:
+        on_step = np.errstate(**np.geterr())(on_step)  # as if called from outside
     walk = _Walk(problem, 0.9 * tol, _MAX_STEPS if max_iter is None else max_iter, on_step)
     with np.errstate(all="ignore"):  # what overflows is found out and gone back from
         state = _optimum(problem, walk, start)
@@ -273,7 +276,7 @@ class _Walk:
                 if (optimum := shortcut(state)) is not None:
                     return optimum
             centred = rise / (state.problem.n_constraints * mu)
-            if centred <= _CENTRED and t > 0.3:
+            if centred <= _CENTRED and (t > 0.3 or rise <= _ROUNDING * abs(state.barrier(mu))):
                 state, mu, tau = self._onward(state, mu, tau, easy=t > 0.9 and centred <= 0.1 * _CENTRED)
         return state
 
@@ -427,11 +430,10 @@ def _along_ray(origin: _State) -> _State | None:
     return None
 
 
-def _entry_at(problem: Problem, lam: np.ndarray) -> tuple[_State, float]:
-    """From λ > 0 inside the domain, with a barrier no wider than its multipliers are long."""
+def _entry_at(problem: Problem, lam: np.ndarray) -> tuple[_State, float] | None:
+    """From λ > 0, with a barrier no wider than its multipliers are long; nothing if λ is outside the domain."""
     state = _State.at(problem, lam)
-    assert state is not None
-    return state, min(_barrier(problem.gamma), float(np.mean(lam * problem.scale)))
+    return None if state is None else (state, min(_barrier(problem.gamma), float(np.mean(lam * problem.scale))))
 
 
 def _from_outside(problem: Problem) -> tuple[_State, float]:
@@ -448,11 +450,16 @@ def _from_outside(problem: Problem) -> tuple[_State, float]:
     lam = None
     for _ in range(_MAX_SHIFTS):
         shifted = dataclasses.replace(problem, tilt=tilt + tau * np.eye(problem.rank))
-        walk = _Walk(shifted, _LOOSE_GAP, _MAX_STEPS, None)
-        state = walk.run(*(_entry(shifted, None) if lam is None else _entry_at(shifted, lam)))
+        if lam is None:
+            entry = None if _State.at(shifted, np.zeros(problem.n_constraints)) is None else _entry(shifted, None)
+        else:
+            entry = _entry_at(shifted, lam)
+        if entry is None:
+            break
+        state = _Walk(shifted, _LOOSE_GAP, _MAX_STEPS, None).run(*entry)
         lam = state.lam
-        if _State.at(problem, lam) is not None:
-            return _entry_at(problem, lam)
+        if (entry := _entry_at(problem, lam)) is not None:
+            return entry
         room = _room(problem, state.sigma, tau)
         tau -= 0.9 * room
         if room < 1e-6 * tau or tau < 1e-10 * largest:
@@ -563,7 +570,7 @@ def _line_search(state: _State, change: np.ndarray, rise: float, mu: float) -> t
             t *= 0.25
             continue
         gain = trial.barrier(mu) - here
-        if gain >= 1e-4 * t * rise - 1e-13 * abs(here):
+        if gain >= 1e-4 * t * rise - _ROUNDING * abs(here):
             slope = 0.0 if state.problem.hard else float(trial.ascent(mu) @ change)
             if slope >= -_STEEPEST * rise:
                 return t, trial
