@@ -576,6 +576,21 @@ def test_contradictions_are_found_whatever_solver_and_budget(options, lower, out
     assert caught.value.outcome == outcome
 
 
+@pytest.mark.parametrize("upper, weight, gamma", [(1e140, 1e-20, 1e-10), (1e155, 1.0, 1.0)])
+def test_bounds_whose_squares_leave_float64_do_no_harm(rng, upper, weight, gamma):
+    X = rng.standard_normal((10, 3))
+    constraints = Constraints.from_pairs([[0, 1], [2, 3], [4, 5]], upper=[0.1, 0.1, upper], weight=[1, 1, weight])
+    learner = MetricLearner(loss="frobenius", gamma=gamma, tol=1e-6).fit(X, constraints=constraints)
+    assert learner.certificate_.converged
+
+
+def test_callbacks_keep_their_own_floating_point_warnings(rng):
+    X, y = labelled_data(rng)
+    problem = prepare(MetricLearner(loss="frobenius"), X, y, None, None).problem
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        dual(problem, on_step=lambda step: np.log(np.zeros(1)))
+
+
 @pytest.mark.parametrize("gamma", [1.0, 1e4, np.inf])
 def test_von_neumann_near_rank_deficiency(gamma):
     """Similar pairs that ask for 1e-12 of a direction's length, dissimilar ones for 1e3 of another's."""

@@ -117,3 +117,10 @@ def test_what_overflows_ends_the_loop():
             case.E = np.full(len(case.E), 1e308)
             case.root = np.full((5, 5), 1e10)
             assert solve(Preconditioner(np.ones((5, 5))), inexact=0.1, max_products=50).n_products <= 50
+
+
+def test_as_many_weights_as_forms():
+    case = Case(3, "pairs", 4)
+    case.E = np.ones(len(case.E) + 1)
+    with pytest.raises(ValueError, match="weights"):
+        case.compiled(Preconditioner(np.ones((4, 4))))
