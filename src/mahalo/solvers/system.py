@@ -19,7 +19,7 @@ from ..constraints.forms import EdgeForms
 __all__ = ["Answer", "Preconditioner", "solve_system"]
 
 _SMALL = 2_000_000  # multiply-adds of a product over edges, up to which calls from Python are worth saving
-_FEW_EDGES, _EDGES_A_ROW = 500, 3  # more than either, and products through the rows of Y have less to do
+_FEW_EDGES, _EDGES_A_ROW = 800, 3  # more than either, and products through the rows of Y have less to do
 
 
 class Preconditioner(NamedTuple):
