@@ -59,7 +59,8 @@ def _child(connection, problem: Problem, solver: str, time_limit: float) -> None
     limit = math.ceil(begin + time_limit)
     resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
     answer, status = _solve(cp, problem, solver)
-    fastest, end = time.process_time() - begin, time.process_time()
+    end = time.process_time()
+    fastest = end - begin
     resource.setrlimit(resource.RLIMIT_CPU, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))  # it was in time
     while end - begin + fastest < REPEATED_FOR:
         start = end

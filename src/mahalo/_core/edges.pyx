@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Edge-wise products: a pair (i, j) of rows is never copied out as a difference vector."""
+"""Edge-wise products: of all the pairs (i, j) of rows, a few at most are copied out as differences at a time."""
 
 import numpy as np
 

@@ -179,21 +179,28 @@ void mahalo_add_outer(double *restrict H, const double *restrict Z, const double
     }
 }
 
-/* H = Σ_e weight_e z zᵀ over the rows z of Z, of order r, a multiple of 8. */
+/* All columns of H += Σ_i weight_i z zᵀ over `rows` rows z of Z; r is a multiple of 8. */
+MAHALO_INLINED
+void mahalo_add_outers(double *H, const double *Z, const double *weight, ptrdiff_t r, const int rows)
+{
+    for (ptrdiff_t c = 0; c < r;) {
+        int width = c + 32 <= r ? 32 : c + 16 <= r ? 16 : 8;
+        MAHALO_BY_WIDTH(mahalo_add_outer, H, Z, weight, r, c, rows);
+        c += width;
+    }
+}
+
+/* H = Σ_e weight_e z zᵀ over the rows z of Z. */
 MAHALO_VECTORIZED
 static void mahalo_gram(const double *Z, const double *weight, double *H, ptrdiff_t n, ptrdiff_t r)
 {
+    ptrdiff_t e = 0;
     for (ptrdiff_t k = 0; k < r * r; k++)
         H[k] = 0.0;
-    for (ptrdiff_t c = 0; c < r;) {
-        int width = c + 32 <= r ? 32 : c + 16 <= r ? 16 : 8;
-        ptrdiff_t e = 0;
-        for (; e + MAHALO_ROWS <= n; e += MAHALO_ROWS)
-            MAHALO_BY_WIDTH(mahalo_add_outer, H, Z + e * r, weight + e, r, c, MAHALO_ROWS);
-        for (; e < n; e++)
-            MAHALO_BY_WIDTH(mahalo_add_outer, H, Z + e * r, weight + e, r, c, 1);
-        c += width;
-    }
+    for (; e + MAHALO_ROWS <= n; e += MAHALO_ROWS)
+        mahalo_add_outers(H, Z + e * r, weight + e, r, MAHALO_ROWS);
+    for (; e < n; e++)
+        mahalo_add_outers(H, Z + e * r, weight + e, r, 1);
 }
 
 /* The same with edges for rows, z = Y[i] − Y[j], or their squares z ∘ z; H is of order `padded`, a multiple of 8, and
@@ -221,11 +228,7 @@ static void mahalo_edge_gram(const double *restrict Y, const ptrdiff_t *tail, co
         if (filled == MAHALO_ROWS || (filled && e + 1 == n_edges)) {
             for (; filled < MAHALO_ROWS; filled++)
                 w[filled] = 0.0;
-            for (ptrdiff_t c = 0; c < padded;) {
-                int width = c + 32 <= padded ? 32 : c + 16 <= padded ? 16 : 8;
-                MAHALO_BY_WIDTH(mahalo_add_outer, H, rows, w, padded, c, MAHALO_ROWS);
-                c += width;
-            }
+            mahalo_add_outers(H, rows, w, padded, MAHALO_ROWS);
             filled = 0;
         }
     }
