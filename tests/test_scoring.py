@@ -1,0 +1,53 @@
+"""The vote of nearest neighbours."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from mahalo.scoring import knn_predict, nearest_of, vote
+
+
+def plain_vote(codes):
+    """Neighbours counted from the nearest on; the first class to reach the highest count wins."""
+    counts = {}
+    for code in codes:
+        counts[code] = counts.get(code, 0) + 1
+    most, reached = max(counts.values()), {}
+    for code in codes:
+        reached[code] = reached.get(code, 0) + 1
+        if reached[code] == most:
+            return code
+    raise AssertionError
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 12), st.integers(1, 5))
+def test_the_vote_is_that_of_plain_counting_and_blind_to_names(seed, k, n_classes):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, n_classes, (20, k))
+    won = vote(codes)
+    assert_array_equal(won, [plain_vote(row) for row in codes.tolist()])
+    renamed = rng.permutation(n_classes)
+    assert_array_equal(vote(renamed[codes]), renamed[won])
+
+
+def test_a_tie_goes_to_the_nearer_neighbours():
+    assert_array_equal(vote(np.array([[1, 0, 0, 1], [0, 1, 1, 0], [1, 1, 0, 0]])), [0, 1, 1])
+
+
+@pytest.mark.parametrize("k", [2, 10])
+def test_renaming_the_classes_renames_the_predictions(k):
+    rng = np.random.default_rng(0)
+    train, test = rng.standard_normal((60, 2)), rng.standard_normal((100, 2))
+    y = np.array(["a", "b", "c"])[rng.integers(0, 3, 60)]
+    other = {"a": "z", "b": "b", "c": "a"}
+    renamed = knn_predict(train, [other[label] for label in y], test, k)
+    assert_array_equal(renamed, [other[label] for label in knn_predict(train, y, test, k)])
+
+
+def test_nearest_come_in_order_and_equal_ones_by_position():
+    D = np.array([[3.0, 1.0, 2.0, 1.0], [0.0, 0.0, 0.0, 0.0]])
+    assert_array_equal(nearest_of(D, 3), [[1, 3, 2], [0, 1, 2]])
+    assert nearest_of(D, 9).shape == (2, 4)
