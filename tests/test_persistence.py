@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pickle
@@ -251,6 +252,34 @@ def test_file_appears_only_when_it_is_whole(rng, saved, monkeypatch):
     np.testing.assert_array_equal(mahalo.load(saved).F, metric.F)
 
 
-def test_unwritable_place(rng, tmp_path):
-    with pytest.raises(FileNotFoundError):
-        fitted(rng, "full").save(tmp_path / "no such folder" / "metric.safetensors")
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+@pytest.mark.parametrize("number", [errno.EACCES, errno.ENOSPC, errno.EROFS])
+def test_a_failing_write_names_the_file_asked_for(rng, tmp_path, monkeypatch, step, number):
+    def fail(*names):
+        raise OSError(number, os.strerror(number), *names[:1])
+
+    monkeypatch.setattr(persistence.os, step, fail)
+    path = tmp_path / "metric.safetensors"
+    with pytest.raises(OSError) as caught:
+        fitted(rng, "full").save(path)
+    assert str(caught.value) == f"[Errno {number}] could not save: {os.strerror(number)}: {str(path)!r}"
+    assert caught.value.errno == number and isinstance(caught.value, PermissionError) == (number == errno.EACCES)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="needs a folder that is closed to us")
+def test_a_closed_folder_names_the_file_asked_for(rng, tmp_path):
+    (tmp_path / "closed").mkdir(mode=0)
+    path = tmp_path / "closed" / "metric.safetensors"
+    with pytest.raises(PermissionError, match=r"could not save.*closed/metric.safetensors'$"):
+        fitted(rng, "full").save(path)
+
+
+def test_no_such_folder(rng, tmp_path):
+    metric, folder = fitted(rng, "full"), tmp_path / "no such folder"
+    with pytest.raises(FileNotFoundError) as caught:
+        metric.save(folder / "metric.safetensors")
+    assert str(caught.value) == f"no folder {str(folder)!r} to save 'metric.safetensors' in: make it first."
+    with pytest.raises(IsADirectoryError, match=r"is a folder; name a file in it\.$"):
+        metric.save(tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -25,6 +26,10 @@ def write_arrays(path: str | PathLike, header: dict, arrays: dict[str, np.ndarra
 def write_bytes(path: str | PathLike, data: bytes) -> None:
     """First beside `path`, then moved in place, so that a reader never sees half a file."""
     path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a folder; name a file in it.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"no folder {str(path.parent)!r} to save {path.name!r} in: make it first.")
     beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:
         with open(beside, "xb") as file:
@@ -32,8 +37,12 @@ def write_bytes(path: str | PathLike, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
+    except OSError as error:
+        # The number picks the kind of error: PermissionError and so on.
+        raise OSError(error.errno, f"could not save: {error.strerror or error}", str(path)) from None
     finally:
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
 
 
 def read_arrays(path: str | PathLike, kind: str, version: int) -> tuple[dict, dict[str, np.ndarray]]:
