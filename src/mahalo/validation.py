@@ -1,0 +1,166 @@
+"""Checks of what callers pass, and warnings that point at their line. Knows nothing of the rest of the library."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+__all__ = [
+    "as_generator",
+    "as_indices",
+    "as_numbers",
+    "as_objects",
+    "as_row_count",
+    "as_rows",
+    "as_weights",
+    "check_count",
+    "check_gamma",
+    "is_linear",
+    "is_precomputed",
+    "len_of",
+    "warn",
+]
+
+# Frames of these packages stand between the caller's line and a warning.
+_NOT_THE_CALLER = frozenset({__name__.partition(".")[0], "sklearn", "joblib"})
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """A warning at the caller's line: the first outside this package, however deep inside the reason was found."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_CALLER:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+# -- parameters ------------------------------------------------------------------------------------------------
+
+
+def is_linear(kernel) -> bool:
+    return isinstance(kernel, str) and kernel == "linear"
+
+
+def is_precomputed(kernel) -> bool:
+    return isinstance(kernel, str) and kernel == "precomputed"
+
+
+def check_count(value, name: str, or_none: bool = False) -> None:
+    """Raise unless `value` is a positive integer (or None where that may be)."""
+    if or_none and value is None:
+        return
+    if isinstance(value, (bool, np.bool_)) or not (isinstance(value, Integral) and int(value) >= 1):
+        raise ValueError(f"{name} must be a positive integer{' or None' * or_none}; got {value!r}.")
+
+
+def check_gamma(gamma) -> None:
+    """Raise unless `gamma` is a positive number or infinity."""
+    if isinstance(gamma, (bool, np.bool_)) or not (isinstance(gamma, Real) and float(gamma) > 0):
+        raise ValueError(
+            f"gamma must be a number > 0, or np.inf for hard constraints; got {gamma!r}. "
+            "Small values stay close to the prior."
+        )
+
+
+def as_generator(random_state) -> np.random.Generator:
+    """A Generator from whatever scikit-learn users pass; None gives a fixed sequence, so fits are repeatable."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if random_state is None:
+        return np.random.default_rng(0)
+    if isinstance(random_state, (int, np.integer)):
+        return np.random.default_rng(int(random_state))
+    return np.random.default_rng(check_random_state(random_state).randint(2**31))
+
+
+# -- rows and objects --------------------------------------------------------------------------------------------
+
+
+def len_of(X) -> int:
+    """Number of rows of an array or sparse matrix, or of objects in a sequence."""
+    return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
+def as_objects(X) -> np.ndarray:
+    """Objects of any kind as a 1-D array that can be indexed; arrays of vectors stay as they are."""
+    if hasattr(X, "shape") and len(X.shape) == 2:
+        return X
+    objects = np.empty(len(X), dtype=object)
+    for k, x in enumerate(X):
+        objects[k] = x
+    return objects
+
+
+# -- row indices -------------------------------------------------------------------------------------------------
+
+
+def as_indices(values, width: int, what: str) -> np.ndarray:
+    """Row indices as an (n, width) integer array, or an error that says what is wrong with them."""
+    if values is None:
+        return np.empty((0, width), dtype=np.intp)
+    index = np.asarray(values)
+    if index.size == 0:
+        return np.empty((0, width), dtype=np.intp)
+    if index.ndim != 2 or index.shape[1] != width:
+        raise ValueError(f"{what} must have shape (n, {width}), row indices; got shape {index.shape}.")
+    if index.dtype.kind not in "iu":
+        raise ValueError(
+            f"{what} must be integer row indices; got dtype {index.dtype}. Convert with .astype(int) if they are "
+            "indices, or pass the rows' positions instead of the rows themselves."
+        )
+    if index.min() < 0:
+        bad = index[(index < 0).any(axis=1)][0].tolist()
+        raise ValueError(f"{what} must be row indices ≥ 0; got {bad}. Count rows from 0; negative indices do not wrap.")
+    return index.astype(np.intp)
+
+
+def as_rows(rows) -> np.ndarray:
+    """The indices `rows` of the rows of a data matrix, checked."""
+    return as_indices(np.reshape(np.asarray(rows), (-1, 1)), 1, "rows").ravel()
+
+
+def as_row_count(n_rows, index: np.ndarray) -> int | None:
+    """The number of rows that `index` refers to, where it is known, checked."""
+    check_count(n_rows, "n_rows", or_none=True)
+    largest = int(index.max(initial=-1))
+    if n_rows is not None and largest >= n_rows:
+        raise ValueError(f"row index {largest} is out of range for n_rows={n_rows}.")
+    return None if n_rows is None else int(n_rows)
+
+
+# -- one number for all or one for each --------------------------------------------------------------------------
+
+
+def as_numbers(value, n: int, what: str, default: float | None, positive: bool = True) -> np.ndarray:
+    """n finite numbers from one or n of them; from None all `default`, or an error where that is None too."""
+    if value is None:
+        if default is None:
+            raise ValueError(f"{what} is required.")
+        return np.full(n, default)
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} must be one number or {n} of them, one for each; got {value!r}.") from None
+    if array.ndim > 1 or (array.ndim == 1 and len(array) != n):
+        raise ValueError(f"{what} must be one number or {n} of them, one for each; got shape {array.shape}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{what} must be finite; got NaN or infinity.")
+    if positive and (array <= 0).any():
+        hint = " (bounds are squared distances)" if what in ("upper", "lower", "margin") else ""
+        raise ValueError(f"{what} must be > 0{hint}; got {float(array.min()):.4g}.")
+    return np.broadcast_to(array, n).astype(np.float64)
+
+
+def as_weights(value, n: int) -> np.ndarray:
+    """n positive numbers of a size that can multiply γ; 1 from None."""
+    weight = as_numbers(value, n, "weight", 1.0)
+    wrong = (weight < 1e-20) | (weight > 1e20)
+    if wrong.any():
+        raise ValueError(
+            f"weight must lie between 1e-20 and 1e20; got {weight[wrong][0]:.4g}. Weights multiply gamma: change that "
+            "for all together, and drop constraints that should not count."
+        )
+    return weight
