@@ -91,11 +91,40 @@ def test_constraints_in_words():
         + Constraints.from_linear([np.eye(3)], [2.0], sense=">=")
     )
     assert [c.describe(k) for k in range(4)] == [
-        "pair (0, 1) ≤ 0.5",
-        "pair (1, 2) ≥ 9",
-        "triplet (0, 1, 2) with margin 0.25",
+        "pair (0, 1): squared distance ≤ 0.5",
+        "pair (1, 2): squared distance ≥ 9",
+        "triplet (0, 1, 2) with margin 0.25 in squared distance",
         "linear form 0 ≥ 2",
     ]
+
+
+def test_open_bounds_in_words():
+    c = Constraints.from_pairs([[0, 1]]) + Constraints.from_triplets([[0, 1, 2]])
+    assert c.describe(0) == "pair (0, 1): squared distance ≤ still open"
+    assert c.describe(1) == "triplet (0, 1, 2) with margin still open in squared distance"
+
+
+def test_quadruplets_in_words_wherever_they_go():
+    """Joined, chosen from, renumbered and copied, they keep their rows; other forms have none to name."""
+    form = Constraints.from_linear([np.eye(6)], [2.0])
+    c = form + Constraints.from_quadruplets([[0, 1, 2, 3], [5, 4, 3, 2]], margin=[0.25, 4.0])
+    assert [c.describe(k) for k in range(3)] == [
+        "linear form 0 ≤ 2",
+        "quadruplet (0, 1, 2, 3) with margin 0.25 in squared distance",
+        "quadruplet (5, 4, 3, 2) with margin 4 in squared distance",
+    ]
+    assert c.take(np.array([False, False, True])).describe(0) == c.describe(2)
+    assert pickle.loads(pickle.dumps(c)).describe(1) == c.describe(1)
+    kept, keep = c.on_rows([2, 3, 4, 5])
+    np.testing.assert_array_equal(keep, [False, False, True])
+    assert kept.describe(0) == "quadruplet (3, 2, 1, 0) with margin 4 in squared distance"
+
+
+def test_a_quadruplet_of_three_rows_does_without_the_fourth():
+    """(a, a, c, d) says nothing of a; where a is not among the rows it is a form like any other."""
+    kept, keep = Constraints.from_quadruplets([[0, 0, 2, 3]], margin=1.5).on_rows([2, 3])
+    assert keep.all()
+    assert kept.describe(0) == "linear form 0 ≤ -1.5"
 
 
 def test_pickle():
@@ -126,7 +155,9 @@ def test_on_rows_is_the_constraint_about_the_same_points(seed):
         i, j = rng.choice(n, 2, replace=False)
         matrix[[i, j, i], [j, i, i]] = 1.0
     c = Constraints.from_pairs(rng.integers(0, n, (6, 2)), rng.integers(0, n, (4, 2)), upper=np.arange(1, 7.0))
-    c = c + Constraints.from_triplets(rng.integers(0, n, (5, 3)), margin=np.arange(1, 6.0))
+    triplets = np.array([rng.choice(n, 3, replace=False) for _ in range(5)])
+    triplets[:2, 1] = triplets[:2, 0]  # (a, a, c) is about two rows
+    c = c + Constraints.from_triplets(triplets, margin=np.arange(1, 6.0))
     c = c + Constraints.from_linear(C, [1.0, 2.0, 3.0])
     rows = rng.permutation(n)[: int(rng.integers(1, n + 1))]
     kept, keep = c.on_rows(rows)
@@ -179,9 +210,28 @@ def test_report(rng):
     np.testing.assert_array_equal(report.self_pairs, [[2, 2], [5, 5]])
     np.testing.assert_array_equal(report.zero_similar, [[6, 7]])
     np.testing.assert_array_equal(report.zero_dissimilar, [[8, 9]])
-    np.testing.assert_array_equal(report.contradictions, [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(report.contradictions, [[3, 4]])
+    np.testing.assert_array_equal(report.opposed_triplets, [[0, 1, 2]])
+    assert report.zero_triplets.shape == (0, 3)
     text = str(report)
     assert "similar pairs        6" in text and "(3, 4)" in text and "(8, 9)" in text
+    assert "opposed triplets     1: (0, 1, 2)" in text
+
+
+def test_opposed_triplets_are_listed_with_their_anchor(rng):
+    X = rng.standard_normal((6, 2))
+    c = Constraints.from_triplets([[5, 4, 1], [0, 1, 4], [5, 1, 4], [3, 2, 1], [2, 1, 3], [5, 4, 1]])
+    report = c.report(X)
+    np.testing.assert_array_equal(report.opposed_triplets, [[5, 1, 4]])
+    assert report.contradictions.shape == (0, 2)
+
+
+def test_report_of_triplets_that_hold_identical_points_apart(rng):
+    X = rng.standard_normal((6, 2))
+    X[5] = X[4]
+    report = Constraints.from_triplets([[0, 4, 5], [4, 1, 5], [4, 5, 0], [0, 1, 4]]).report(X)
+    np.testing.assert_array_equal(report.zero_triplets, [[0, 4, 5], [4, 1, 5]])
+    assert "identical, triplets  2: (0, 4, 5), (4, 1, 5)" in str(report)
 
 
 def test_bounds_that_leave_room_are_no_contradiction(rng):
@@ -197,6 +247,80 @@ def test_report_on_sparse_rows_and_on_nothing(rng):
     report = Constraints.from_pairs([[0, 1]], [[1, 2]]).report(X)
     np.testing.assert_array_equal(report.zero_similar, [[0, 1]])
     assert Constraints().report(X).n_similar == 0
+
+
+# -- identical points ------------------------------------------------------------------------------------------
+
+
+def test_what_can_be_learned_from_identical_points(rng):
+    X = rng.standard_normal((8, 2))
+    X[7], X[5] = X[6], X[4]
+    c = Constraints.from_pairs([[0, 1], [6, 7], [2, 2]], [[0, 2], [4, 5]])
+    c = c + Constraints.from_triplets([[0, 1, 2], [0, 6, 7], [4, 1, 5], [4, 5, 1]])
+    c = c + Constraints.from_quadruplets(
+        [[0, 1, 2, 3], [0, 1, 4, 5], [4, 6, 5, 7], [4, 6, 7, 5], [4, 5, 0, 1]], margin=1.0
+    )
+    c = c + Constraints.from_linear([np.eye(8)], [-1.0])
+    found = c.meaningful(VectorGeometry(X))
+    keep = [1, 0, 0, 1, 0, 1, 0, 0, 1, 1, 0, 0, 0, 1, 1]
+    np.testing.assert_array_equal(found.keep, np.array(keep, dtype=bool))
+    np.testing.assert_array_equal(found.impossible, [4, 6, 7, 10, 11, 12])
+    assert found.words == (
+        "1 dissimilar pair and 2 triplets and 3 quadruplets of identical points, such as rows (4, 5), "
+        "can never be satisfied"
+    )
+
+
+def test_impossible_is_what_no_metric_satisfies(rng):
+    """Four points in space, all six distances free, each point many times: random metrics find what is possible."""
+    X = rng.standard_normal((4, 3))[rng.integers(0, 4, 10)]
+    index = np.array([rng.choice(10, 4, replace=False) for _ in range(60)])
+    c = Constraints.from_triplets(index[:30, :3], margin=1.0) + Constraints.from_quadruplets(index[30:], margin=1.0)
+    impossible = c.meaningful(VectorGeometry(X)).impossible
+    possible = np.zeros(60, dtype=bool)
+    for _ in range(200):
+        B = rng.standard_normal((3, int(rng.integers(1, 4))))
+        sq = cdist(X @ B, X @ B, "sqeuclidean")
+        a, b, e = index[:30, :3].T
+        possible[:30] |= sq[a, b] + 1e-9 < sq[a, e]
+        a, b, e, f = index[30:].T
+        possible[30:] |= sq[a, b] + 1e-9 < sq[e, f]
+    np.testing.assert_array_equal(impossible, np.flatnonzero(~possible))
+
+
+def test_points_all_different_leave_nothing_out(rng):
+    X, y = labelled_data(rng)
+    c = Constraints.from_labels(y) + Constraints.from_labels(y, X, strategy="triplets")
+    found = c.meaningful(VectorGeometry(X))
+    assert found.keep.all() and not len(found.impossible) and found.words == ""
+    assert Constraints().meaningful(VectorGeometry(X)).keep.shape == (0,)
+
+
+def test_a_triplet_of_two_rows_is_a_lower_bound(rng):
+    """(a, a, c): d²(a, a) + margin ≤ d²(a, c), so d²(a, c) ≥ margin."""
+    X = rng.standard_normal((6, 3))
+    learner = MetricLearner(gamma=np.inf, tol=1e-9)
+    triplet = learner.fit(X, constraints=Constraints.from_triplets([[0, 0, 2]], margin=40.0)).metric_.matrix
+    pair = learner.fit(X, constraints=Constraints.from_pairs(None, [[0, 2]], lower=40.0)).metric_.matrix
+    np.testing.assert_allclose(triplet, pair, rtol=0, atol=1e-5)
+    assert (X[0] - X[2]) @ triplet @ (X[0] - X[2]) == pytest.approx(40.0, rel=1e-5)
+
+
+# -- posed -----------------------------------------------------------------------------------------------------
+
+
+def test_posed_is_everything_at_once(rng):
+    X, y = labelled_data(rng, n=12)
+    c = Constraints.from_pairs([[0, 5]], [[1, 2]], upper=1.0, lower=4.0, weight=[2.0, 3.0])
+    c = c + Constraints.from_triplets([[0, 1, 7]], margin=0.5) + Constraints.target_pull(y, X)
+    posed, (forms, rows) = c.posed(), c.edges()
+    for name in ("sign", "bound", "scale", "weight"):
+        np.testing.assert_array_equal(getattr(posed, name), getattr(c, name))
+    assert posed.n_pairs == 2
+    np.testing.assert_array_equal(posed.rows, rows)
+    Y = np.ascontiguousarray(X[posed.rows])
+    np.testing.assert_array_equal(posed.forms.apply(Y, Y), forms.apply(Y, Y))
+    assert len(posed.forms.apply(Y, Y)) == 4  # the objective comes last
 
 
 # -- from labels -----------------------------------------------------------------------------------------------

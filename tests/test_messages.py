@@ -231,6 +231,21 @@ def test_triplet_indices():
         Constraints.from_triplets([[0, 1, 2], [0, 1, -2]])
 
 
+@pytest.mark.parametrize(("triplet", "which"), [([0, 5, 5], "b and c"), ([0, 5, 0], "a and c"), ([3, 3, 3], "b and c")])
+def test_triplets_that_can_never_hold(triplet, which):
+    a, b, c = triplet
+    message = rf"^triplet \({a}, {b}, {c}\) can never hold: {which} are the same row; drop it\.$"
+    with pytest.raises(ValueError, match=message):
+        Constraints.from_triplets([[0, 1, 2], triplet, [4, 5, 4]])
+
+
+@pytest.mark.parametrize("n_rows", [0, 2.5, "many", True])
+def test_number_of_rows(n_rows):
+    for call in (Constraints.from_pairs, Constraints.from_triplets):
+        with pytest.raises(ValueError, match=r"n_rows must be a positive integer or None; got "):
+            call([], n_rows=n_rows)
+
+
 def test_indices_beyond_the_data(X):
     with pytest.raises(ValueError, match=r"refer to row 12, but X has 12 rows \(0 to 11\).*pass rows="):
         MetricLearner().fit(X, constraints=Constraints.from_pairs([[0, 12]]))
@@ -272,6 +287,8 @@ def test_one_number_or_one_for_each():
         Constraints.from_pairs([[0, 1], [1, 2]], upper=[1, 2, 3])
     with pytest.raises(ValueError, match=r"weight must be one number or 3 of them"):
         Constraints.from_pairs([[0, 1], [1, 2]], [[3, 4]], weight=[1, 2])
+    with pytest.raises(ValueError, match=r"margin must be one number or 1 of them, one for each; got 'wide'"):
+        Constraints.from_triplets([[0, 1, 2]], margin="wide")
     with pytest.raises(ValueError, match=r"bounds is required"):
         Constraints.from_linear([np.eye(2)], None)
 

@@ -165,7 +165,9 @@ def test_quadruplets_follow_rows(rng):
         (([[0, 1, 2]],), r"quadruplets must have shape \(n, 4\)"),
         (([[0, 1, 2, -3]],), "row indices ≥ 0"),
         (([[0.0, 1.0, 2.0, 3.0]],), "integer row indices"),
-        (([[0, 1, 0, 1]],), "matrix 0 is zero: it says nothing"),
+        (([[0, 1, 2, 3], [0, 1, 0, 1]],), r"quadruplet \(0, 1, 0, 1\) can never hold: a and b are the rows c and d"),
+        (([[0, 1, 1, 0]],), r"quadruplet \(0, 1, 1, 0\) can never hold: a and b are the rows c and d"),
+        (([[0, 1, 2, 2]],), r"quadruplet \(0, 1, 2, 2\) can never hold: c and d are the same row"),
     ],
 )  # fmt: skip
 def test_wrong_quadruplets_are_named(arguments, message):

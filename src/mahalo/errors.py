@@ -14,8 +14,9 @@ class NotPositiveDefiniteError(ValueError):
 class InfeasibleError(ValueError):
     """Hard constraints (γ = ∞) that no metric satisfies, with the combination that proves it.
 
-    Where the message says constraints in words, such as "pair (0, 1) ≤ 0.5", the numbers are those of rows of the X
-    that was fitted, also where `rows` gave them other numbers; `constraints` counts in the order given.
+    Where the message says constraints in words, such as "pair (0, 1): squared distance ≤ 0.5", the indices
+    are those of rows of the X that was fitted, also where `rows` gave them other numbers; `constraints` counts in the
+    order given.
 
     Attributes
     ----------

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import StratifiedKFold, check_cv
 
-from .constraints import Constraints, PairSplit, as_constraints, class_codes, len_of
+from .constraints import Constraints, PairSplit, as_constraints, as_labels, class_codes, len_of
 from .learner import (
     MetricLearner,
     check_gamma,
@@ -241,7 +241,7 @@ class MetricLearnerCV(MetricLearner):
             return check_cv(self.cv).split(X)
         if isinstance(self.cv, PairSplit):
             return self.cv.split(X, rows=rows)
-        labels = np.asarray(y)
+        labels = as_labels(y).codes
         if self.cv is None:
             smallest = np.bincount(class_codes(y)[class_codes(y) >= 0]).min()
             cv = StratifiedKFold(max(2, min(3, smallest)), shuffle=True, random_state=self._seed())

@@ -1,11 +1,14 @@
 """Pairs, triplets and linear forms: made, checked, sampled from labels, given bounds, turned into an operator."""
 
+from ..validation import as_generator, as_rows, check_count, len_of
 from .bounds import checked_bounds, checked_percentiles, resolve_bounds
-from .collection import Constraints, as_constraints, as_rows
+from .collection import Constraints, Posed, as_constraints
 from .diagnosis import ConstraintReport
 from .forms import EdgeForms
-from .geometry import Geometry, MappedGeometry, VectorGeometry, len_of, sq_distances
-from .sampling import as_generator, check_count, check_strategy, class_codes, n_classes
+from .geometry import Geometry, MappedGeometry, VectorGeometry, sq_distances
+from .identical import Meaningful
+from .labels import Labels, as_labels, class_codes, n_classes
+from .sampling import check_strategy
 from .splitting import PairSplit
 
 __all__ = [
@@ -13,11 +16,15 @@ __all__ = [
     "Constraints",
     "EdgeForms",
     "Geometry",
+    "Labels",
     "MappedGeometry",
+    "Meaningful",
     "PairSplit",
+    "Posed",
     "VectorGeometry",
     "as_constraints",
     "as_generator",
+    "as_labels",
     "as_rows",
     "check_count",
     "check_strategy",

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.utils import check_array
 
-from .collection import Constraints
-from .geometry import sq_distances
+from .geometry import VectorGeometry
+from .groups import Pairs, named
+from .identical import triplets_never
+
+if TYPE_CHECKING:
+    from .collection import Constraints
 
 __all__ = ["ConstraintReport", "diagnose"]
 
@@ -28,9 +34,12 @@ class ConstraintReport:
     zero_similar, zero_dissimilar : ndarray of shape (n, 2)
         Pairs of different rows that are identical points. Similar ones are satisfied whatever is learned;
         dissimilar ones can never be.
+    zero_triplets : ndarray of shape (n, 3)
+        Triplets (a, b, c) in which c is the same point as a or b. They can never be satisfied.
     contradictions : ndarray of shape (n, 2)
-        Pairs called both similar and dissimilar with bounds (where given) that exclude each other, and triplets
-        (a, b, c) that come with (a, c, b), listed by (b, c).
+        Pairs called both similar and dissimilar with bounds (where given) that exclude each other.
+    opposed_triplets : ndarray of shape (n, 3)
+        Triplets (a, b, c) that come with (a, c, b), listed once, with b < c.
     """
 
     n_similar: int
@@ -42,7 +51,9 @@ class ConstraintReport:
     self_pairs: np.ndarray
     zero_similar: np.ndarray
     zero_dissimilar: np.ndarray
+    zero_triplets: np.ndarray
     contradictions: np.ndarray
+    opposed_triplets: np.ndarray
 
     def __str__(self) -> str:
         lines = [
@@ -52,30 +63,30 @@ class ConstraintReport:
             f"linear forms         {self.n_linear}",
             f"rows used            {self.n_rows_used}",
             f"duplicates           {self.n_duplicates}",
-            f"self-pairs           {_named(self.self_pairs)}",
-            f"identical, similar   {_named(self.zero_similar)}",
-            f"identical, dissim.   {_named(self.zero_dissimilar)}",
-            f"contradictions       {_named(self.contradictions)}",
+            f"self-pairs           {_listed(self.self_pairs)}",
+            f"identical, similar   {_listed(self.zero_similar)}",
+            f"identical, dissim.   {_listed(self.zero_dissimilar)}",
+            f"identical, triplets  {_listed(self.zero_triplets)}",
+            f"contradictions       {_listed(self.contradictions)}",
+            f"opposed triplets     {_listed(self.opposed_triplets)}",
         ]
         return "\n".join(lines)
 
 
-def _named(pairs: np.ndarray) -> str:
-    if not len(pairs):
+def _listed(found: np.ndarray) -> str:
+    if not len(found):
         return "0"
-    shown = ", ".join(f"({i}, {j})" for i, j in pairs[:5])
-    return f"{len(pairs)}: {shown}{', …' if len(pairs) > 5 else ''}"
+    return f"{len(found)}: {', '.join(map(named, found[:5]))}{', …' if len(found) > 5 else ''}"
 
 
 def diagnose(constraints: Constraints, X) -> ConstraintReport:
-    from sklearn.utils import check_array
-
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=True)
     constraints.check_rows(X.shape[0])
+    geometry = VectorGeometry(X)
     pairs, triplets = constraints.pairs, constraints.triplets
     ordered = np.sort(pairs.index, axis=1)
     same_row = ordered[:, 0] == ordered[:, 1]
-    zero = (sq_distances(X, pairs.index) == 0) & ~same_row
+    zero = (geometry.sq_distances(pairs.index) == 0) & ~same_row
     similar = pairs.sign > 0
     signed = np.column_stack([ordered, pairs.sign]).astype(np.intp)
     n_duplicates = len(signed) - len(np.unique(signed, axis=0))
@@ -90,12 +101,14 @@ def diagnose(constraints: Constraints, X) -> ConstraintReport:
         self_pairs=pairs.index[same_row],
         zero_similar=pairs.index[zero & similar],
         zero_dissimilar=pairs.index[zero & ~similar],
-        contradictions=_contradictions(constraints, ordered),
+        zero_triplets=triplets.index[triplets_never(triplets.index, geometry)],
+        contradictions=_contradictions(pairs, ordered),
+        opposed_triplets=_opposed(triplets.index),
     )
 
 
-def _contradictions(constraints: Constraints, ordered: np.ndarray) -> np.ndarray:
-    pairs, found = constraints.pairs, []
+def _contradictions(pairs: Pairs, ordered: np.ndarray) -> np.ndarray:
+    found = set()
     upper: dict[tuple[int, int], float] = {}
     for (i, j), sign, bound in zip(ordered.tolist(), pairs.sign, pairs.bound, strict=True):
         if sign > 0:
@@ -103,8 +116,11 @@ def _contradictions(constraints: Constraints, ordered: np.ndarray) -> np.ndarray
     for (i, j), sign, bound in zip(ordered.tolist(), pairs.sign, pairs.bound, strict=True):
         # A bound still open counts as in conflict: percentiles put upper bounds below lower ones.
         if sign < 0 and (i, j) in upper and not np.inf > upper[i, j] >= bound:
-            found.append((i, j))
-    wanted = set(map(tuple, constraints.triplets.index.tolist()))
-    found += [(b, c) for a, b, c in sorted(wanted) if b < c and (a, c, b) in wanted]
-    unique = sorted(set(found))
-    return np.array(unique, dtype=np.intp).reshape(-1, 2)
+            found.add((i, j))
+    return np.array(sorted(found), dtype=np.intp).reshape(-1, 2)
+
+
+def _opposed(triplets: np.ndarray) -> np.ndarray:
+    wanted = set(map(tuple, triplets.tolist()))
+    found = [(a, b, c) for a, b, c in sorted(wanted) if b < c and (a, c, b) in wanted]
+    return np.array(found, dtype=np.intp).reshape(-1, 3)

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-
 import numpy as np
-from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 
+from ..validation import as_generator
 from .geometry import Geometry
+from .labels import class_codes
 
-__all__ = [
-    "check_count",
-    "check_strategy",
-    "class_codes",
-    "n_classes",
-    "pairs_from_labels",
-    "target_pairs",
-    "triplets_from_labels",
-]
+__all__ = ["check_strategy", "pairs_from_labels", "target_pairs", "triplets_from_labels"]
 
 
 # Pairs of each kind and class where the caller leaves it to us. Neighbour pairs are few for each row and all of use.
@@ -27,49 +17,9 @@ _MANY_RANDOM, _MANY_NEIGHBOURS = 500, 10_000
 _STRATEGIES = ("random", "neighbors", "triplets")
 
 
-def check_count(value, name: str, or_none: bool = False) -> None:
-    """Raise unless `value` is a positive integer (or None where that may be)."""
-    if or_none and value is None:
-        return
-    if isinstance(value, (bool, np.bool_)) or not (isinstance(value, Integral) and int(value) >= 1):
-        raise ValueError(f"{name} must be a positive integer{' or None' * or_none}; got {value!r}.")
-
-
 def check_strategy(strategy) -> None:
     if not isinstance(strategy, str) or strategy not in _STRATEGIES:
         raise ValueError(f"strategy must be 'random', 'neighbors' or 'triplets'; got {strategy!r}.")
-
-
-def class_codes(y) -> np.ndarray:
-    """Labels as 0, 1, ...; −1 for unlabelled. Raises if there is nothing to tell apart."""
-    y = np.asarray(y)
-    if y.ndim != 1:
-        raise ValueError(f"y must be one label for each row, a 1-D array; got shape {y.shape}.")
-    if y.dtype.kind not in "iub":
-        check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
-    unlabelled = _unlabelled(classes)
-    if (~unlabelled).sum() < 2:
-        if unlabelled.any():
-            raise ValueError(
-                f"y contains −1, which means unlabelled, and {(~unlabelled).sum()} other class: nothing to tell apart. "
-                "If −1 is a class of yours, relabel it, e.g. y = (y + 1) // 2."
-            )
-        raise ValueError(
-            f"y has {len(classes)} class; at least 2 classes are needed to tell apart. To learn from similar pairs "
-            "alone, pass constraints=Constraints.from_pairs(similar=...)."
-        )
-    renumber = np.where(unlabelled, -1, np.cumsum(~unlabelled) - 1)
-    return renumber[codes]
-
-
-def n_classes(y) -> int:
-    """Number of classes, unlabelled rows not counted."""
-    return int((~_unlabelled(np.unique(y))).sum())
-
-
-def _unlabelled(classes: np.ndarray) -> np.ndarray:
-    return classes == -1 if classes.dtype.kind in "iuf" else np.zeros(len(classes), dtype=bool)
 
 
 def pairs_from_labels(
@@ -139,17 +89,6 @@ def _nearest_others(geometry: Geometry, anchors: np.ndarray, inside: np.ndarray,
     itself = found == anchors[:, None]
     itself[~itself.any(axis=1), -1] = True  # duplicates crowded it out: leave out the last
     return found[~itself].reshape(len(anchors), k)
-
-
-def as_generator(random_state) -> np.random.Generator:
-    """A Generator from whatever scikit-learn users pass; None gives a fixed sequence, so fits are repeatable."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if random_state is None:
-        return np.random.default_rng(0)
-    if isinstance(random_state, (int, np.integer)):
-        return np.random.default_rng(int(random_state))
-    return np.random.default_rng(check_random_state(random_state).randint(2**31))
 
 
 def _random_pairs(codes: np.ndarray, per_class: int, rng) -> tuple[np.ndarray, np.ndarray]:

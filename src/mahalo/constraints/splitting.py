@@ -6,8 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.model_selection import BaseCrossValidator
 
+from ..validation import as_generator, len_of
 from .collection import Constraints
-from .sampling import as_generator
 
 __all__ = ["PairSplit"]
 
@@ -48,7 +48,7 @@ class PairSplit(BaseCrossValidator):
 
     def split(self, X, y=None, groups=None, rows=None):
         """`rows` gives the index of each row of X in the numbering of the constraints (default: 0, 1, 2, …)."""
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        n = len_of(X)
         rows = np.arange(n) if rows is None else np.asarray(rows)
         local, _ = self.constraints.on_rows(rows)
         group = _groups(local, n)

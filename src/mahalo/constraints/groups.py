@@ -1,0 +1,130 @@
+"""Constraints of one kind: pairs, triplets, linear forms, each a few arrays of equal length."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import scipy.sparse as sp
+
+from .matrices import renumbered
+
+__all__ = ["LinearForms", "Pairs", "Triplets", "named"]
+
+_NO_NUMBERS = partial(np.empty, 0)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Constraints of one kind; every field is an array (or tuple) with one entry a constraint."""
+
+    def __len__(self) -> int:
+        return len(self.weight)  # type: ignore[attr-defined]
+
+    def _fields(self):
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+
+    def take(self, keep: np.ndarray):
+        index = np.flatnonzero(keep) if keep.dtype == bool else keep
+        parts = {
+            name: tuple(a[k] for k in index) if isinstance(a, tuple) else a[index] for name, a in self._fields().items()
+        }
+        return type(self)(**parts)
+
+    def joined(self, other):
+        parts = {}
+        for name, a in self._fields().items():
+            b = getattr(other, name)
+            parts[name] = a + b if isinstance(a, tuple) else np.concatenate([a, b])
+        return type(self)(**parts)
+
+
+@dataclass(frozen=True)
+class _Indexed(_Group):
+    """Constraints that are a few rows each."""
+
+    index: np.ndarray
+
+    def inside(self, known: np.ndarray) -> np.ndarray:
+        """Which have all their rows in the mask `known`."""
+        return np.all(known[self.index], axis=1)
+
+    def renumbered(self, position: np.ndarray, size: int):
+        """The same constraints where row i is row position[i] of `size`."""
+        return dataclasses.replace(self, index=position[self.index])
+
+
+@dataclass(frozen=True)
+class Pairs(_Indexed):
+    """sign +1: squared distance ≤ bound; −1: ≥ bound. NaN bounds come from percentiles when the data are known:
+    of all distances, or, where `local`, of the distances of the pairs of the same sign."""
+
+    index: np.ndarray = field(default_factory=lambda: np.empty((0, 2), dtype=np.intp))
+    sign: np.ndarray = field(default_factory=_NO_NUMBERS)
+    bound: np.ndarray = field(default_factory=_NO_NUMBERS)
+    weight: np.ndarray = field(default_factory=_NO_NUMBERS)
+    local: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
+
+    def describe(self, k: int) -> str:
+        return f"pair {named(self.index[k])}: squared distance {_relation(self.sign[k])} {_number(self.bound[k])}"
+
+
+@dataclass(frozen=True)
+class Triplets(_Indexed):
+    """(a, b, c): d²(a, b) + margin ≤ d²(a, c). A NaN margin comes from a percentile when the data are known."""
+
+    index: np.ndarray = field(default_factory=lambda: np.empty((0, 3), dtype=np.intp))
+    margin: np.ndarray = field(default_factory=_NO_NUMBERS)
+    weight: np.ndarray = field(default_factory=_NO_NUMBERS)
+
+    def describe(self, k: int) -> str:
+        return f"triplet {named(self.index[k])} with margin {_number(self.margin[k])} in squared distance"
+
+
+@dataclass(frozen=True)
+class LinearForms(_Group):
+    """tr(W X C Xᵀ) ≤ bound (sign +1) or ≥ bound (−1), C sparse and symmetric over rows.
+
+    `quadruplet` holds (a, b, c, d) where a form is d²(a, b) − d²(c, d) ≤ −margin, and −1 where it is any other.
+    """
+
+    matrix: tuple[sp.csr_array, ...] = ()
+    sign: np.ndarray = field(default_factory=_NO_NUMBERS)
+    bound: np.ndarray = field(default_factory=_NO_NUMBERS)
+    weight: np.ndarray = field(default_factory=_NO_NUMBERS)
+    quadruplet: np.ndarray = field(default_factory=lambda: np.empty((0, 4), dtype=np.intp))
+
+    def inside(self, known: np.ndarray) -> np.ndarray:
+        return np.array([known[np.unique(C.nonzero()[0])].all() for C in self.matrix], dtype=bool)
+
+    def renumbered(self, position: np.ndarray, size: int):
+        return dataclasses.replace(
+            self,
+            matrix=tuple(renumbered(C, position, size) for C in self.matrix),
+            quadruplet=np.where(self.quadruplet >= 0, position[self.quadruplet], -1),
+        )
+
+    @property
+    def is_quadruplet(self) -> np.ndarray:
+        return np.all(self.quadruplet >= 0, axis=1)
+
+    def describe(self, k: int) -> str:
+        if self.is_quadruplet[k]:
+            margin = _number(-self.bound[k])
+            return f"quadruplet {named(self.quadruplet[k])} with margin {margin} in squared distance"
+        return f"linear form {k} {_relation(self.sign[k])} {_number(self.bound[k])}"
+
+
+def named(index) -> str:
+    """Row indices as people write them, (3, 7)."""
+    return f"({', '.join(map(str, index))})"
+
+
+def _relation(sign: float) -> str:
+    return "≤" if sign > 0 else "≥"
+
+
+def _number(value: float) -> str:
+    return "still open" if np.isnan(value) else f"{value:.4g}"

@@ -1,0 +1,114 @@
+"""Class labels of any kind as numbers, −1 where there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.multiclass import check_classification_targets
+
+from ..validation import warn
+
+__all__ = ["Labels", "as_labels", "class_codes", "n_classes"]
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Row i is of class `classes[codes[i]]`; where the code is −1 it is unlabelled. Classes are in sorted order."""
+
+    codes: np.ndarray
+    classes: np.ndarray
+
+
+def as_labels(y) -> Labels:
+    """One label for each row, numbers or strings in an array, a list or a column of a table, checked.
+
+    None, NaN and pandas' NA and NaT are no label; nor is −1 among numbers.
+    """
+    values = _one_column(y)
+    given = ~_missing(values)
+    present = _of_one_kind(values[given])
+    if len(present) and present.dtype.kind not in "iub":
+        check_classification_targets(present)
+    classes, found = np.unique(present, return_inverse=True)
+    is_class = classes != -1 if classes.dtype.kind in "iuf" else np.ones(len(classes), dtype=bool)
+    codes = np.full(len(values), -1, dtype=np.intp)
+    codes[given] = np.where(is_class, np.cumsum(is_class) - 1, -1)[found]
+    return Labels(codes, classes[is_class])
+
+
+def class_codes(y) -> np.ndarray:
+    """Labels as 0, 1, ...; −1 for unlabelled. Raises if there is nothing to tell apart."""
+    labels = as_labels(y)
+    n = len(labels.classes)
+    if n < 2 and (labels.codes < 0).any():
+        raise ValueError(
+            f"y has {n} class beside rows that are unlabelled (−1, None or NaN): nothing to tell apart. If −1 is a "
+            "class of yours, relabel it, e.g. y = (y + 1) // 2."
+        )
+    if n < 2:
+        raise ValueError(
+            f"y has {n} class; at least 2 classes are needed to tell apart. To learn from similar pairs alone, pass "
+            "constraints=Constraints.from_pairs(similar=...)."
+        )
+    return labels.codes
+
+
+def n_classes(y) -> int:
+    """Number of classes, unlabelled rows not counted."""
+    return len(as_labels(y).classes)
+
+
+def _one_column(y) -> np.ndarray:
+    from .collection import Constraints  # which can be made from labels
+
+    if isinstance(y, Constraints):
+        raise ValueError("y must be class labels; got a mahalo.Constraints. Pass it by name, as constraints=.")
+    values = np.asarray(y)
+    if values.dtype.kind == "T" or (values.dtype.kind in "US" and not hasattr(y, "dtype")):
+        values = np.asarray(y, dtype=object)  # in a list beside strings, NumPy would turn all that is not into them
+    if values.ndim == 2 and values.shape[1] == 1:
+        warn("A column-vector y was passed when a 1d array was expected. Pass y.ravel().", DataConversionWarning)
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(f"y must be one label for each row, a 1-D array; got shape {values.shape}.")
+    return values
+
+
+def _missing(values: np.ndarray) -> np.ndarray:
+    kind = values.dtype.kind
+    if kind == "O":
+        return np.array([_is_missing(value) for value in values], dtype=bool)
+    if kind in "fcmM":
+        return np.isnan(values)
+    return np.zeros(len(values), dtype=bool)
+
+
+def _is_missing(value) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)  # NaN and NaT
+    except TypeError:
+        return True  # NA, which is neither true nor false
+
+
+def _of_one_kind(values: np.ndarray) -> np.ndarray:
+    """Numbers among objects as numbers; an error where there are others beside them."""
+    if values.dtype.kind != "O":
+        return values
+    kinds = {_kind_of(value) for value in values}
+    if len(kinds) > 1:
+        raise ValueError(
+            f"y mixes labels of different kinds, {' and '.join(sorted(kinds))}, that have no common order. Make them "
+            "all numbers or all strings."
+        )
+    return np.array(values.tolist()) if kinds == {"numbers"} else values
+
+
+def _kind_of(value) -> str:
+    if isinstance(value, (Real, np.bool_)):
+        return "numbers"
+    return "strings" if isinstance(value, str) else type(value).__name__
