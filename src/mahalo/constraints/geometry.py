@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import pdist
 
-__all__ = ["Geometry", "MappedGeometry", "VectorGeometry", "len_of", "sq_distances"]
+__all__ = ["Geometry", "MappedGeometry", "VectorGeometry", "sq_distances"]
 
 SAMPLE = 20_000
 
@@ -81,11 +81,6 @@ class MappedGeometry(VectorGeometry):
             size = self.sq_size(rows)[compact.reshape(index.shape)].sum(axis=1)
             D[1e-14 * size >= D] = 0.0
         return D
-
-
-def len_of(X) -> int:
-    """Number of rows of an array or sparse matrix, or of objects in a sequence."""
-    return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
 def sq_distances(X, index: np.ndarray) -> np.ndarray:
