@@ -81,7 +81,7 @@ def test_second_moments_are_those_of_the_edges(seed, kind, rank):
     for cores in (1, 3):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(threads, "_WORTH_A_THREAD", 1)
-            patch.setattr(threads.os, "cpu_count", lambda cores=cores: cores)
+            patch.setattr(threads, "_available", lambda cores=cores: cores)
             entries, diagonal = forms.second_moments(Y, E)
         np.testing.assert_allclose(entries, expected, atol=1e-12 * max(1.0, expected.max()))
         np.testing.assert_allclose(diagonal, np.einsum("k,kii->i", E, matrices**2), rtol=1e-10, atol=1e-12)
@@ -128,7 +128,7 @@ def test_threads_change_no_value(rng, monkeypatch):
     s = rng.standard_normal(constraints.n_constraints)
     alone = forms.apply(Y, Y), through_rows(forms, Y, s)
     monkeypatch.setattr(threads, "_WORTH_A_THREAD", 1)
-    monkeypatch.setattr(threads.os, "cpu_count", lambda: 5)
+    monkeypatch.setattr(threads, "_available", lambda: 5)
     shared = forms.apply(Y, Y), through_rows(forms, Y, s)
     np.testing.assert_array_equal(shared[0], alone[0])
     np.testing.assert_array_equal(shared[1], alone[1])
