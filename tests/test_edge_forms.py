@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from builders import dense_forms, random_linear, random_pair_constraints, random_triplets
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mahalo import Constraints
+from mahalo.constraints import EdgeForms
 from mahalo.constraints import forms as forms_module
 from mahalo.linalg import threads
 
@@ -81,7 +83,7 @@ def test_second_moments_are_those_of_the_edges(seed, kind, rank):
     for cores in (1, 3):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(threads, "_WORTH_A_THREAD", 1)
-            patch.setattr(threads.os, "cpu_count", lambda cores=cores: cores)
+            patch.setattr(threads, "_available", lambda cores=cores: cores)
             entries, diagonal = forms.second_moments(Y, E)
         np.testing.assert_allclose(entries, expected, atol=1e-12 * max(1.0, expected.max()))
         np.testing.assert_allclose(diagonal, np.einsum("k,kii->i", E, matrices**2), rtol=1e-10, atol=1e-12)
@@ -128,7 +130,7 @@ def test_threads_change_no_value(rng, monkeypatch):
     s = rng.standard_normal(constraints.n_constraints)
     alone = forms.apply(Y, Y), through_rows(forms, Y, s)
     monkeypatch.setattr(threads, "_WORTH_A_THREAD", 1)
-    monkeypatch.setattr(threads.os, "cpu_count", lambda: 5)
+    monkeypatch.setattr(threads, "_available", lambda: 5)
     shared = forms.apply(Y, Y), through_rows(forms, Y, s)
     np.testing.assert_array_equal(shared[0], alone[0])
     np.testing.assert_array_equal(shared[1], alone[1])
@@ -161,3 +163,36 @@ def test_dropping_the_objective_keeps_how_triplets_combine_edges(rng):
     kept, last, coefficient = forms.split_last()
     np.testing.assert_allclose(kept.apply(X[rows], X[rows]), [sq[0, 1] - sq[0, 4], sq[2, 3] - sq[2, 0]])
     np.testing.assert_allclose(last.adjoint(X[rows], coefficient), X.T @ (np.eye(5) - 0.2) @ X, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "tail, head, match",
+    [
+        ([0, 1000], [1, 2], r"edges join rows 0 to 3; got row 1000 in tail"),
+        ([0, 1], [-1, 2], r"edges join rows 0 to 3; got row -1 in head"),
+        ([0, 1, 2], [1, 2], r"every edge has two ends; got 3 tails and 2 heads"),
+        ([[0, 1]], [1, 2], r"tail must be a contiguous vector of np.intp; got int64 of shape \(1, 2\)"),
+        ([0.0, 1.0], [1, 2], r"tail must be a contiguous vector of np.intp; got float64"),
+    ],
+)
+def test_edges_must_join_rows(tail, head, match):
+    with pytest.raises(ValueError, match=match):
+        EdgeForms(np.array(tail), np.array(head), 4)
+
+
+def test_forms_must_be_made_of_edges():
+    edges = np.array([0, 1]), np.array([1, 2])
+    with pytest.raises(ValueError, match=r"a column for each of 2 edges; got 3"):
+        EdgeForms(*edges, 4, sp.csr_array(np.ones((1, 3))))
+    outside = sp.csr_array(np.ones((1, 2)))
+    outside.indices[1] = 1000
+    with pytest.raises(ValueError, match="indices"):
+        EdgeForms(*edges, 4, outside)
+
+
+@pytest.mark.parametrize("n", [2, 5])
+def test_rows_must_be_those_the_forms_are_over(n):
+    forms, Y = EdgeForms(np.array([0, 1]), np.array([1, 3]), 4), np.ones((n, 2))
+    for use in (lambda: forms.apply(Y, Y), lambda: forms.adjoint(Y, np.ones(2)), lambda: forms.second_moments(Y, Y[0])):
+        with pytest.raises(ValueError, match=f"these forms are over 4 rows; got {n}"):
+            use()

@@ -54,6 +54,43 @@ def test_intersections_are_sums_of_minima(n, m):
     assert_allclose(intersections(H[:n]), np.minimum(A[:, None], A[None]).sum(axis=2), rtol=1e-6)
 
 
+@pytest.mark.parametrize("integer", [np.int32, np.int64])
+def test_intersections_take_indices_of_any_size(integer):
+    H = histograms(np.array([[0, 3], [0, 2], [1, 3]]), np.ones((3, 2)), [1, 1, 1], 5)
+    wide = H.copy()
+    wide.indices, wide.indptr = H.indices.astype(integer), H.indptr.astype(integer)
+    assert_allclose(intersections(wide), intersections(H))
+
+
+@pytest.mark.parametrize("n", [1, 20])
+def test_more_entries_than_32_bits_count_are_refused(n):
+    """Only the starts are faked: the entries would take 16 GB."""
+    H = sp.csr_array((n, 5), dtype=np.float32)
+    H.indptr = np.linspace(0, 2**31, n + 1).astype(np.int64)
+    with pytest.raises(ValueError, match=r"up to 2³¹ − 1 entries; got 2147483648\. Use fewer bins"):
+        intersections(H)
+
+
+def test_more_bins_than_32_bits_count_are_refused():
+    with pytest.raises(ValueError, match=r"up to 2³¹ − 1 bins; got 2147483650"):
+        histograms(np.array([[2**31 + 1]]), np.ones((1, 1)), [1], 2**31 + 2)
+
+
+def test_bins_outside_the_table_are_refused():
+    H = histograms(np.array([[0, 3], [0, 2]]), np.ones((2, 2)), [1, 1], 5)
+    fewer = histograms(np.array([[0, 1]]), np.ones((1, 2)), [1], 2)
+    with pytest.raises(ValueError, match=r"over the same bins; got 2 and 5"):
+        intersections(fewer, H)
+    outside = H.copy()
+    outside.indices[1] = 1000
+    with pytest.raises(ValueError, match="indices"):
+        intersections(H, outside)
+    falling = H.copy()
+    falling.indptr[1] = 5
+    with pytest.raises(ValueError, match="indptr|index pointer"):
+        intersections(falling)
+
+
 def test_histograms_sum_values_by_bin():
     H = histograms(np.array([[0, 3], [0, 2], [1, 3]]), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), [2, 1], 5)
     assert_array_equal(H.toarray(), [[4, 0, 4, 2, 0], [0, 5, 0, 6, 0]])

@@ -1,7 +1,10 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Edge-wise products: of all the pairs (i, j) of rows, a few at most are copied out as differences at a time."""
+"""Edge-wise products: of all the pairs (i, j) of rows, a few at most are copied out as differences at a time.
 
+Ends of edges must be rows; `EdgeForms` sees to it.
+"""
 import numpy as np
+
+from .checks cimport check_length, check_shape
 
 cdef extern from "kernels.h" nogil:
     void mahalo_edge_dots(const double *A, const double *B, const Py_ssize_t *tail, const Py_ssize_t *head,
@@ -17,6 +20,9 @@ cdef extern from "kernels.h" nogil:
 def edge_dots(const double[:, ::1] A, const double[:, ::1] B,
               const Py_ssize_t[::1] tail, const Py_ssize_t[::1] head, double[::1] out):
     """out[e] = (A[i] − A[j]) · (B[i] − B[j]) for the edge e = (i, j) = (tail[e], head[e])."""
+    check_shape("B", B.shape[0], B.shape[1], A.shape[0], A.shape[1])
+    check_length("head", head.shape[0], tail.shape[0])
+    check_length("out", out.shape[0], tail.shape[0])
     if tail.shape[0] == 0:
         return
     if A.shape[1] == 0:
@@ -34,6 +40,13 @@ def edge_laplacian(const double[:, ::1] Y, const Py_ssize_t[::1] start, const Py
     Row i's edges are `edge[start[i]:start[i+1]]`, its other ends `neighbour[...]`; rows are independent,
     so threads may share them out.
     """
+    check_length("start", start.shape[0], Y.shape[0] + 1)
+    check_length("edge", edge.shape[0], 2 * weight.shape[0])
+    check_length("neighbour", neighbour.shape[0], edge.shape[0])
+    check_length("the last row's end in edge", start[Y.shape[0]], edge.shape[0])
+    check_shape("out", out.shape[0], out.shape[1], Y.shape[0], Y.shape[1])
+    if not 0 <= first <= last <= Y.shape[0]:
+        raise ValueError(f"first and last must be in order in [0, {Y.shape[0]}]; got {first} and {last}.")
     if Y.shape[0] == 0 or Y.shape[1] == 0:
         return
     if edge.shape[0] == 0:
@@ -50,6 +63,8 @@ def edge_gram(const double[:, ::1] Y, const Py_ssize_t[::1] tail, const Py_ssize
     cdef Py_ssize_t r = Y.shape[1], padded = (r + 7) // 8 * 8, i, j
     cdef double[:, ::1] out = np.zeros((r, r))
     cdef double[:, ::1] work
+    check_length("head", head.shape[0], tail.shape[0])
+    check_length("weight", weight.shape[0], tail.shape[0])
     if r == 0 or tail.shape[0] == 0:
         return np.asarray(out)
     work = np.zeros((padded + MAHALO_ROWS, padded))

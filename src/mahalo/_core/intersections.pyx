@@ -1,5 +1,5 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Histogram intersections of sparse rows, sixteen at a time."""
+from .checks cimport check_length, check_shape
 
 cdef extern from "kernels.h" nogil:
     const int MAHALO_LANES
@@ -9,13 +9,29 @@ cdef extern from "kernels.h" nogil:
 LANES = MAHALO_LANES
 
 
+cdef int check_ends(str name, const int[::1] start, Py_ssize_t n_entries) except -1:
+    cdef Py_ssize_t last = start.shape[0] - 1
+    if last < 0 or start[0] < 0 or start[last] > n_entries:
+        raise ValueError(f"{name} must be in [0, {n_entries}], one more than there are rows; got {list(start)}.")
+    return 0
+
+
 def intersect_rows(float[:, ::1] table, const int[::1] start_a, const int[::1] bin_a, const float[::1] value_a,
                    const int[::1] start_b, const int[::1] bin_b, const float[::1] value_b, double[:, ::1] out):
     """out[j, t] = Σ_b min(A[t, b], B[j, b]) for the up to LANES rows of A and all rows of B, both in CSR form.
 
-    `table` (bins × LANES) must come zero, and is left so.
+    `table` (bins × LANES) must come zero, and is left so. Starts must not fall and bins be in the table;
+    `kernels.histograms` sees to it.
     """
     cdef Py_ssize_t t, q
+    check_length("a row of table", table.shape[1], MAHALO_LANES)
+    check_length("value_a", value_a.shape[0], bin_a.shape[0])
+    check_length("value_b", value_b.shape[0], bin_b.shape[0])
+    check_ends("start_a", start_a, bin_a.shape[0])
+    check_ends("start_b", start_b, bin_b.shape[0])
+    check_shape("out", out.shape[0], out.shape[1], start_b.shape[0] - 1, MAHALO_LANES)
+    if start_a.shape[0] - 1 > MAHALO_LANES:
+        raise ValueError(f"there must be at most {MAHALO_LANES} rows of A; got {start_a.shape[0] - 1}.")
     if bin_a.shape[0] == 0 or bin_b.shape[0] == 0:
         out[:] = 0.0
         return

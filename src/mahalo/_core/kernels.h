@@ -5,24 +5,39 @@
 #include <math.h>
 #include <stddef.h>
 
-/* Clones are named by what a processor can do; those named after one model run on that model only. */
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
-#if __GNUC__ >= 12
-#define MAHALO_VECTORIZED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define MAHALO_VECTORIZED __attribute__((target_clones("avx512f", "avx2", "default")))
+#ifndef __has_attribute
+#define __has_attribute(name) 0
 #endif
-#define MAHALO_INLINED static inline __attribute__((always_inline))
+
+/* Clones are chosen through an ifunc, which takes glibc (any of its headers says so; musl has none). They are named by
+   what a processor can do; those named after one model run on that model only. */
+#if defined(__x86_64__) && defined(__GLIBC__) && __has_attribute(target_clones)
+#if defined(__clang__) || __GNUC__ < 12
+#define MAHALO_VECTORIZED __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define MAHALO_VECTORIZED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#endif
 #else
 #define MAHALO_VECTORIZED
+#endif
+
+#if defined(__GNUC__)
+#define MAHALO_INLINED static inline __attribute__((always_inline))
+#define MAHALO_RESTRICT __restrict__
+#elif defined(_MSC_VER)
+#define MAHALO_INLINED static __forceinline
+#define MAHALO_RESTRICT __restrict
+#else
 #define MAHALO_INLINED static inline
+#define MAHALO_RESTRICT restrict
 #endif
 
 /* `width` columns of F ← F + beta x xᵀ and of y = F z. As F is symmetric, y is the sum of its rows scaled by z: the
    sums, like x, stay in registers while the rows pass by. */
 MAHALO_INLINED
-void mahalo_columns(double *restrict F, const double *restrict x_here, const double *restrict x, double beta,
-                    const double *restrict z, double *restrict y, ptrdiff_t r, const int width)
+void mahalo_columns(double *MAHALO_RESTRICT F, const double *MAHALO_RESTRICT x_here, const double *MAHALO_RESTRICT x,
+                    double beta, const double *MAHALO_RESTRICT z, double *MAHALO_RESTRICT y, ptrdiff_t r,
+                    const int width)
 {
     double sum[32], scaled[32];
     for (int k = 0; k < width; k++) {
@@ -59,7 +74,7 @@ static double mahalo_update_multiply(double *F, const double *x, double beta, co
 
 /* F[first:, from:] += beta x[first:] y[from:]ᵀ for a square row-major F of order r. */
 MAHALO_VECTORIZED
-static void mahalo_rank_one(double *restrict F, const double *x, const double *y, double beta, ptrdiff_t r,
+static void mahalo_rank_one(double *MAHALO_RESTRICT F, const double *x, const double *y, double beta, ptrdiff_t r,
                             ptrdiff_t first, ptrdiff_t from)
 {
     for (ptrdiff_t a = first; a < r; a++) {
@@ -87,8 +102,8 @@ static void mahalo_edge_dots(const double *A, const double *B, const ptrdiff_t *
 
 /* out[i] = Σ_{e=(i,j)} weight[e] (Y[i] − Y[j]) for first ≤ i < last. */
 MAHALO_VECTORIZED
-static void mahalo_edge_laplacian(const double *restrict Y, const ptrdiff_t *start, const ptrdiff_t *neighbour,
-                                  const ptrdiff_t *edge, const double *weight, double *restrict out,
+static void mahalo_edge_laplacian(const double *MAHALO_RESTRICT Y, const ptrdiff_t *start, const ptrdiff_t *neighbour,
+                                  const ptrdiff_t *edge, const double *weight, double *MAHALO_RESTRICT out,
                                   ptrdiff_t first, ptrdiff_t last, ptrdiff_t r)
 {
     for (ptrdiff_t i = first; i < last; i++) {
@@ -120,8 +135,8 @@ static void mahalo_edge_laplacian(const double *restrict Y, const ptrdiff_t *sta
    with the sums in registers while its rows pass by. */
 #define MAHALO_ROWS 4
 MAHALO_INLINED
-void mahalo_lengths_of(const double *restrict Z, const double *restrict X, double *restrict out, ptrdiff_t r,
-                       ptrdiff_t first, const int rows, const int width)
+void mahalo_lengths_of(const double *MAHALO_RESTRICT Z, const double *MAHALO_RESTRICT X, double *MAHALO_RESTRICT out,
+                       ptrdiff_t r, ptrdiff_t first, const int rows, const int width)
 {
     double sum[MAHALO_ROWS][32];
     for (int i = 0; i < rows; i++)
@@ -161,8 +176,8 @@ static void mahalo_lengths(const double *Z, const double *X, double *out, ptrdif
 
 /* `width` columns of H += Σ_i weight_i z zᵀ over `rows` rows z of Z. */
 MAHALO_INLINED
-void mahalo_add_outer(double *restrict H, const double *restrict Z, const double *restrict weight, ptrdiff_t r,
-                      ptrdiff_t first, const int rows, const int width)
+void mahalo_add_outer(double *MAHALO_RESTRICT H, const double *MAHALO_RESTRICT Z, const double *MAHALO_RESTRICT weight,
+                      ptrdiff_t r, ptrdiff_t first, const int rows, const int width)
 {
     double scaled[MAHALO_ROWS][32];
     for (int i = 0; i < rows; i++)
@@ -206,9 +221,9 @@ static void mahalo_gram(const double *Z, const double *weight, double *H, ptrdif
 /* The same with edges for rows, z = Y[i] − Y[j], or their squares z ∘ z; H is of order `padded`, a multiple of 8, and
    `rows` room for MAHALO_ROWS rows of that length with zeros beyond r. Edges of weight 0 are passed over. */
 MAHALO_VECTORIZED
-static void mahalo_edge_gram(const double *restrict Y, const ptrdiff_t *tail, const ptrdiff_t *head,
-                             const double *weight, double *restrict H, double *restrict rows, ptrdiff_t n_edges,
-                             ptrdiff_t r, ptrdiff_t padded, int squared)
+static void mahalo_edge_gram(const double *MAHALO_RESTRICT Y, const ptrdiff_t *tail, const ptrdiff_t *head,
+                             const double *weight, double *MAHALO_RESTRICT H, double *MAHALO_RESTRICT rows,
+                             ptrdiff_t n_edges, ptrdiff_t r, ptrdiff_t padded, int squared)
 {
     double w[MAHALO_ROWS];
     int filled = 0;
@@ -245,7 +260,7 @@ static double mahalo_dot(const double *x, const double *y, ptrdiff_t n)
 
 /* y ← a x + b y */
 MAHALO_VECTORIZED
-static void mahalo_combine(double a, const double *restrict x, double b, double *restrict y, ptrdiff_t n)
+static void mahalo_combine(double a, const double *MAHALO_RESTRICT x, double b, double *MAHALO_RESTRICT y, ptrdiff_t n)
 {
     for (ptrdiff_t k = 0; k < n; k++)
         y[k] = a * x[k] + b * y[k];
@@ -263,8 +278,8 @@ static void mahalo_multiply(const double *x, const double *y, double a, const do
    One entry of a sparse row meets one cache line of the table: that many intersections at the price of one. */
 #define MAHALO_LANES 16
 MAHALO_VECTORIZED
-static void mahalo_intersections(const float *restrict table, const int *start, const int *bin, const float *value,
-                                 double *restrict out, ptrdiff_t n_rows)
+static void mahalo_intersections(const float *MAHALO_RESTRICT table, const int *start, const int *bin,
+                                 const float *value, double *MAHALO_RESTRICT out, ptrdiff_t n_rows)
 {
     for (ptrdiff_t j = 0; j < n_rows; j++) {
         double sum[MAHALO_LANES] = {0.0};
@@ -282,8 +297,8 @@ static void mahalo_intersections(const float *restrict table, const int *start, 
 /* G ← a_i + b_j − 2 G, clipped at 0, rooted if asked: one function a precision. */
 #define MAHALO_FINISH(name, real, root_of)                                                              \
     MAHALO_VECTORIZED                                                                                   \
-    static void name(real *restrict G, const real *restrict a, const real *restrict b, ptrdiff_t n,     \
-                     ptrdiff_t m, int root)                                                             \
+    static void name(real *MAHALO_RESTRICT G, const real *MAHALO_RESTRICT a, const real *MAHALO_RESTRICT b,    \
+                     ptrdiff_t n, ptrdiff_t m, int root)                                                \
     {                                                                                                   \
         for (ptrdiff_t i = 0; i < n; i++) {                                                             \
             real *row = G + i * m;                                                                      \

@@ -1,4 +1,3 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Algorithm 1 of the paper: Bregman projections for LogDet, one constraint after the other.
 
 A projection onto constraint k changes F⁻¹ by s z zᵀ. In the paper's letters s = −δα, so
@@ -15,6 +14,8 @@ A relative constraint, zᵀFz − wᵀFw + c ≤ b, changes F⁻¹ by s (zzᵀ �
 and s is where the dual stops rising: N′(s)/N(s) + c − b − h (λ + s) = 0, h = scale²/γ (0 where it is hard).
 """
 from libc.math cimport INFINITY, fabs, sqrt
+
+from .checks cimport check_indices, check_length, check_shape
 
 cdef extern from "kernels.h" nogil:
     double mahalo_update_multiply(double *F, const double *x, double beta, const double *z, double *y, Py_ssize_t r)
@@ -63,6 +64,41 @@ cdef inline double project(double p, double c, double gamma, double delta,
     return -s / (1.0 + s * p)
 
 
+cdef int check_pairs(const Py_ssize_t[::1] tail, const Py_ssize_t[::1] head, const double[::1] delta,
+                     const double[::1] offset, const double[::1] gamma, const double[::1] xi,
+                     const double[::1] lam, Py_ssize_t n_rows) except -1:
+    cdef Py_ssize_t n = tail.shape[0]
+    check_length("head", head.shape[0], n)
+    check_multipliers(delta, offset, gamma, xi, lam, n)
+    if n > 0:
+        check_indices("tail", &tail[0], n, n_rows)
+        check_indices("head", &head[0], n, n_rows)
+    return 0
+
+
+cdef int check_multipliers(const double[::1] delta, const double[::1] offset, const double[::1] gamma,
+                           const double[::1] xi, const double[::1] lam, Py_ssize_t n) except -1:
+    check_length("delta", delta.shape[0], n)
+    check_length("offset", offset.shape[0], n)
+    check_length("gamma", gamma.shape[0], n)
+    check_length("xi", xi.shape[0], n)
+    check_length("lam", lam.shape[0], n)
+    return 0
+
+
+cdef int check_padded(const double[:, ::1] F, const double[:, ::1] X, const double[:, ::1] scratch,
+                      Py_ssize_t n_scratch) except -1:
+    """F of an order r that is a multiple of 8, rows of r numbers, and scratch for `n_scratch` of them."""
+    cdef Py_ssize_t r = F.shape[0]
+    check_shape("F", F.shape[0], F.shape[1], r, r)
+    check_shape("X", X.shape[0], X.shape[1], X.shape[0], r)
+    if r % 8 != 0:
+        raise ValueError(f"the order of F must be a multiple of 8; got {r}.")
+    if scratch.shape[0] < n_scratch or scratch.shape[1] != r:
+        raise ValueError(f"scratch must be {n_scratch} × {r}; got {scratch.shape[0]} × {scratch.shape[1]}.")
+    return 0
+
+
 def sweep_features(double[:, ::1] F, const double[:, ::1] X, const Py_ssize_t[::1] tail,
                    const Py_ssize_t[::1] head, const double[::1] delta, const double[::1] offset,
                    const double[::1] gamma, double[::1] xi, double[::1] lam, double[:, ::1] scratch):
@@ -73,9 +109,14 @@ def sweep_features(double[:, ::1] F, const double[:, ::1] X, const Py_ssize_t[::
     """
     cdef Py_ssize_t k, a, i, j, r = F.shape[0]
     cdef double p, beta = 0.0, largest = 0.0
-    cdef double *z = &scratch[0, 0]
-    cdef double *y = &scratch[1, 0]
-    cdef double *before = &scratch[2, 0]
+    cdef double *z
+    cdef double *y
+    cdef double *before
+    check_padded(F, X, scratch, 3)
+    check_pairs(tail, head, delta, offset, gamma, xi, lam, X.shape[0])
+    if r == 0 or tail.shape[0] == 0:
+        return largest
+    z, y, before = &scratch[0, 0], &scratch[1, 0], &scratch[2, 0]
     for a in range(r):
         y[a] = 0.0
     with nogil:
@@ -101,8 +142,16 @@ def sweep_kernel(double[:, ::1] K, double[:, ::1] B, double[:, ::1] M, const Py_
     """
     cdef Py_ssize_t k, a, i, j, n = K.shape[0]
     cdef double p, beta, largest = 0.0
-    cdef double *y = &scratch[0, 0]
-    cdef double *m = &scratch[1, 0]
+    cdef double *y
+    cdef double *m
+    check_shape("K", K.shape[0], K.shape[1], n, n)
+    check_shape("B", B.shape[0], B.shape[1], n, n)
+    check_shape("M", M.shape[0], M.shape[1], n, n)
+    check_pairs(tail, head, delta, offset, gamma, xi, lam, n)
+    if tail.shape[0] == 0:
+        return largest
+    check_shape("scratch", scratch.shape[0], scratch.shape[1], 2, n)
+    y, m = &scratch[0, 0], &scratch[1, 0]
     with nogil:
         for k in range(tail.shape[0]):
             i, j = tail[k], head[k]
@@ -127,6 +176,9 @@ def sweep_block(double[:, ::1] G, const double[::1] delta, const double[::1] off
     """
     cdef Py_ssize_t t, n = G.shape[0]
     cdef double largest = 0.0
+    check_shape("G", G.shape[0], G.shape[1], n, n)
+    check_multipliers(delta, offset, gamma, xi, lam, n)
+    check_length("beta", beta.shape[0], n)
     with nogil:
         for t in range(n):
             beta[t] = project(G[t, t], offset[t], gamma[t], delta[t], &xi[t], &lam[t], &largest)
@@ -185,14 +237,25 @@ def sweep_relative(double[:, ::1] F, const double[:, ::1] X, const Py_ssize_t[:,
 
     `room` is c − b; `scratch` is 4 × r, r a multiple of 8. Returns the largest relative step |s| (p + q).
     """
-    cdef Py_ssize_t k, a, r = F.shape[0]
+    cdef Py_ssize_t k, a, r = F.shape[0], n = near.shape[0]
     cdef double p, q, rho, s, N, largest = 0.0, one, both, other
-    cdef double *z = &scratch[0, 0]
-    cdef double *w = &scratch[1, 0]
-    cdef double *Fz = &scratch[2, 0]
-    cdef double *Fw = &scratch[3, 0]
+    cdef double *z
+    cdef double *w
+    cdef double *Fz
+    cdef double *Fw
+    check_padded(F, X, scratch, 4)
+    check_shape("near", near.shape[0], near.shape[1], n, 2)
+    check_shape("far", far.shape[0], far.shape[1], n, 2)
+    check_length("room", room.shape[0], n)
+    check_length("h", h.shape[0], n)
+    check_length("lam", lam.shape[0], n)
+    if r == 0 or n == 0:
+        return largest
+    check_indices("near", &near[0, 0], 2 * n, X.shape[0])
+    check_indices("far", &far[0, 0], 2 * n, X.shape[0])
+    z, w, Fz, Fw = &scratch[0, 0], &scratch[1, 0], &scratch[2, 0], &scratch[3, 0]
     with nogil:
-        for k in range(near.shape[0]):
+        for k in range(n):
             for a in range(r):
                 z[a] = X[near[k, 0], a] - X[near[k, 1], a]
                 w[a] = X[far[k, 0], a] - X[far[k, 1], a]

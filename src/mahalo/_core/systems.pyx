@@ -1,8 +1,9 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """One small Newton system, solved whole: where calls from Python would cost more than the arithmetic they ask for."""
 from libc.math cimport INFINITY
 
 import numpy as np
+
+from .checks cimport check_indices, check_length, check_shape, check_starts
 
 cdef extern from "kernels.h" nogil:
     void mahalo_lengths(const double *Z, const double *X, double *out, Py_ssize_t n, Py_ssize_t r)
@@ -109,17 +110,33 @@ def solve_small(const double[:, ::1] Y, const Py_ssize_t[::1] tail, const Py_ssi
     cdef double[::1] q = np.zeros(n_forms)
     cdef const Py_ssize_t[::1] start, edge
     cdef const double[::1] coefficient
-    cdef double *square = &memory[0]  # root, inverse, block, residual, X, and four to work with
-    cdef double *rows = square + 9 * rr
+    cdef double *square  # root, inverse, block, residual, X, and four to work with
+    cdef double *rows
     cdef System system
-    if n_forms != (n_edges if combine is None else len(combine[0]) - 1):
-        raise ValueError(f"{n_forms} weights do not fit the forms")
-    if n_edges == 0 or r == 0:
+    check_shape("R", R.shape[0], R.shape[1], r, r)
+    check_shape("root", root.shape[0], root.shape[1], r, r)
+    check_shape("divisor", divisor.shape[0], divisor.shape[1], r, r)
+    if block is not None:
+        check_shape("block", block.shape[0], block.shape[1], r, r)
+    check_length("head", head.shape[0], n_edges)
+    if n_edges == 0 or n_forms == 0 or r == 0:
         return np.array(R), np.asarray(q), 0
+    check_indices("tail", &tail[0], n_edges, Y.shape[0])
+    check_indices("head", &head[0], n_edges, Y.shape[0])
     system.start = NULL
-    if combine is not None:
+    if combine is None:
+        check_length("E", n_forms, n_edges)
+    else:
         start, edge, coefficient = combine
+        check_length("E", n_forms, start.shape[0] - 1)
+        check_starts("start", start, edge.shape[0])
+        check_length("coefficient", coefficient.shape[0], edge.shape[0])
+        if edge.shape[0] == 0:
+            return np.array(R), np.asarray(q), 0
+        check_indices("edge", &edge[0], edge.shape[0], n_edges)
         system.start, system.edge, system.coefficient = &start[0], &edge[0], &coefficient[0]
+    square = &memory[0]
+    rows = square + 9 * rr
     with nogil:
         for i in range(n_edges):
             for j in range(r):

@@ -38,6 +38,33 @@ class EdgeForms:
     n_rows: int
     combine: sp.csr_array | None = None
 
+    def __post_init__(self) -> None:
+        """Edges join rows and forms are made of edges: the compiled loops take this for granted."""
+        for name, end in (("tail", self.tail), ("head", self.head)):
+            if end.dtype != np.intp or end.ndim != 1 or not end.flags.c_contiguous:
+                raise ValueError(
+                    f"{name} must be a contiguous vector of np.intp; got {end.dtype} of shape {end.shape}."
+                )
+            low, high = int(end.min(initial=0)), int(end.max(initial=-1))
+            if low < 0 or high >= self.n_rows:
+                wrong = low if low < 0 else high
+                raise ValueError(f"edges join rows 0 to {self.n_rows - 1}; got row {wrong} in {name}.")
+        if len(self.tail) != len(self.head):
+            raise ValueError(f"every edge has two ends; got {len(self.tail)} tails and {len(self.head)} heads.")
+        if self.combine is not None:
+            if self.combine.shape[1] != len(self.tail):
+                raise ValueError(
+                    f"combine must have a column for each of {len(self.tail)} edges; got {self.combine.shape[1]}."
+                )
+            self.combine.check_format(full_check=True)
+
+    @classmethod
+    def _derived(cls, tail, head, n_rows: int, combine: sp.csr_array | None = None) -> EdgeForms:
+        """Of forms that have been checked, others over some of their edges: nothing is looked at again."""
+        forms = object.__new__(cls)
+        forms.__dict__.update(tail=tail, head=head, n_rows=n_rows, combine=combine)
+        return forms
+
     @cached_property
     def _combine_t(self) -> sp.csr_array | None:
         return None if self.combine is None else self.combine.T.tocsr()
@@ -63,7 +90,7 @@ class EdgeForms:
         combine = None if is_identity else sp.csr_array((coefficient[:n], index[:n], first[:-1]), shape=shape)
         return (
             EdgeForms(self.tail[:n_edges], self.head[:n_edges], self.n_rows, combine),
-            EdgeForms(self.tail[n_edges:], self.head[n_edges:], self.n_rows),
+            EdgeForms._derived(self.tail[n_edges:], self.head[n_edges:], self.n_rows),
             coefficient[n:],
         )
 
@@ -72,10 +99,10 @@ class EdgeForms:
         if kept.all():
             return self
         if self.combine is None:
-            return EdgeForms(self.tail[kept], self.head[kept], self.n_rows)
+            return EdgeForms._derived(self.tail[kept], self.head[kept], self.n_rows)
         combine = self.combine[kept]
         edges = np.unique(combine.indices)
-        return EdgeForms(self.tail[edges], self.head[edges], self.n_rows, combine[:, edges])
+        return EdgeForms._derived(self.tail[edges], self.head[edges], self.n_rows, combine[:, edges])
 
     def compact(self, Y: np.ndarray) -> tuple[EdgeForms, np.ndarray]:
         """The same forms over as few rows as will do.
@@ -90,11 +117,11 @@ class EdgeForms:
             differences = np.zeros((n_edges + 1, Y.shape[1]))
             np.subtract(Y[self.tail], Y[self.head], out=differences[:-1])
             origin = np.full(n_edges, n_edges, dtype=np.intp)
-            return EdgeForms(np.arange(n_edges, dtype=np.intp), origin, n_edges + 1, self.combine), differences
+            return EdgeForms._derived(np.arange(n_edges, dtype=np.intp), origin, n_edges + 1, self.combine), differences
         if n_touched == self.n_rows:
             return self, Y
         position = np.cumsum(touched) - 1
-        return EdgeForms(position[self.tail], position[self.head], n_touched, self.combine), Y[touched]
+        return EdgeForms._derived(position[self.tail], position[self.head], n_touched, self.combine), Y[touched]
 
     @property
     def combine_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
@@ -102,8 +129,13 @@ class EdgeForms:
         C = self.combine
         return None if C is None else (C.indptr.astype(np.intp), C.indices.astype(np.intp), C.data)
 
+    def _check_rows(self, Y: np.ndarray) -> None:
+        if len(Y) != self.n_rows:
+            raise ValueError(f"these forms are over {self.n_rows} rows; got {len(Y)}.")
+
     def apply(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Form k of the n × n matrix A Bᵀ (symmetric by assumption): with A = YΔ, B = Y this is tr(Δ Yᵀ C_k Y)."""
+        self._check_rows(A)
         out = np.empty(len(self.tail))
         in_threads(
             len(out),
@@ -114,6 +146,7 @@ class EdgeForms:
 
     def adjoint(self, Y: np.ndarray, s: np.ndarray) -> np.ndarray:
         """Σ_k s_k Yᵀ C_k Y = Yᵀ Laplacian(w) Y, w the edge weights that s combines to."""
+        self._check_rows(Y)
         w = np.ascontiguousarray(s if self._combine_t is None else self._combine_t @ s)
         if len(w) * Y.shape[1] <= _FEW:
             return edge_gram(Y, self.tail, self.head, w, squared=False)
@@ -132,6 +165,7 @@ class EdgeForms:
         The second is the diagonal of the first where every form is one edge. The first leaves out products of different
         edges of one form.
         """
+        self._check_rows(Y)
         rank = Y.shape[1]
         weight = E if self.combine is None else (self.combine.multiply(self.combine)).T @ E
         parts: dict[int, np.ndarray] = {}

@@ -234,5 +234,5 @@ def _rows_of(name: str, H: sp.csr_array) -> Arrays:
 
 def _histograms_of(name: str, arrays: Arrays) -> sp.csr_array:
     size, number, value = (arrays[f"{name}_{part}"] for part in ("size", "bin", "value"))
-    start = np.concatenate([[0], np.cumsum(size)]).astype(np.int32)
+    start = np.concatenate([[0], np.cumsum(size, dtype=np.int64)])
     return sp.csr_array((value, number, start), shape=(len(size), int(number.max()) + 1))

@@ -14,17 +14,16 @@ __all__ = ["histograms", "intersections"]
 def histograms(bins: np.ndarray, values: np.ndarray, sizes: list[int], n_bins: int) -> sp.csr_array:
     """One row for each set, the first `sizes[0]` rows of `bins` being the first set: `values` summed by bin."""
     row = np.repeat(np.arange(len(sizes)), np.asarray(sizes, dtype=np.intp) * bins.shape[1])
-    summed = sp.coo_array((values.ravel(), (row, bins.ravel())), shape=(len(sizes), n_bins)).tocsr()
-    return sp.csr_array(
-        (summed.data.astype(np.float32), summed.indices.astype(np.int32), summed.indptr.astype(np.int32)),
-        shape=summed.shape,
-    )
+    return _compiled(sp.coo_array((values.ravel(), (row, bins.ravel())), shape=(len(sizes), n_bins)).tocsr())
 
 
 def intersections(A: sp.csr_array, B: sp.csr_array | None = None) -> np.ndarray:
     """Σ_b min(A[i, b], B[j, b]) of all rows of A with all rows of B (of A itself by default); entries must be ≥ 0."""
     itself = B is None
-    B = A if B is None else B
+    A = _compiled(A)
+    B = A if B is None else _compiled(B)
+    if A.shape[1] != B.shape[1]:
+        raise ValueError(f"histograms must be over the same bins; got {A.shape[1]} and {B.shape[1]} of them.")
     n, m = A.shape[0], B.shape[0]
     K = np.zeros((n, m))
     starts = range(0, n, LANES)
@@ -44,3 +43,22 @@ def intersections(A: sp.csr_array, B: sp.csr_array | None = None) -> np.ndarray:
         K = np.triu(K)
         K += np.triu(K, 1).T
     return K
+
+
+def _compiled(H: sp.csr_array) -> sp.csr_array:
+    """H in the types of the compiled loop, which takes its starts and bins for good."""
+    for what, size in (("entries", H.nnz), ("bins", H.shape[1])):
+        if size > np.iinfo(np.int32).max:
+            raise ValueError(
+                f"histograms are numbered in 32 bits, so there can be up to 2³¹ − 1 {what}; got {size}. Use fewer bins, "
+                "or intersect some of the rows at a time."
+            )
+    H.check_format(full_check=True)
+    return sp.csr_array(
+        (
+            H.data.astype(np.float32, copy=False),
+            H.indices.astype(np.int32, copy=False),
+            H.indptr.astype(np.int32, copy=False),
+        ),
+        shape=H.shape,
+    )

@@ -1,24 +1,135 @@
+"""Means, variances and correlations of columns, from rows that come in blocks, dense or sparse.
+
+Blocks come from a callable that can be asked again, for all of this takes two passes: first the means, then what is
+spread around them. E x² − μ² in one pass would lose all digits where μ² is far above the variance.
+"""
+
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["column_variances", "shrunk_correlation"]
+__all__ = ["Blocks", "Moments", "column_variances", "moments", "row_blocks", "second_moment", "shrunk_correlation"]
+
+Blocks = Callable[[], Iterable]
+
+_NUMBERS = 1 << 21  # in a block
+_FEWEST_ROWS = 256
+_FAR = (
+    3.0  # deviations; a column whose mean is farther from zero has less than one zero in nine: k zeros make k μ² ≤ n σ²
+)
 
 
-def _moments(X) -> tuple[np.ndarray, np.ndarray]:
-    """Column means and variances, without a dense copy of sparse X."""
+class Moments(NamedTuple):
+    """Number of rows; mean and variance of every column."""
+
+    n: int
+    mean: np.ndarray
+    variance: np.ndarray
+
+
+def row_blocks(X, size: int | None = None) -> Blocks:
+    """X in blocks of `size` rows, by default of about two million numbers."""
+    n, d = X.shape
+    n_entries = n * d
     if sp.issparse(X):
-        # Σ (x − μ)² over the entries, μ² for each zero: a constant column comes out as one, E x² − μ² would not do.
-        entries = sp.coo_array(X)
-        entries.sum_duplicates()
-        n, d = X.shape
-        column = entries.coords[1]
-        mean = np.bincount(column, entries.data, minlength=d) / n
-        square = np.bincount(column, (entries.data - mean[column]) ** 2, minlength=d)
-        return mean, (square + (n - np.bincount(column, minlength=d)) * mean**2) / n
-    mean = X.mean(axis=0, dtype=np.float64)
-    return mean, X.var(axis=0, dtype=np.float64)
+        X = sp.csr_array(X)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        n_entries = X.nnz
+    if size is None:
+        # A sparse block costs d steps beside its entries: let it have as many.
+        size = max(_FEWEST_ROWS, max(_NUMBERS, d) * n // max(n_entries, 1))
+    return lambda: (X[a : a + size] for a in range(0, n, size))
+
+
+def moments(blocks: Blocks) -> Moments:
+    """Mean and variance of every column; rounding of the mean found first is mended by the second pass."""
+    n, total = 0, 0.0
+    for block in blocks():
+        n += block.shape[0]
+        total = total + _sums(block)
+    centre = total / n
+    first, second = np.zeros_like(centre), np.zeros_like(centre)
+    for block in blocks():
+        deviations, squares = _centred_sums(block, centre)
+        first += deviations
+        second += squares
+    rest = first / n
+    return Moments(n, centre + rest, np.maximum(second / n - rest**2, 0.0))
+
+
+def _sums(block) -> np.ndarray:
+    if sp.issparse(block):
+        return np.bincount(block.indices, block.data, minlength=block.shape[1])
+    return block.sum(axis=0, dtype=np.float64)
+
+
+def _centred_sums(block, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Σ (x − c) and Σ (x − c)² of every column; of sparse ones over the entries, with −c and c² for each zero."""
+    if not sp.issparse(block):
+        Z = block - centre
+        return Z.sum(axis=0), np.einsum("ij,ij->j", Z, Z)
+    n, d = block.shape
+    column = block.indices
+    z = block.data - centre[column]
+    n_zeros = n - np.bincount(column, minlength=d)
+    return (
+        np.bincount(column, z, minlength=d) - n_zeros * centre,
+        np.bincount(column, z**2, minlength=d) + n_zeros * centre**2,
+    )
+
+
+def second_moment(blocks: Blocks, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Σ z zᵀ / n over the rows z = (x − centre) / scale."""
+    n, total = 0, np.zeros((len(centre), len(centre)))
+    for block in blocks():
+        n += block.shape[0]
+        total += _products(block, centre, scale)
+    return total / n
+
+
+def _products(block, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Σ z zᵀ over the rows of one block."""
+    if not sp.issparse(block):
+        Z = (block - centre) / scale
+        return Z.T @ Z
+    far, D, S, o = _split(block, centre, scale)
+    # Σ (s − o)(s − o)ᵀ = SᵀS − M − Mᵀ with M = (Σ s − n o / 2) oᵀ;  Σ (s − o) dᵀ = SᵀD − o (Σ d)ᵀ
+    M = np.outer(_sums(S) - 0.5 * S.shape[0] * o, o)
+    cross = S.T @ D - np.outer(o, D.sum(axis=0))
+    products = np.empty((len(centre), len(centre)))
+    products[np.ix_(~far, ~far)] = (S.T @ S).toarray() - M - M.T
+    products[np.ix_(~far, far)] = cross
+    products[np.ix_(far, ~far)] = cross.T
+    products[np.ix_(far, far)] = D.T @ D
+    return products
+
+
+def _sq_norms(block, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """‖z‖² of each row of one block."""
+    if not sp.issparse(block):
+        Z = (block - centre) / scale
+        return np.einsum("ij,ij->i", Z, Z)
+    _, D, S, o = _split(block, centre, scale)
+    # ‖s − o‖² + ‖d‖²
+    return S.multiply(S).sum(axis=1) - 2 * (S @ o) + o @ o + np.einsum("ij,ij->i", D, D)
+
+
+def _split(block, centre: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray, sp.csr_array, np.ndarray]:
+    """Sparse rows z in two parts: (far, D, S, o) with z[far] = d and z[~far] = s − o.
+
+    Columns far from zero have hardly a zero among them, and are centred as dense ones. The others stay sparse, and
+    uncentred by so little that to take it off from their products loses no more than a digit or two.
+    """
+    far = np.abs(centre) > _FAR * scale
+    D = (block[:, far].toarray() - centre[far]) / scale[far]
+    S = sp.csr_array(block[:, ~far].multiply(1.0 / scale[~far]))
+    return far, D, S, centre[~far] / scale[~far]
 
 
 def column_variances(X) -> np.ndarray:
@@ -27,11 +138,14 @@ def column_variances(X) -> np.ndarray:
     A constant column separates no two points seen so far, so any positive value is admissible; this one keeps
     the prior on the scale of the data.
     """
-    mean, variance = _moments(X)
-    scale = np.maximum(np.abs(mean), np.sqrt(variance))
-    constant = variance <= (1e-12 * scale) ** 2
-    usual = variance[~constant].mean() if not constant.all() else 1.0
-    return np.where(constant, usual, variance)
+    return _positive_variances(moments(row_blocks(X)))
+
+
+def _positive_variances(of: Moments) -> np.ndarray:
+    scale = np.maximum(np.abs(of.mean), np.sqrt(of.variance))
+    constant = of.variance <= (1e-12 * scale) ** 2
+    usual = of.variance[~constant].mean() if not constant.all() else 1.0
+    return np.where(constant, usual, of.variance)
 
 
 def shrunk_correlation(X) -> tuple[np.ndarray, np.ndarray, float]:
@@ -42,40 +156,29 @@ def shrunk_correlation(X) -> tuple[np.ndarray, np.ndarray, float]:
     constant columns) ρ is the Ledoit–Wolf intensity of the standardised data, at least 1e-6. Shrinking
     correlations rather than covariances keeps the result equivariant to the units of each column.
     """
-    n, d = X.shape
-    mean, _ = _moments(X)
-    deviation = np.sqrt(column_variances(X))
-    if sp.issparse(X):
-        # Σ = (XᵀX)/n − μμᵀ: d × d is formed, n × d is not.
-        Z = X.multiply(1.0 / deviation).tocsr()
-        centre = mean / deviation
-        R = np.asarray((Z.T @ Z).todense(), dtype=np.float64) / n - np.outer(centre, centre)
-    else:
-        Z = (X - mean) / deviation
-        R = Z.T @ Z / n
-        centre = np.zeros(d)
+    blocks = row_blocks(X)
+    found = moments(blocks)
+    deviation = np.sqrt(_positive_variances(found))
+    R = second_moment(blocks, found.mean, deviation)
     values = np.linalg.eigvalsh(R)
     rho = 0.0
     if values[0] <= 1e-10 * max(values[-1], 1e-300):
-        rho = min(max(_ledoit_wolf_intensity(Z, centre, R), 1e-6), 1.0)
+        sq_norms = np.concatenate([_sq_norms(block, found.mean, deviation) for block in blocks()])
+        rho = min(max(_ledoit_wolf_intensity(sq_norms, R), 1e-6), 1.0)
         # Constant columns have R_jj = 0 (others 1); the identity gives them their (substitute) unit variance back.
         added = np.where(np.diagonal(R) > 0.5, rho, 1.0)
         R = (1.0 - rho) * R
-        R[np.diag_indices(d)] += added
+        R[np.diag_indices_from(R)] += added
     return R, deviation, rho
 
 
-def _ledoit_wolf_intensity(Z, centre: np.ndarray, R: np.ndarray) -> float:
-    """Intensity ρ of Ledoit and Wolf (2004) for rows Z − centre with second-moment matrix R."""
-    n, d = Z.shape
+def _ledoit_wolf_intensity(sq_norms: np.ndarray, R: np.ndarray) -> float:
+    """Intensity ρ of Ledoit and Wolf (2004) for centred rows of these squared lengths with second-moment matrix R."""
+    n, d = len(sq_norms), len(R)
     mu = np.trace(R) / d
     spread = (R**2).sum() / d - mu**2
     if spread <= 0:
         return 1.0
-    # Σ_i ‖z_i z_iᵀ − R‖² = Σ_i ‖z_i‖⁴ − n ‖R‖²  (rows centred; cross terms for sparse rows expanded)
-    if sp.issparse(Z):
-        sq_norm = np.asarray(Z.multiply(Z).sum(axis=1)).ravel() - 2 * (Z @ centre) + centre @ centre
-    else:
-        sq_norm = np.einsum("ij,ij->i", Z, Z)
-    noise = ((sq_norm**2).sum() - n * (R**2).sum()) / (d * n**2)
+    # Σ_i ‖z_i z_iᵀ − R‖² = Σ_i ‖z_i‖⁴ − n ‖R‖²
+    noise = ((sq_norms**2).sum() - n * (R**2).sum()) / (d * n**2)
     return min(noise / spread, 1.0)
