@@ -247,6 +247,13 @@ def test_view_agrees_with_plain_arithmetic(wine):
     assert before.auc == pytest.approx(closer, abs=1e-12)
 
 
+def test_a_view_gives_ties_to_the_nearer_neighbours():
+    rows, test = np.array([[1.0], [2.0], [3.0], [4.0]]), np.array([[0.0], [0.1], [-0.1]])
+    for labels in (["b", "b", "a", "a"], ["a", "a", "b", "b"]):
+        first, other = labels[0], labels[-1]
+        assert evaluation.view("", rows, labels, test, [first, first, other]).error == pytest.approx(1 / 3)
+
+
 def test_learning_helps_on_wine(wine):
     before, after, _ = wine
     assert after.auc > before.auc + 0.05

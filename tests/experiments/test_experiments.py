@@ -215,6 +215,13 @@ def test_votes_by_hand():
     assert protocol.vote_error(lambda part: np.abs(train.T - 3)[part], labels, ["b"], k=1) == 1.0
 
 
+def test_a_tie_goes_to_the_nearer_neighbours_whatever_their_names():
+    train = np.array([[1.0], [2.0], [3.0], [4.0]])
+    for labels in (["b", "b", "a", "a"], ["a", "a", "b", "b"]):
+        assert protocol.knn_error(train, labels, np.zeros((1, 1)), labels[:1]) == 0.0
+        assert protocol.vote_error(lambda part: train.T[part], labels, labels[:1]) == 0.0
+
+
 def test_votes_under_a_metric_are_those_after_its_transform(iris, monkeypatch):
     X, y = iris
     train, test = protocol.halves(y, 1, 0)[0]
