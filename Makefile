@@ -2,27 +2,37 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+OLDEST := .venv-oldest
 SOURCES := $(shell find src -name '*.py' -o -name '*.pyx' -o -name '*.h' -o -name 'meson.build')
 
 # Small matrices, and one test process for each core: BLAS threads would only get in each other's way.
-demo test test-all reproduce: export OPENBLAS_NUM_THREADS ?= 1
-demo test test-all reproduce: export OMP_NUM_THREADS ?= 1
+demo test test-all test-oldest reproduce: export OPENBLAS_NUM_THREADS ?= 1
+demo test test-all test-oldest reproduce: export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-all lint bench reproduce clean
+.PHONY: help demo test test-all test-oldest lint format bench reproduce clean
 
 help:
-	@echo "make demo       learn on bundled data: a table, a certificate, pictures in out/"
-	@echo "make test       lint and the fast tests (a few minutes)"
-	@echo "make test-all   all tests, slow ones too"
-	@echo "make lint       ruff, mypy, import layers"
-	@echo "make bench      speed and accuracy against peers, as ratios (long)"
-	@echo "make reproduce  the paper's experiments; refreshes docs/results (long)"
-	@echo "make clean      remove what the targets made"
+	@echo "make demo         learn on bundled data: a table, a certificate, pictures in out/"
+	@echo "make test         lint and the fast tests (a few minutes)"
+	@echo "make test-all     all tests, slow ones too"
+	@echo "make test-oldest  the fast tests with the oldest dependencies that are supported"
+	@echo "make lint         ruff, mypy, import layers"
+	@echo "make format       ruff's fixes and layout"
+	@echo "make bench        speed and accuracy against peers, as ratios (long)"
+	@echo "make reproduce    the paper's experiments; refreshes docs/results (long)"
+	@echo "make clean        remove what the targets made"
 
 # The package is installed, not linked, so that what is tested is what pip installs.
 $(VENV)/.installed: pyproject.toml meson.build README.md $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[test,lint,plots]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[all]"
+	touch $@
+
+# The lower bounds of pyproject.toml.
+$(OLDEST)/.installed: pyproject.toml meson.build README.md $(SOURCES)
+	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check ".[test]" \
+		"numpy==1.26.*" "scipy==1.13.*" "scikit-learn==1.6.*" "safetensors==0.4.*"
 	touch $@
 
 demo: $(VENV)/.installed
@@ -30,8 +40,13 @@ demo: $(VENV)/.installed
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	cd src && ../$(BIN)/lint-imports --config ../pyproject.toml --no-cache
+
+format: $(VENV)/.installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
 
 test: lint
 	$(BIN)/python -m pytest -n auto -m "not slow"
@@ -39,11 +54,14 @@ test: lint
 test-all: lint
 	$(BIN)/python -m pytest -n auto
 
+test-oldest: $(OLDEST)/.installed
+	$(OLDEST)/bin/python -m pytest -n auto -m "not slow"
+
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks
 
 reproduce: $(VENV)/.installed
-	$(BIN)/mahalo reproduce all --out docs/results
+	$(BIN)/python -m experiments all --out docs/results
 
 clean:
-	rm -rf $(VENV) .venv-peers build out benchmarks/.cache
+	rm -rf $(VENV) $(OLDEST) .venv-peers build out benchmarks/.cache

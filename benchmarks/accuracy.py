@@ -11,12 +11,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from scipy.linalg import eigh
 from scipy.stats import rankdata, t
-from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedShuffleSplit
-from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
-from sklearn.preprocessing import StandardScaler
 
+from experiments import rivals
+from experiments.protocol import N_NEIGHBORS, halves
+from experiments.tabular import Distance, Half, sampled
 from mahalo import MetricLearnerCV
 
 from .peers import REQUIREMENTS, fit_lmnn
@@ -29,25 +28,14 @@ __all__ = ["run"]
 
 OURS = "mahalo"
 BASELINE = "Euclidean"
-N_NEIGHBORS = 10
 N_REPEATS = 5
 N_FOLDS = 2
 # Beyond this LMNN takes minutes per fit; larger tables are reduced to a stratified sample, for all methods.
 MAX_ROWS = 3200
 LEVEL = 0.05
 
-Transform = Callable[[np.ndarray], np.ndarray]
-
-
-@dataclass(frozen=True)
-class _Learned:
-    """A map into the space where the distance is the ordinary one, and the seconds it took to find it."""
-
-    transform: Transform
-    seconds: float
-
-
-Learn = Callable[[np.ndarray, np.ndarray], _Learned]
+Learn = Callable[[np.ndarray, np.ndarray], tuple[Distance, float]]
+"""(X, y) → what was learned from them, and the seconds it took."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +45,12 @@ class _Split:
     table: str
     repeat: int
     fold: int
-    X_train: np.ndarray
-    y_train: np.ndarray
-    X_test: np.ndarray
-    y_test: np.ndarray
+    half: Half
 
     @property
     def test_share(self) -> float:
         """Test rows per training row, which the corrected t-test wants."""
-        return len(self.y_test) / len(self.y_train)
+        return len(self.half.y_test) / len(self.half.y_train)
 
 
 @dataclass(frozen=True)
@@ -89,50 +74,25 @@ class _Scores:
         return float(self.errors[method].mean())
 
 
-def _timed(fit: Callable[[np.ndarray, np.ndarray], Transform]) -> Learn:
-    def learn(X: np.ndarray, y: np.ndarray) -> _Learned:
+def _timed(learn: Callable[[np.ndarray, np.ndarray, int], Distance]) -> Learn:
+    def timed(X: np.ndarray, y: np.ndarray) -> tuple[Distance, float]:
         start = time.perf_counter()
-        transform = fit(X, y)
-        return _Learned(transform, time.perf_counter() - start)
+        return learn(X, y, 0), time.perf_counter() - start
 
-    return learn
-
-
-@_timed
-def euclidean(X: np.ndarray, y: np.ndarray) -> Transform:
-    return lambda Z: Z
+    return timed
 
 
-@_timed
-def inverse_covariance(X: np.ndarray, y: np.ndarray) -> Transform:
-    """Whitening; directions without variance in training, where the inverse does not exist, go."""
-    values, vectors = eigh(np.cov(X, rowvar=False))
-    kept = values > 1e-10 * values[-1]
-    whitening = vectors[:, kept] / np.sqrt(values[kept])
-    return lambda Z: Z @ whitening
-
-
-@_timed
-def nca(X: np.ndarray, y: np.ndarray) -> Transform:
-    return NeighborhoodComponentsAnalysis(random_state=0).fit(X, y).transform
-
-
-@_timed
-def mahalo_cv(X: np.ndarray, y: np.ndarray) -> Transform:
-    return MetricLearnerCV().fit(X, y).transform
-
-
-def lmnn(X: np.ndarray, y: np.ndarray) -> _Learned:
+def lmnn(X: np.ndarray, y: np.ndarray) -> tuple[Distance, float]:
     peer = fit_lmnn(X, y)
-    return _Learned(lambda Z: Z @ peer.matrix.T, peer.seconds)
+    return lambda Z: Z @ peer.matrix.T, peer.seconds
 
 
 METHODS: dict[str, Learn] = {
-    BASELINE: euclidean,
-    "inverse covariance": inverse_covariance,
-    "NCA": nca,
+    BASELINE: _timed(rivals.euclidean),
+    "inverse covariance": _timed(rivals.inverse_covariance),
+    "NCA": _timed(rivals.nca),
     "LMNN": lmnn,
-    OURS: mahalo_cv,
+    OURS: _timed(lambda X, y, _: MetricLearnerCV().fit(X, y).transform),
 }
 # Slow, and not ours to change: their outcomes are kept from run to run, with all they depend on in the key.
 CACHED = {"NCA": f"scikit-learn=={version('scikit-learn')}", "LMNN": " ".join(REQUIREMENTS)}
@@ -180,7 +140,7 @@ def corrected_t_test(difference: np.ndarray, test_share: float) -> float:
 
 
 def _score(table: Table, n_repeats: int, seed: int, cache: _Cache) -> _Scores:
-    reduced = _reduce(table)
+    reduced = sampled(table, MAX_ROWS, 0)
     splits = list(_splits(reduced, n_repeats, seed))
     outcomes = {
         method: [cache.get(method, split) or cache.put(method, split, _evaluate(learn, split)) for split in splits]
@@ -196,32 +156,14 @@ def _score(table: Table, n_repeats: int, seed: int, cache: _Cache) -> _Scores:
     )
 
 
-def _reduce(table: Table) -> Table:
-    if len(table.y) <= MAX_ROWS:
-        return table
-    sampler = StratifiedShuffleSplit(1, train_size=MAX_ROWS, random_state=0)
-    rows = np.sort(next(sampler.split(table.X, table.y))[0])
-    return Table(table.name, table.X[rows], table.y[rows])
-
-
 def _splits(table: Table, n_repeats: int, seed: int) -> Iterator[_Split]:
-    folds = RepeatedStratifiedKFold(n_splits=N_FOLDS, n_repeats=n_repeats, random_state=seed)
-    for k, (train, test) in enumerate(folds.split(table.X, table.y)):
-        scaler = StandardScaler().fit(table.X[train])
-        yield _Split(
-            table.name,
-            *divmod(k, N_FOLDS),
-            scaler.transform(table.X[train]),
-            table.y[train],
-            scaler.transform(table.X[test]),
-            table.y[test],
-        )
+    for k, (train, test) in enumerate(halves(table.y, n_repeats, seed)):
+        yield _Split(table.name, *divmod(k, N_FOLDS), Half.of(table, train, test))
 
 
 def _evaluate(learn: Learn, split: _Split) -> _Outcome:
-    learned = learn(split.X_train, split.y_train)
-    knn = KNeighborsClassifier(N_NEIGHBORS).fit(learned.transform(split.X_train), split.y_train)
-    return _Outcome(1.0 - float(knn.score(learned.transform(split.X_test), split.y_test)), learned.seconds)
+    distance, seconds = learn(split.half.X_train, split.half.y_train)
+    return _Outcome(split.half.error_under(distance), seconds)
 
 
 class _Cache:
@@ -244,8 +186,8 @@ class _Cache:
         return outcome
 
     def _path(self, method: str, split: _Split) -> Path:
-        digest = hashlib.sha256(f"{method} {CACHED.get(method)} {N_NEIGHBORS}".encode())
-        for array in (split.X_train, split.y_train, split.X_test, split.y_test):
+        digest = hashlib.sha256(f"{method} {CACHED.get(method)} {N_NEIGHBORS}, ties to the nearer".encode())
+        for array in vars(split.half).values():
             digest.update(np.ascontiguousarray(array).tobytes())
         return self.folder / f"{method}-{split.table}-{split.repeat}-{split.fold}-{digest.hexdigest()[:12]}.json"
 

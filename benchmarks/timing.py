@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import platform
 import time
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
 from statistics import median
 
 import numpy as np  # noqa: F401  (loads the BLAS that is asked about below)
 import scipy.linalg  # noqa: F401
 from threadpoolctl import threadpool_info
+
+from experiments.results import environment as versions
 
 __all__ = ["alternate", "environment", "fastest", "processor_seconds_of", "seconds_of"]
 
@@ -48,14 +48,11 @@ def alternate(tasks: Mapping[str, Callable[[], object]], repeats: int) -> dict[s
     return {name: median(values) for name, values in seconds.items()}
 
 
-def environment() -> dict[str, str | int | float]:
+def environment() -> dict[str, str | float]:
     """Where the numbers come from: versions, processors, threads of the linear algebra library."""
     blas = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-    packages = ("mahalo", "numpy", "scipy", "scikit-learn")
     return {
-        "python": platform.python_version(),
-        **{name: version(name) for name in packages},
-        "cpu_count": os.cpu_count() or 1,
+        **versions(),
         "blas": ", ".join(sorted({f"{pool['internal_api']} {pool['version']}" for pool in blas})),
         "blas_threads": max((pool["num_threads"] for pool in blas), default=1),
         "load_average": round(os.getloadavg()[0], 2),  # other work on the machine, when the run began

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import subprocess
@@ -14,6 +15,7 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
 import mahalo
+from experiments import EXPERIMENTS
 from mahalo import MetricLearner
 from mahalo.cli.app import app, main
 from mahalo.report import evaluation, figures
@@ -54,7 +56,7 @@ def test_python_in_pages_runs(page, tmp_path, monkeypatch):
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "sh")], ids=lambda p: p.name)
 def test_commands_in_pages_exist(page):
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M))
-    commands = {info.name or info.callback.__name__ for info in app.registered_commands}
+    commands = {info.name or info.callback.__name__ for info in app.registered_commands if not info.hidden}
     for line in "\n".join(blocks(page, "sh")).splitlines():
         words = line.split("#")[0].split()
         if not words:
@@ -63,6 +65,9 @@ def test_commands_in_pages_exist(page):
             assert words[1] in targets, line
         elif words[0] == "mahalo":
             assert words[1] in commands or words[1] == "--version", line
+        elif words[:3] == ["python", "-m", "experiments"]:
+            named = list(itertools.takewhile(lambda word: not word.startswith("-"), words[3:]))
+            assert named and set(named) <= {*EXPERIMENTS, "all"}, line
         else:
             assert words[0] in {"pip", "python3"} or words[0].endswith("/bin/pip"), line
 
@@ -135,6 +140,7 @@ def test_help_is_printed(capsys, arguments):
         (("demo", "--seed", "one"), 2, "--seed"),
         (("dmo",), 2, "dmo"),
         (("demo", "--out", "a-file"), 1, "a-file"),
+        (("reproduce", "text", "--quick"), 1, "python -m experiments"),
     ],
 )
 def test_errors_are_one_line(capsys, tmp_path, monkeypatch, arguments, code, names):
@@ -144,6 +150,14 @@ def test_errors_are_one_line(capsys, tmp_path, monkeypatch, arguments, code, nam
     assert got == code and not out
     assert err.startswith("mahalo: ") and err.count("\n") == 1
     assert names in err
+
+
+@pytest.mark.parametrize("missing", ["typer", "rich"])
+def test_without_typer_or_rich_the_command_says_what_to_install(tmp_path, missing):
+    code = f"import sys; sys.modules[{missing!r}] = None; from mahalo.cli import main; main(['demo'])"
+    done = run_python("-c", code, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f'mahalo: the command line needs {missing}: pip install "mahalo[cli]"\n'
 
 
 def test_missing_matplotlib_is_said_at_once(capsys, monkeypatch):
@@ -164,6 +178,12 @@ def test_import_brings_no_edges(tmp_path):
     )
     done = run_python("-c", code, cwd=tmp_path)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_the_library_knows_nothing_of_what_is_run_from_a_checkout():
+    importing = re.compile(r"^\s*(from|import) (experiments|benchmarks)\b", flags=re.M)
+    found = [path for path in (ROOT / "src").rglob("*.py") if importing.search(path.read_text(encoding="utf-8"))]
+    assert not found
 
 
 def test_figures_leave_pyplot_alone(tmp_path):
@@ -225,6 +245,13 @@ def test_view_agrees_with_plain_arithmetic(wine):
     np.testing.assert_allclose(np.sort(before.unalike), np.sort(unalike), rtol=1e-10)
     closer = (alike[:, None] < unalike[None]).mean()
     assert before.auc == pytest.approx(closer, abs=1e-12)
+
+
+def test_a_view_gives_ties_to_the_nearer_neighbours():
+    rows, test = np.array([[1.0], [2.0], [3.0], [4.0]]), np.array([[0.0], [0.1], [-0.1]])
+    for labels in (["b", "b", "a", "a"], ["a", "a", "b", "b"]):
+        first, other = labels[0], labels[-1]
+        assert evaluation.view("", rows, labels, test, [first, first, other]).error == pytest.approx(1 / 3)
 
 
 def test_learning_helps_on_wine(wine):

@@ -47,7 +47,7 @@ from .errors import InfeasibleError
 from .linalg import symmetrize
 from .losses import LogDet, Loss, as_loss, resting_point
 from .metric import Metric, as_objects
-from .progress import Progress
+from .progress import progress
 from .solvers import Problem, Solution, bregman, dual, newton
 
 __all__ = ["MetricLearner", "Setup"]
@@ -129,7 +129,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     random_state : int, RandomState, Generator or None, default=None
         Draws pairs and the sample for percentiles. None is a fixed sequence: fits repeat exactly.
     verbose : int, default=0
-        1: a live line of progress; 2: every step.
+        1: a live line of progress (plain lines now and then without rich or a terminal); 2: every step.
 
     Attributes
     ----------
@@ -234,8 +234,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self
 
     def _solve(self, setup: Setup) -> Solution:
-        with Progress(self.verbose, self.tol, self.gamma) as progress:
-            solution = solve(self, setup, self.gamma, on_step=progress.callback)
+        with progress(self.verbose, self.tol, self.gamma) as on_step:
+            solution = solve(self, setup, self.gamma, on_step=on_step)
         warn_unless_converged(solution, self.tol)
         return solution
 

@@ -1,60 +1,81 @@
-"""What `verbose` shows while a solver works."""
+"""What `verbose` shows on standard error while a solver works."""
 
 from __future__ import annotations
 
 import math
+import sys
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from .solvers import Step
 
-__all__ = ["Progress"]
+__all__ = ["progress"]
+
+_INTERVAL = 1.0  # seconds between lines, where not every step has one
 
 
-class Progress:
-    """A live line with γ, the gap and the time, on standard error; every step on its own line if verbose > 1.
+@contextmanager
+def progress(
+    verbose: int, tol: float, gamma: float, title: str = "learning"
+) -> Iterator[Callable[[Step], None] | None]:
+    """Gives what to call after every step; None where nothing is shown, so that solvers need not call.
 
-    Use as a context manager; calling it reports a step.
+    verbose = 1: a live line with γ, the gap and the time; without a terminal or without rich, a plain line now and
+    then. verbose > 1: a line for every step. The last line has the number of steps and the seconds they took.
     """
+    if not verbose:
+        yield None
+        return
+    began, n_steps = time.perf_counter(), 0
+    with _line(verbose) as show:
 
-    def __init__(self, verbose: int, tol: float, gamma: float, title: str = "learning"):
-        self._verbose, self._tol, self._gamma, self._title = int(verbose), tol, gamma, title
-        self._began, self._n = 0.0, 0
-        self._status: Any = None
-        self._print: Callable[[str], None] = lambda _: None
+        def on_step(step: Step) -> None:
+            nonlocal n_steps
+            n_steps += 1
+            gap = f"{step.relative_gap:.1e}" if math.isfinite(step.relative_gap) else "∞"
+            show(
+                f"{title}: step {n_steps}, γ {step.gamma:.3g} → {gamma:.3g}, relative gap {gap} → {tol:.0e}, "
+                f"largest violation {step.max_violation:.2g}, {time.perf_counter() - began:.1f} s"
+            )
 
-    def __enter__(self) -> Progress:
-        self._began = time.perf_counter()
-        if self._verbose:
-            from rich.console import Console
+        yield on_step
+    _print(f"{title}: {n_steps} steps, {time.perf_counter() - began:.2f} s")
 
-            console = Console(stderr=True)
-            self._print = console.print
-            self._status = console.status(f"{self._title} …")
-            self._status.start()
-        return self
 
-    def __exit__(self, *_) -> None:
-        if self._status is not None:
-            self._status.stop()
-            self._print(f"{self._title}: {self._n} steps, {time.perf_counter() - self._began:.2f} s")
+@contextmanager
+def _line(verbose: int) -> Iterator[Callable[[str], None]]:
+    """What shows a line of text."""
+    console = _terminal() if verbose == 1 else None
+    if console is None:
+        yield _print if verbose > 1 else _now_and_then()
+    else:
+        with console.status("…") as status:
+            yield status.update
 
-    def __call__(self, step: Step) -> None:
-        self._n += 1
-        if self._status is None:
-            return
-        gap = f"{step.relative_gap:.1e}" if math.isfinite(step.relative_gap) else "∞"
-        line = (
-            f"{self._title}: step {self._n}, γ {step.gamma:.3g} → {self._gamma:.3g}, "
-            f"relative gap {gap} → {self._tol:.0e}, largest violation {step.max_violation:.2g}, "
-            f"{time.perf_counter() - self._began:.1f} s"
-        )
-        self._status.update(line)
-        if self._verbose > 1:
-            self._print(line)
 
-    @property
-    def callback(self) -> Progress | None:
-        """Itself, or None where nothing is shown, so that solvers need not call."""
-        return self if self._verbose else None
+def _terminal():
+    """rich's console, or None where nobody watches or rich is not installed."""
+    if not sys.stderr.isatty():
+        return None
+    try:
+        from rich.console import Console
+    except ImportError:
+        return None
+    return Console(stderr=True)
+
+
+def _now_and_then() -> Callable[[str], None]:
+    last = time.perf_counter()
+
+    def show(text: str) -> None:
+        nonlocal last
+        if time.perf_counter() - last >= _INTERVAL:
+            last = time.perf_counter()
+            _print(text)
+
+    return show
+
+
+def _print(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

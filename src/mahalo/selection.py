@@ -26,7 +26,7 @@ from .learner import (
     warn_unless_converged,
 )
 from .metric import Metric
-from .progress import Progress
+from .progress import progress
 from .solvers import Certificate, Solution
 
 __all__ = ["MetricLearnerCV", "MetricPath", "metric_path"]
@@ -72,8 +72,8 @@ def metric_path(X, y=None, *, gammas=None, constraints=None, rows=None, **params
     learner.set_params(gamma=gammas.max())
     setup = prepare(learner, X, y, as_constraints(constraints), rows)
     solutions: list[Solution | None] = [None] * len(gammas)
-    with Progress(learner.verbose, learner.tol, float(gammas.max()), "path") as progress:
-        for k, solution in _warm_solutions(learner, setup, gammas, progress.callback):
+    with progress(learner.verbose, learner.tol, float(gammas.max()), "path") as on_step:
+        for k, solution in _warm_solutions(learner, setup, gammas, on_step):
             warn_unless_converged(solution, learner.tol)
             solutions[k] = solution
     done = [s for s in solutions if s is not None]
@@ -271,8 +271,8 @@ class MetricLearnerCV(MetricLearner):
         learner = self._learner(strategy, gammas[-1])
         setup = prepare(learner, fold.X_train, fold.y_train, constraints, fold.train_rows, quiet=True)
         out = []
-        with Progress(self.verbose, self.tol, float(gammas[-1]), f"choosing γ, {strategy}") as progress:
-            for _, solution in _warm_solutions(learner, setup, gammas, progress.callback):
+        with progress(self.verbose, self.tol, float(gammas[-1]), f"choosing γ, {strategy}") as on_step:
+            for _, solution in _warm_solutions(learner, setup, gammas, on_step):
                 metric = make_metric(setup, solution, fold.X_train, None)
                 if self.n_components is not None:  # a fold may have fewer outputs than all rows have
                     metric = leading_part(metric, fold.X_train, min(self.n_components, metric.n_outputs))

@@ -1,5 +1,18 @@
 """The command line: parses, prints, draws, and leaves the work to the library."""
 
-from .app import main
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
 
 __all__ = ["main"]
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the command line, or say what it needs."""
+    missing = [name for name in ("typer", "rich") if find_spec(name) is None]
+    if missing:
+        sys.exit(f'mahalo: the command line needs {" and ".join(missing)}: pip install "mahalo[cli]"')
+    from .app import main
+
+    main(args)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from ..experiments import EXPERIMENTS
+from .running import run_app
 
 __all__ = ["app", "main"]
-
-# What a wrong option or argument raises; typer names only its subclass.
-_UsageError: Any = typer.BadParameter.__mro__[1]
 
 app = typer.Typer(
     name="mahalo",
@@ -26,28 +22,7 @@ app = typer.Typer(
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line. Errors are one line on standard error: exit code 2 for wrong usage, 1 for the rest."""
-    try:
-        code = app(args=args, prog_name="mahalo", standalone_mode=False)
-    except _UsageError as error:
-        context = getattr(error, "ctx", None)
-        path = context.command_path if context is not None else "mahalo"
-        _fail(f"{error.format_message().rstrip('.')} (see {path} --help)", 2)
-    except (ValueError, OSError, ImportError) as error:
-        _fail(_one_line(error), 1)
-    except (KeyboardInterrupt, typer.Abort):
-        _fail("interrupted", 130)
-    sys.exit(code if isinstance(code, int) else 0)
-
-
-def _one_line(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return " ".join(str(error).split()) or type(error).__name__
-
-
-def _fail(message: str, code: int) -> None:
-    print(f"mahalo: {message}", file=sys.stderr)
-    sys.exit(code)
+    run_app(app, "mahalo", args)
 
 
 def _show_version(wanted: bool) -> None:
@@ -87,23 +62,7 @@ def demo(
     run(out if plot else None, seed)
 
 
-_REPRODUCE = (
-    "The paper's experiments with its protocol, and some beyond it.\n\n"
-    "Prints the tables of each EXPERIMENT and writes a figure, a JSON file with every number, and a page that sets "
-    "them beside the published figures. Data are looked for in $MAHALO_DATA, then in the user's cache, then downloaded "
-    "where there is an ordinary way to.\n\n" + "\n".join(f"{name}: {what}." for name, what in EXPERIMENTS.items())
-)
-
-
-@app.command(help=_REPRODUCE)
-def reproduce(
-    experiments: Annotated[list[str], typer.Argument(help=f"{', '.join(EXPERIMENTS)}; or all.", metavar="EXPERIMENT")],
-    quick: Annotated[bool, typer.Option("--quick", help="About a minute each, on a part of the data.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of splits, pairs and samples.")] = 0,
-    out: Annotated[Path, typer.Option(help="Directory for figures, numbers and pages.")] = Path("out/results"),
-    plot: Annotated[bool, typer.Option("--plot/--no-plot", help="Draw figures (needs matplotlib).")] = True,
-) -> None:
-    from .reproduce import run
-
-    if run(experiments, quick=quick, seed=seed, out=out, plot=plot):
-        raise typer.Exit(1)
+@app.command(hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def reproduce() -> None:
+    """Moved: `python -m experiments`, from a checkout."""
+    raise ValueError("the paper's experiments are now run from a checkout of the source: python -m experiments")

@@ -1,0 +1,39 @@
+"""A typer application whose errors are one line on standard error."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import typer
+
+__all__ = ["run_app"]
+
+# What a wrong option or argument raises; typer names only its subclass.
+_UsageError: Any = typer.BadParameter.__mro__[1]
+
+
+def run_app(app: typer.Typer, name: str, args: list[str] | None = None) -> None:
+    """Run the application and exit: with code 2 for wrong usage, 1 for other errors that its user can mend."""
+    try:
+        code = app(args=args, prog_name=name, standalone_mode=False)
+    except _UsageError as error:
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context is not None else name
+        _fail(name, f"{error.format_message().rstrip('.')} (see {path} --help)", 2)
+    except (ValueError, OSError, ImportError) as error:
+        _fail(name, _one_line(error), 1)
+    except (KeyboardInterrupt, typer.Abort):
+        _fail(name, "interrupted", 130)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _fail(name: str, message: str, code: int) -> None:
+    print(f"{name}: {message}", file=sys.stderr)
+    sys.exit(code)

@@ -1,0 +1,115 @@
+"""The benchmarks' own arithmetic; nothing here needs a peer or takes time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.datasets import load_iris
+
+from benchmarks import accuracy, convex, loss_problems, peer_runner, problems
+from benchmarks.report import Check
+from benchmarks.tables import Table
+from experiments.tabular import Half
+from mahalo import losses
+
+
+@pytest.mark.parametrize(
+    ("value", "at_least", "is_bound", "status"),
+    [
+        (151.0, True, False, "PASS"),
+        (149.0, True, False, "FAIL"),
+        (149.0, True, True, "OPEN"),
+        (151.0, True, True, "PASS"),
+        (149.0, False, False, "PASS"),
+        (float("nan"), True, False, "FAIL"),
+        (float("nan"), False, False, "FAIL"),
+    ],
+)
+def test_a_bound_can_pass_but_not_fail_and_nan_never_passes(value, at_least, is_bound, status):
+    check = Check("ratio", value, 150.0, at_least=at_least, is_bound=is_bound)
+    assert check.status == status
+
+
+def test_corrected_t_test_widens_the_ordinary_one():
+    corrected = accuracy.corrected_t_test
+    difference = np.array([0.03, 0.01, 0.02, 0.04, 0.00, 0.02, 0.03, 0.01, 0.02, 0.05])
+    ordinary = stats.ttest_1samp(difference, 0.0)
+    # Without overlap it is the ordinary test; with two folds the statistic shrinks by √(1/10 / (1/10 + 1)).
+    assert corrected(difference, 0.0) == pytest.approx(ordinary.pvalue)
+    assert corrected(difference, 1.0) == pytest.approx(2 * stats.t.sf(ordinary.statistic / np.sqrt(11), 9))
+
+
+def test_corrected_t_test_without_variance():
+    corrected = accuracy.corrected_t_test
+    assert corrected(np.zeros(10), 1.0) == 1.0
+    assert corrected(np.full(10, 0.5), 1.0) == 0.0
+    assert corrected(np.array([0.5]), 1.0) == 1.0
+
+
+def test_objective_of_the_identity_is_the_slack_alone():
+    problem = problems.pair_problem(*load_iris(return_X_y=True), pairs_per_class=20)
+    value = problems.primal_of(problem.to_solver(gamma=2.0), np.eye(4))
+    expected = 0.0
+    for pairs, bound, sign in ((problem.similar, problem.upper, 1), (problem.dissimilar, problem.lower, -1)):
+        for i, j in pairs:
+            ratio = np.sum((problem.X[i] - problem.X[j]) ** 2) / bound
+            if sign * (ratio - 1) > 0:
+                expected += 2.0 * (ratio - np.log(ratio) - 1)
+    assert value == pytest.approx(expected)
+    assert value > 0
+
+
+def test_simulated_classes_are_reproducible_and_standard():
+    simulate = problems.simulated_classes
+    X, y = simulate(30, n_samples=200)
+    again, _ = simulate(30, n_samples=200)
+    assert np.array_equal(X, again)
+    assert np.allclose(X.std(axis=0), 1.0)
+    assert set(np.bincount(y)) == {20}
+
+
+def test_time_limit_stops_a_fit_and_keeps_its_variables():
+
+    def endless():
+        n = 0
+        while True:
+            n += 1
+
+    seconds, stopped = peer_runner.stopped_after(0.05, endless)
+    assert 0.05 <= seconds < 5.0
+    assert peer_runner.local_variables(stopped, "endless")["n"] > 0
+    assert peer_runner.local_variables(stopped, "no such function") == {}
+    assert peer_runner.stopped_after(5.0, lambda: None)[1] is None
+
+
+def test_cached_outcomes_are_bound_to_their_data(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((8, 2)), np.arange(8) % 2
+    split = accuracy._Split("toy", 0, 0, Half(X, y, X, y))
+    other = accuracy._Split("toy", 0, 0, Half(X + 1, y, X, y))
+    cache = accuracy._Cache(tmp_path, fresh=False)
+    outcome = cache.put("NCA", split, accuracy._Outcome(0.25, 1.0))
+    assert cache.get("NCA", split) == outcome
+    assert cache.get("NCA", other) is None
+    assert cache.get(accuracy.OURS, split) is None
+    assert accuracy._Cache(tmp_path, fresh=True).get("NCA", split) is None
+
+
+@pytest.mark.parametrize("loss", ["Frobenius", "VonNeumann", "SDPFrobenius", "SDPLogDet"])
+def test_cvxpy_is_given_the_problem_that_is_certified(loss):
+    cp = pytest.importorskip("cvxpy")
+    iris = Table("iris", *load_iris(return_X_y=True))
+    problem = loss_problems.pose(iris, "pairs", "features", getattr(losses, loss)(), per_class=20)
+    problem = problem.with_gamma(3.0)
+    F, objective = convex._statement(cp, problem)
+    root = np.random.default_rng(0).standard_normal((4, 6))
+    F.value = root @ root.T / 6
+    assert float(objective.value) == pytest.approx(problems.primal_of(problem, F.value), rel=1e-9)
+
+
+def test_a_sample_has_every_class_and_no_row_twice():
+    y = np.repeat([0, 1, 2], [1000, 300, 5])
+    kept = loss_problems._sample(y, 80)
+    assert len(np.unique(kept)) == len(kept) <= 90
+    assert (np.bincount(y[kept]) >= 4).all()

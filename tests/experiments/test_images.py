@@ -1,0 +1,306 @@
+"""The image experiment: descriptors, correspondences, what is kept on disk, and the whole of it on drawn images."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist
+
+from experiments import image_kernels, images
+from experiments.correspondences import correspondence_distances, with_positions
+from experiments.data import load_caltech101
+from experiments.descriptors import _blurred, dense_sift, edge_channels, geometric_blur
+from experiments.image_kernels import KERNELS, Recipe, kernel_matrices, kernel_store
+from experiments.outcome import Settings
+from experiments.store import Store, digest
+
+RECIPE = Recipe(
+    branching=3, depth=2, n_words=8, sift_dims=5, blur_points=12, blur_dims=6, blur_radii=(4.0, 8.0), sample=12
+)
+LESSONS = images.Lesson(20, 2, None), images.Lesson(50, None, 10.0)
+METHODS = "learned, 20 pairs", "learned, 50 pairs"
+PLAN = images.Plan(RECIPE, None, None, (2, 4), 2, LESSONS)
+
+
+def picture(seed=0, shape=(64, 80)):
+    """Smooth noise in [0, 1]."""
+    from scipy.ndimage import gaussian_filter
+
+    noise = gaussian_filter(np.random.default_rng(seed).standard_normal(shape), 3)
+    return ((noise - noise.min()) / np.ptp(noise)).astype(np.float32)
+
+
+# -- descriptors -------------------------------------------------------------------------------------------------------
+
+
+def test_edge_channels_share_out_the_gradient_by_direction():
+    rising = np.tile(np.arange(10.0), (6, 1))  # grows to the right: direction 0
+    channels = edge_channels(rising, 8)
+    assert_allclose(channels[0], 1.0)
+    assert_allclose(channels[1:], 0.0)
+    tilted = rising + np.tan(np.pi / 8) * np.arange(6.0)[:, None]  # halfway between directions 0 and 1
+    channels = edge_channels(tilted, 8)
+    assert_allclose(channels[0], channels[1], rtol=1e-4)
+    assert_allclose(channels.sum(axis=0), np.hypot(1, np.tan(np.pi / 8)), rtol=1e-5)
+    assert_allclose(edge_channels(-rising, 4, np.pi), edge_channels(rising, 4, np.pi), atol=1e-6)
+
+
+def test_sift_is_normalised_and_on_a_grid_inside_the_image():
+    descriptors, positions = dense_sift(picture(), step=8, cell=4, floor=0.0)
+    assert descriptors.shape == (7 * 9, 128) and positions.shape == (7 * 9, 2)
+    assert_allclose(np.linalg.norm(descriptors, axis=1), 1.0, rtol=1e-5)
+    assert descriptors.min() >= 0 and positions.min() > 0 and positions.max() < 1
+
+
+def test_sift_ignores_brightness_and_contrast_and_moves_with_the_image():
+    image = picture()
+    plain = dense_sift(image, floor=0.0)[0]
+    assert_allclose(dense_sift(0.3 * image + 0.2, floor=0.0)[0], plain, atol=1e-4)
+    moved = dense_sift(np.roll(image, (8, 8), axis=(0, 1)), floor=0.0)[0].reshape(7, 9, 128)
+    assert_allclose(moved[2:-1, 2:-1], plain.reshape(7, 9, 128)[1:-2, 1:-2], atol=1e-5)
+
+
+def test_flat_images_have_small_descriptors_and_small_images_are_refused():
+    assert_array_equal(dense_sift(np.full((40, 40), 0.5))[0], 0.0)
+    with pytest.raises(ValueError, match="a side of 12 pixels is too small for patches of 16"):
+        dense_sift(np.zeros((40, 12)))
+
+
+def test_geometric_blur_is_normalised_repeatable_and_drawn_from_edges():
+    image = np.zeros((60, 60), dtype=np.float32)
+    image[:, 30:] = 1.0
+    descriptors, positions = geometric_blur(image, np.random.default_rng(0), 20, 10.0)
+    assert descriptors.shape == (20, 204)
+    assert_allclose(np.linalg.norm(descriptors, axis=1), 1.0, rtol=1e-5)
+    assert np.abs(positions[:, 0] * 60 - 29.5).max() < 6
+    assert_array_equal(descriptors, geometric_blur(image, np.random.default_rng(0), 20, 10.0)[0])
+
+
+def test_what_is_far_may_be_off_by_more():
+    """The purpose of geometric blur: after a little stretch the blurred edges far from a point look as they did."""
+    image = picture(shape=(80, 80))
+    rows = np.linspace(2, 77, 80).round().astype(int)
+    angle = 2 * np.pi * np.arange(8) / 8
+    ring = 40 + 20 * np.sin(angle), 40 + 20 * np.cos(angle)
+
+    def likeness(sigma):
+        a, b = (
+            _blurred(edge_channels(im, 4, np.pi), sigma, 20.0, ring).ravel()
+            for im in (image, image[np.ix_(rows, rows)])
+        )
+        return a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+
+    assert likeness(11.0) > max(0.98, likeness(1.0))
+
+
+# -- correspondences ---------------------------------------------------------------------------------------------------
+
+
+def test_correspondence_distances_by_their_definition():
+    rng = np.random.default_rng(0)
+    features = rng.random((7, 5, 3)).astype(np.float32)
+    D = correspondence_distances(features, 2, 5)
+    assert D.shape == (3, 5)
+    for i in range(2, 5):
+        for j in range(2, 7):
+            sq = cdist(features[i], features[j], "sqeuclidean")
+            expected = (sq.min(axis=1).mean() + sq.min(axis=0).mean()) / 2
+            assert_allclose(D[i - 2, j - 2], expected, atol=1e-6)
+
+
+def test_positions_add_their_squared_distance():
+    rng = np.random.default_rng(1)
+    f, r = rng.random((6, 3)), rng.random((6, 2))
+    placed = with_positions(f, r, 2.0)
+    expected = cdist(f, f, "sqeuclidean") + 2 * cdist(r, r, "sqeuclidean")
+    assert_allclose(cdist(placed, placed, "sqeuclidean"), expected, rtol=1e-6)
+
+
+# -- what is kept ------------------------------------------------------------------------------------------------------
+
+
+def test_a_store_makes_arrays_once_and_again_when_the_file_is_damaged(tmp_path):
+    store, made = Store(tmp_path / "kept"), []
+
+    def make():
+        made.append(1)
+        return {"a": np.arange(5)}
+
+    for _ in range(2):
+        assert_array_equal(store.get("x", make)["a"], np.arange(5))
+    assert len(made) == 1
+    file = tmp_path / "kept" / "x.safetensors"
+    file.write_bytes(file.read_bytes()[:-3])
+    assert_array_equal(store.get("x", make)["a"], np.arange(5))
+    assert len(made) == 2
+
+
+def test_digests_tell_settings_and_contents_apart(tmp_path):
+    (tmp_path / "a").write_bytes(b"1")
+    (tmp_path / "b").write_bytes(b"1")
+    assert digest(tmp_path / "a", {"x": 1}) == digest(tmp_path / "b", {"x": 1})
+    assert digest(tmp_path / "a", {"x": 2}) != digest(tmp_path / "a", {"x": 1})
+    (tmp_path / "b").write_bytes(b"2")
+    assert digest(tmp_path / "a") != digest(tmp_path / "b")
+
+
+# -- the protocol ------------------------------------------------------------------------------------------------------
+
+
+def test_rates_are_averaged_over_classes_not_images():
+    y = np.array([0, 0, 0, 0, 1])
+    assert images.mean_rate(np.array([0, 0, 0, 0, 0]), y) == 0.5
+
+
+def test_splits_have_T_of_each_class_and_at_most_fifty_to_judge_on():
+    y = np.repeat([0, 1, 2], [20, 90, 31])
+    train, test = images._split(y, 10, seed=0)
+    assert_array_equal(np.bincount(y[train]), [10, 10, 10])
+    assert_array_equal(np.bincount(y[test]), [10, 50, 21])
+    assert not set(train) & set(test)
+    assert_array_equal(images._split(y, 10, seed=0)[0], train)
+    assert (images._split(y, 10, seed=1)[0] != train).any()
+
+
+@pytest.mark.parametrize("best", [1.0, 10.0, 100.0, 1000.0])
+def test_larger_gammas_are_tried_while_they_promise_more(monkeypatch, best):
+    tried = []
+
+    def rates(K, y, train, held_out, gammas, options):
+        tried.extend(gammas)
+        return [0.5 - 0.1 * abs(np.log10(gamma / best)) for gamma in gammas]
+
+    monkeypatch.setattr(images, "_path_rates", rates)
+    assert images._chosen_gamma(np.eye(8), np.repeat([0, 1], 4), {"random_state": 0}) == best
+    assert max(tried) == min(max(10.0, 10 * best), 1000.0)
+
+
+def test_negative_eigenvalues_are_left_out_and_counted():
+    K = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.9], [0.0, 0.9, 1.0]])
+    values = np.linalg.eigvalsh(K)
+    assert values[0] < 0 < values[1]
+    definite, removed = images._definite(K)
+    np.testing.assert_allclose(np.linalg.eigvalsh(definite), [0.0, *values[1:]], atol=1e-12)
+    assert removed == pytest.approx(-values[0] / np.abs(values).sum())
+    np.testing.assert_allclose(images._definite(np.diag([1.0, 2.0]))[0], np.diag([1.0, 2.0]))
+
+
+# -- the whole ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    """$MAHALO_DATA with 8 very noisy images of each of three classes: stripes, a disc, a cross."""
+    from PIL import Image
+
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "caltech101").mkdir()
+    rng = np.random.default_rng(0)
+    y, x = np.mgrid[:48, :56] - 25.0
+    with zipfile.ZipFile(folder / "caltech101" / "caltech101_gray_80.zip", "w") as archive:
+        for k in range(8):
+            dy, dx = rng.integers(-4, 5, 2)
+            shapes = {
+                "stripes": np.sin((x + dx) / (2 + 0.2 * k)) > 0,
+                "disc": (x - dx) ** 2 + (y - dy) ** 2 < (10 + k) ** 2,
+                "cross": np.minimum(abs(x - dx), abs(y - dy)) < 2 + k / 3,
+            }
+            for name, shape in shapes.items():
+                pixels = np.clip(60 + 130 * shape + 90 * rng.standard_normal(shape.shape), 0, 255).astype(np.uint8)
+                file = io.BytesIO()
+                Image.fromarray(pixels).save(file, "JPEG")
+                archive.writestr(f"101_ObjectCategories/{name}/image_{k:04d}.jpg", file.getvalue())
+    return folder
+
+
+@pytest.fixture
+def at_drawn(drawn, monkeypatch, tmp_path):
+    monkeypatch.setenv("MAHALO_DATA", str(drawn))
+    monkeypatch.setattr(images, "_QUICK", PLAN)
+    monkeypatch.setattr(image_kernels._Workshop, "_CHUNK", 5)
+    monkeypatch.setattr(image_kernels._Workshop, "_ROWS", 7)
+    return Settings(quick=True, seed=0, cache=tmp_path)
+
+
+def nothing(stage, done, total):
+    pass
+
+
+def test_kernels_of_drawn_images_are_symmetric_with_unit_diagonal(at_drawn):
+    found = load_caltech101()
+    assert found.class_names == ("cross", "disc", "stripes") and len(found.members) == 24
+    kernels = kernel_matrices(found, RECIPE, kernel_store(at_drawn.cache, found, RECIPE), nothing)
+    assert tuple(kernels) == KERNELS
+    for K in kernels.values():
+        assert K.shape == (24, 24) and K.dtype == np.float32
+        assert_array_equal(K, K.T)
+        assert_allclose(np.diagonal(K), 1.0, atol=1e-6)
+        assert K.min() >= 0 and K.max() <= 1 + 1e-6
+    average = (kernels["PMK"] + kernels["SPMK"] + kernels["GB1"] + kernels["GB2"]) / 4
+    assert_allclose(kernels["SUM"], average, atol=1e-6)
+    assert np.linalg.eigvalsh(kernels["PMK"].astype(float)).min() > -1e-5
+
+
+def test_an_interrupted_run_goes_on_where_it_was(at_drawn, monkeypatch):
+    """Stopped again and again it makes nothing twice, and ends with the numbers of an undisturbed run."""
+    undisturbed = images.run(replace(at_drawn, cache=at_drawn.cache / "other"), nothing)
+    finished = []
+    get = Store.get
+
+    def counting(self, name, make):
+        def counted():
+            arrays = make()
+            finished.append(name)
+            return arrays
+
+        return get(self, name, counted)
+
+    monkeypatch.setattr(Store, "get", counting)
+    for stage, done in (
+        ("vocabulary", 5),
+        ("features", 10),
+        ("kernel SPMK", 0),
+        ("correspondences, large", 238),
+        ("correspondences, small", 288),
+        ("learning", 3),
+        ("learning", 40),
+    ):
+        with pytest.raises(KeyboardInterrupt):
+            images.run(at_drawn, _stops_at(stage, done))
+    assert not undisturbed.resumed
+    assert images.run(at_drawn, nothing) == replace(undisturbed, resumed=True)
+    assert len(finished) == len(set(finished)) > 40
+
+
+def _stops_at(*where):
+    def progress(stage, done, total):
+        if (stage, done) == where:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+def test_an_outcome_has_every_kernel_and_size_and_judges_the_claim(at_drawn):
+    outcome = images.run(at_drawn, nothing)
+    assert {(m.dataset, m.method, m.x) for m in outcome.measurements} == {
+        (name, method, T) for name in KERNELS for method in ("as it is", *METHODS) for T in (2.0, 4.0)
+    }
+    assert all(0 <= m.value <= 1 and m.n == 2 for m in outcome.measurements)
+    rates = {(m.dataset, m.method, m.x): m.value for m in outcome.measurements}
+    for method, verdict in zip(METHODS, outcome.verdicts, strict=True):
+        expected = all(rates[n, method, T] > rates[n, "as it is", T] for n in KERNELS for T in (2, 4))
+        assert verdict.claim.startswith(method) and verdict.holds == expected
+    again = images.run(replace(at_drawn, seed=1), nothing)
+    assert again.measurements != outcome.measurements
+
+
+def test_missing_images_are_an_error_that_says_where_to_get_them(monkeypatch, tmp_path):
+    monkeypatch.setenv("MAHALO_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"caltech101.*101_ObjectCategories"):
+        load_caltech101()

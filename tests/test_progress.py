@@ -1,0 +1,70 @@
+"""What `verbose` shows: nothing, now and then, or every step; with rich or without."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from mahalo import progress as shown
+from mahalo.progress import progress
+from mahalo.solvers import Step
+
+STEP = Step(gamma=0.5, primal=1.0, relative_gap=1e-3, max_violation=0.25, step_length=1.0, inner_iterations=3)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch) -> Callable[[float], None]:
+    """Seconds pass when they are told to."""
+    now = [0.0]
+    monkeypatch.setattr(shown.time, "perf_counter", lambda: now[0])
+
+    def wait(seconds: float) -> None:
+        now[0] += seconds
+
+    return wait
+
+
+def test_silence_needs_no_calls(capsys):
+    with progress(0, 1e-4, 1.0) as on_step:
+        assert on_step is None
+    assert capsys.readouterr() == ("", "")
+
+
+def test_every_step_is_a_line(capsys):
+    with progress(2, 1e-4, 1.0, "path") as on_step:
+        for _ in range(3):
+            on_step(STEP)
+    out, err = capsys.readouterr()
+    *steps, last = err.splitlines()
+    assert not out and len(steps) == 3 and last.startswith("path: 3 steps, ")
+    assert steps[1].startswith("path: step 2, γ 0.5 → 1, relative gap 1.0e-03 → 1e-04, largest violation 0.25, ")
+
+
+def test_without_a_terminal_a_line_a_second_at_most(capsys, clock):
+    with progress(1, 1e-4, 1.0) as on_step:
+        for _ in range(35):
+            clock(0.1)
+            on_step(STEP)
+    *steps, last = capsys.readouterr().err.splitlines()
+    assert len(steps) == 3 and last == "learning: 35 steps, 3.50 s"
+
+
+@pytest.mark.parametrize("rich", [True, False])
+def test_on_a_terminal_rich_is_used_where_it_is_installed(monkeypatch, clock, rich):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    if not rich:
+        monkeypatch.setitem(sys.modules, "rich.console", None)
+    with progress(True, 1e-4, 1.0) as on_step:
+        on_step(STEP)
+    assert ("\x1b[" in terminal.getvalue()) == rich
+    assert terminal.getvalue().endswith("learning: 1 steps, 0.00 s\n")
