@@ -10,9 +10,9 @@ from scipy.spatial.distance import pdist
 from sklearn.base import clone
 
 from mahalo import Constraints, MetricLearner
-from mahalo.learner import prepare
 from mahalo.losses import SDPFrobenius, SDPLogDet
 from mahalo.solvers import Problem
+from mahalo.task import Task
 
 from .problems import pair_problem
 from .tables import Table, standardised
@@ -128,7 +128,7 @@ def pose(table: Table, kind: str, space: str, loss, per_class: int = 100) -> Pro
     constraints = KINDS[kind](in_space, y, per_class)
     if needs_objective(loss):
         constraints = constraints + holding_down(in_space, y)
-    return prepare(learner, X, y, constraints, None).problem
+    return Task.of(learner, X, y, constraints, None).problem
 
 
 def _feature_space(learner: MetricLearner, X: np.ndarray) -> np.ndarray:

@@ -10,9 +10,9 @@ from itertools import product
 import numpy as np
 
 from mahalo import Constraints, MetricLearner
-from mahalo.learner import prepare
 from mahalo.losses import Frobenius, LogDet, SDPFrobenius, SDPLogDet, VonNeumann
 from mahalo.solvers import Problem, Solution, certify, dual, newton
+from mahalo.task import Task
 
 from .convex import SOLVERS, ConvexFit, solve_by_cvxpy
 from .loss_problems import KERNEL_ROWS, KINDS, SPACES, laplacian, needs_objective, pose
@@ -204,7 +204,7 @@ def _compare(case: _Case, settings: Settings) -> _Comparison:
     """Ours, theirs, ours again."""
     X, constraints = _simulated(case)
     learner = MetricLearner(loss=case.loss, tol=TOL)
-    problem: Problem = prepare(learner, X, None, constraints, None).problem
+    problem: Problem = Task.of(learner, X, None, constraints, None).problem
 
     def ours() -> float:
         return fastest(lambda: dual(problem, tol=TOL))

@@ -33,7 +33,7 @@ class Store:
         path = self._folder / f"{name}.safetensors"
         if path.is_file():
             try:
-                arrays = read_arrays(path, _FORMAT, _VERSION)[1]
+                arrays = read_arrays(path, _FORMAT, (_VERSION,))[1]
                 self.n_found += 1
                 return arrays
             except ValueError:

@@ -3,6 +3,9 @@ is one of them."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from itertools import product
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -24,9 +27,10 @@ from mahalo.basis import (
 )
 from mahalo.basis import clusters as clusters_module
 from mahalo.basis import simple as simple_module
-from mahalo.basis.common import Rows
+from mahalo.basis.common import Seen
 from mahalo.constraints import class_codes
 from mahalo.coordinates import orthonormal
+from mahalo.rows import HeldRows
 
 BASES = [ClassBasis, KMeansBasis, KernelKMeans, RandomCombination, RandomSubset, SingularVectors, SpectralBasis]
 every_basis = pytest.mark.parametrize("kind", BASES, ids=lambda kind: kind.__name__)
@@ -57,8 +61,11 @@ def projector(R):
 
 
 def rows_of(X, y=None, explicit=True):
-    return Rows(
-        len(X), X if explicit else None, lambda rows: X[rows] @ X[rows].T, None if y is None else class_codes(y)
+    return Seen(
+        len(X),
+        HeldRows(X) if explicit else None,
+        lambda rows: X[rows] @ X[rows].T,
+        None if y is None else class_codes(y),
     )
 
 
@@ -157,8 +164,8 @@ def test_single_precision(rng, kind, space):
 @every_basis
 def test_bases_draw_from_a_sample_of_many_rows(rng, monkeypatch, kind):
     """Gram matrices of a sample alone; here of at most 12 of 40 rows."""
-    monkeypatch.setattr(clusters_module, "MOST_ROWS", 12)
-    monkeypatch.setattr(simple_module, "MOST_ROWS", 12)
+    for module, name in product((clusters_module, simple_module), ("GRAM_ROWS", "EIGEN_ROWS", "SUPPORT_ROWS")):
+        monkeypatch.setattr(module, name, 12, raising=False)
     X, y = labelled_data(rng, n=40, d=6)
     asked = []
 
@@ -166,12 +173,22 @@ def test_bases_draw_from_a_sample_of_many_rows(rng, monkeypatch, kind):
         asked.append(len(rows))
         return X[rows] @ X[rows].T
 
-    rows = Rows(40, None, gram, class_codes(y))
+    rows = Seen(40, None, gram, class_codes(y))
+    said = pytest.warns(UserWarning, match="combines 12 of 40 labelled rows") if kind is ClassBasis else nullcontext()
     for k in (2, 3, 5):
-        J = kind(k).coefficients(rows, np.random.default_rng(0))
+        with said:
+            J = kind(k).coefficients(rows, np.random.default_rng(0))
         assert J.shape == (40, k)
         assert len(np.unique(J.nonzero()[0])) <= 12
     assert max(asked, default=0) <= 12
+
+
+def test_class_basis_uses_every_row_that_fits(rng):
+    """101 classes of 30 rows in feature space: 3,030 rows, all of them in the basis."""
+    y = np.repeat(np.arange(101), 30)
+    X = rng.standard_normal((len(y), 3))
+    J = ClassBasis(101).coefficients(rows_of(X, y, explicit=False), np.random.default_rng(0))
+    np.testing.assert_allclose(J.toarray()[np.arange(len(y)), y], 1 / 30)
 
 
 # -- what each of them is --------------------------------------------------------------------------------------------
@@ -199,7 +216,7 @@ def test_spectral_clusters_follow_a_shape_that_has_no_centre(rng):
     """A ring around a blob: their means are the same, their similarities are not."""
     angle = np.linspace(0, 2 * np.pi, 40, endpoint=False)
     X = np.vstack([4 * np.column_stack([np.cos(angle), np.sin(angle)]), 0.3 * rng.standard_normal((20, 2))])
-    rows = Rows(60, None, lambda rows: rbf_kernel(X[rows], gamma=2.0), None)
+    rows = Seen(60, None, lambda rows: rbf_kernel(X[rows], gamma=2.0), None)
     J = SpectralBasis(2).coefficients(rows, np.random.default_rng(0)).toarray()
     groups = {frozenset(np.flatnonzero(column)) for column in J.T}
     assert groups == {frozenset(range(40)), frozenset(range(40, 60))}
@@ -276,7 +293,7 @@ def test_singular_vectors_are_the_leading_ones(rng):
     V = np.linalg.svd(X)[2][:3].T
     basis = SingularVectors(3)
     for form in (np.asarray, sp.csr_array):
-        R = basis.vectors(Rows(50, form(X), None, None), np.random.default_rng(0))
+        R = basis.vectors(Seen(50, HeldRows(form(X)), None, None), np.random.default_rng(0))
         np.testing.assert_allclose(R @ R.T, V @ V.T, atol=1e-6)
     J = coefficients(basis, X, explicit=False)
     np.testing.assert_allclose(projector(X.T @ J), V @ V.T, atol=1e-8)
@@ -302,14 +319,14 @@ def test_a_basis_of_the_users_own(rng):
         def __init__(self, k=2):
             self.k = k
 
-        def coefficients(self, rows, rng):
-            return sp.csc_array(np.eye(rows.n_rows)[:, [0, -1]])
+        def coefficients(self, seen, rng):
+            return sp.csc_array(np.eye(seen.n_rows)[:, [0, -1]])
 
     X, y = labelled_data(rng, n=30, d=6)
     metric = MetricLearner(basis=Ends()).fit(X, y).metric_
     np.testing.assert_allclose(projector(metric.coordinates.basis), projector(X[[0, -1]].T), atol=1e-10)
     assert MetricLearner(kernel="rbf", basis=Ends()).fit(X, y).metric_.coordinates.rank == 2
-    with pytest.raises(TypeError, match=r"Basis must define coefficients\(rows, rng\)"):
+    with pytest.raises(TypeError, match=r"Basis must define coefficients\(seen, rng\)"):
         MetricLearner(basis=Basis()).fit(X, y)
 
 
@@ -472,7 +489,7 @@ def test_low_rank_alone_is_the_metric_of_the_projected_rows(rng, space, strategy
     assert phi.shape == (30, 3)
     # The basis draws first, then the pairs, from one generator.
     draws = np.random.default_rng(5)
-    basis.coefficients(Rows(30, X, None, None), draws)
+    basis.coefficients(Seen(30, HeldRows(X), None, None), draws)
     projected = MetricLearner(strategy=strategy, pairs_per_class=20, random_state=draws, tol=1e-10).fit(phi, y)
     np.testing.assert_array_equal(learner.constraints_.pairs.index, projected.constraints_.pairs.index)
     np.testing.assert_allclose(learner.constraints_.bound, projected.constraints_.bound, rtol=1e-8)
@@ -662,7 +679,7 @@ def test_more_clusters_than_distinct_points(rng, recwarn, kind, space):
     y = np.repeat([0, 1, 2], 5)
     y[-1] = 3  # a class of one row
     constraints = Constraints.from_pairs([[0, 5]], [[0, 10], [4, 14]], n_rows=15)
-    learner = MetricLearner(basis=kind(9), **options).fit(form(X), y, constraints=constraints)
+    learner = MetricLearner(basis=kind(6), **options).fit(form(X), y, constraints=constraints)
     assert learner.metric_.coordinates.rank <= 3
     assert learner.certificate_.converged
     assert not recwarn.list

@@ -27,7 +27,7 @@ def test_sparse_rows_have_the_correlation_of_dense_ones(rng, mean):
     X = columns(rng, 300, mean)
     exact = np.corrcoef((X - X[0]).T)
     for given in (X, sp.csr_array(X), sp.csc_array(X)):
-        R, deviation, shrinkage = shrunk_correlation(given)
+        R, deviation, shrinkage = shrunk_correlation(row_blocks(given))
         assert shrinkage == 0.0
         np.testing.assert_allclose(R, exact, rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(deviation, (X - X[0]).std(axis=0), rtol=1e-10)
@@ -36,8 +36,8 @@ def test_sparse_rows_have_the_correlation_of_dense_ones(rng, mean):
 @pytest.mark.parametrize("mean", FAR)
 def test_sparse_rows_are_shrunk_as_much_as_dense_ones(rng, mean):
     X = columns(rng, 6, mean)
-    R, _, shrinkage = shrunk_correlation(sp.csr_array(X))
-    expected, _, as_dense = shrunk_correlation(X)
+    R, _, shrinkage = shrunk_correlation(row_blocks(sp.csr_array(X)))
+    expected, _, as_dense = shrunk_correlation(row_blocks(X))
     assert 0 < as_dense < 1
     assert shrinkage == pytest.approx(as_dense, rel=1e-10)
     np.testing.assert_allclose(R, expected, rtol=1e-10, atol=1e-12)
@@ -82,7 +82,7 @@ def test_second_moments_are_about_any_centre(rng, make):
 
 def test_entries_given_in_parts_are_summed_and_left_as_they_were():
     X = sp.csr_array((np.array([1.0, 2.0, 5.0]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
-    np.testing.assert_allclose(column_variances(X), [2.25, 6.25])
+    np.testing.assert_allclose(column_variances(row_blocks(X)), [2.25, 6.25])
     assert X.nnz == 3
 
 
@@ -102,13 +102,13 @@ def test_moments_are_of_double_precision_whatever_the_type(make, dtype):
     found = moments(row_blocks(make(X)))
     np.testing.assert_allclose(found.mean, [604 / 3, 1.0], rtol=1e-15)
     np.testing.assert_allclose(found.variance, [14 / 9, 2.0], rtol=1e-14)
-    assert shrunk_correlation(make(X))[0].dtype == np.float64
+    assert shrunk_correlation(row_blocks(make(X)))[0].dtype == np.float64
 
 
 def test_memory_is_that_of_a_block(rng):
     X = rng.standard_normal((400_000, 20))
     tracemalloc.start()
-    shrunk_correlation(X)
+    shrunk_correlation(row_blocks(X))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.7 * X.nbytes

@@ -25,9 +25,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mahalo import Constraints, InfeasibleError, MetricLearner, metric_path
-from mahalo.learner import prepare
 from mahalo.losses import Frobenius, SDPFrobenius, SDPLogDet, resting_point
 from mahalo.solvers import certify, dual, newton
+from mahalo.task import Task
 
 losses = pytest.mark.parametrize("plain_loss", ALL_LOSSES, ids=repr)
 resting = pytest.mark.parametrize("plain_loss", RESTING, ids=repr)
@@ -170,7 +170,7 @@ def test_more_budget_never_leaves_less_and_the_last_step_is_the_answer(rng, plai
 
 
 def _at_rest(plain_loss, constraints, X, gamma):
-    problem = prepare(MetricLearner(loss=plain_loss.loss), X, None, constraints, None).problem.with_gamma(gamma)
+    problem = Task.of(MetricLearner(loss=plain_loss.loss), X, None, constraints, None).problem.with_gamma(gamma)
     return problem, resting_point(plain_loss.loss) * np.eye(problem.rank), np.zeros(problem.n_constraints)
 
 
@@ -586,7 +586,7 @@ def test_bounds_whose_squares_leave_float64_do_no_harm(rng, upper, weight, gamma
 
 def test_callbacks_keep_their_own_floating_point_warnings(rng):
     X, y = labelled_data(rng)
-    problem = prepare(MetricLearner(loss="frobenius"), X, y, None, None).problem
+    problem = Task.of(MetricLearner(loss="frobenius"), X, y, None, None).problem
     with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
         dual(problem, on_step=lambda step: np.log(np.zeros(1)))
 

@@ -17,8 +17,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mahalo
 from mahalo import Constraints, MetricLearner, MetricLearnerCV
-from mahalo import metric as metric_module
-from mahalo.coordinates import linear as linear_coordinates
+from mahalo.coordinates import span
+from mahalo.metric import metric as metric_module
 
 LEARNERS = [MetricLearner(), MetricLearnerCV(gammas=[0.1, 1])]
 
@@ -217,7 +217,7 @@ def test_wide_sparse_data_saved_and_loaded(rng, tmp_path):
 
 
 def test_too_many_dimensions_for_a_matrix(rng, monkeypatch):
-    monkeypatch.setattr(linear_coordinates, "_LARGEST_RANK", 20)
+    monkeypatch.setattr(span, "_LARGEST_RANK", 20)
     monkeypatch.setattr(metric_module, "_WIDEST_DENSE", 20)
     X = sp.random_array((60, 200), density=0.1, rng=rng, format="csr")
     with pytest.raises(ValueError, match=r"span up to \d+ of 200 dimensions.*basis=100"):

@@ -19,7 +19,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mahalo import Constraints, MetricLearner
-from mahalo.coordinates import linear as linear_coordinates
+from mahalo.coordinates import span
 from mahalo.solvers import bregman, newton
 
 seeds = st.integers(0, 2**32 - 1)
@@ -228,7 +228,7 @@ def everywhere(monkeypatch):
     """Force the coordinates: the whole space, or always the span of the constraints."""
 
     def force(which):
-        monkeypatch.setattr(linear_coordinates, "_SPAN_PAYS_BELOW", {"full": 0.0, "span": np.inf}[which])
+        monkeypatch.setattr(span, "_SPAN_PAYS_BELOW", {"full": 0.0, "span": np.inf}[which])
 
     return force
 

@@ -27,8 +27,8 @@ from test_algorithm1 import PaperAlgorithm1
 from mahalo import Constraints, InfeasibleError, MetricLearner, NotPositiveDefiniteError
 from mahalo.basis import KMeansBasis, RandomCombination, RandomSubset
 from mahalo.coordinates import KernelCoordinates
-from mahalo.learner import prepare
 from mahalo.solvers import newton
+from mahalo.task import Task
 
 KernelProjections = sys.modules["mahalo.solvers.bregman"].KernelProjections
 
@@ -207,7 +207,7 @@ def test_polynomial_kernel_is_the_linear_metric_on_its_features(rng, degree):
 def test_infeasible_hard_constraints_in_kernel_space(rng):
     X = rng.standard_normal((6, 2))
     pairs = Constraints.from_pairs([[0, 1], [1, 2]], [[0, 2]], upper=0.1, lower=9.0)
-    with pytest.raises(InfeasibleError, match=r"pair \(0, 2\) ≥ 9") as caught:
+    with pytest.raises(InfeasibleError, match=r"pair \(0, 2\): squared distance ≥ 9") as caught:
         MetricLearner(kernel="rbf", gamma=np.inf).fit(X, constraints=pairs)
     assert set(caught.value.constraints) == {0, 1, 2}
 
@@ -247,7 +247,7 @@ def test_matrix_kept_beside_a_singular_kernel(rng):
 @pytest.mark.parametrize("small", [0, 200], ids=["in coordinates", "on K"])
 def test_either_solver_in_kernel_space(rng, monkeypatch, n, small):
     """Also where pairs share no rows, so that differences take the place of points."""
-    monkeypatch.setattr("mahalo.learner._SMALL_KERNEL", small)
+    monkeypatch.setattr("mahalo.solvers.choice._SMALL_KERNEL", small)
     X, new = rng.standard_normal((n, 3)), rng.standard_normal((7, 3))
     pairs = random_pair_constraints(rng, X, 14, weights=True)
     if n > 14:
@@ -266,7 +266,7 @@ def test_either_solver_in_kernel_space(rng, monkeypatch, n, small):
 @pytest.mark.parametrize("small", [0, 200], ids=["in coordinates", "on K"])
 def test_projections_over_a_basis(rng, monkeypatch, small):
     """Offsets c > 0 on either side."""
-    monkeypatch.setattr("mahalo.learner._SMALL_KERNEL", small)
+    monkeypatch.setattr("mahalo.solvers.choice._SMALL_KERNEL", small)
     X, y = labelled_data(rng, n=30)
     one, two = (
         MetricLearner(
@@ -363,8 +363,8 @@ def test_fewer_points_of_the_same_problem(rng):
         np.testing.assert_allclose(one.F, two.F, atol=1e-4 * np.abs(one.F).max())
     shared = problem_of(random_pair_constraints(rng, X[:6], 12), X, 1.0)
     assert shared.compact().forms is shared.forms
-    setup = prepare(MetricLearner(kernel="rbf"), X, None, constraints, None)
-    assert setup.problem.points.shape == (11, 20)  # what a fit solves: ten differences and the origin
+    task = Task.of(MetricLearner(kernel="rbf"), X, None, constraints, None)
+    assert task.problem.points.shape == (11, 20)  # what a fit solves: ten differences and the origin
 
 
 def test_pivots_below_the_documented_share_are_left_out(rng):
@@ -444,7 +444,10 @@ def test_rows_that_are_all_alike_under_the_kernel():
         pytest.warns(UserWarning, match="4 dissimilar pairs of identical points"),
     ):
         MetricLearner(kernel="cosine").fit(X, y)
-    with pytest.raises(ValueError, match="all rows are identical"):
+    with (
+        pytest.raises(ValueError, match=r"no constraint is left to learn from .* 1 join identical points"),
+        pytest.warns(UserWarning, match="1 triplet of identical points"),
+    ):
         MetricLearner(kernel="cosine").fit(X, constraints=Constraints.from_triplets([[0, 1, 2]]))
 
 

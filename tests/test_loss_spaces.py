@@ -10,7 +10,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import mahalo
 from mahalo import Constraints, MetricLearner
-from mahalo.coordinates import linear as linear_coordinates
 from mahalo.losses import SDPLogDet
 
 losses = pytest.mark.parametrize("plain_loss", ALL_LOSSES, ids=repr)
@@ -61,7 +60,7 @@ def test_the_span_of_the_constraints_is_enough(rng, monkeypatch, plain_loss):
         constraints = constraints + Constraints.from_pairs(constraints.pairs.index, upper=50.0)
     span = fitted(plain_loss, X, constraints)
     assert span.metric_.coordinates.rank < 12
-    monkeypatch.setattr(linear_coordinates, "_SPAN_PAYS_BELOW", 0.0)
+    monkeypatch.setattr(span, "_SPAN_PAYS_BELOW", 0.0)
     whole = fitted(plain_loss, X, constraints)
     assert whole.metric_.coordinates.basis is None
     W = whole.metric_.matrix

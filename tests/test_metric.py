@@ -16,10 +16,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 from mahalo import Constraints, Metric, MetricLearner
-from mahalo import learner as learner_module
-from mahalo import metric as metric_module
-from mahalo.coordinates import LinearCoordinates, Prior
+from mahalo.coordinates import LinearCoordinates
 from mahalo.losses import Frobenius
+from mahalo.metric import leading
+from mahalo.metric import metric as metric_module
+from mahalo.priors import Prior
 
 
 def random_metric(rng, d, rank=None, prior="identity"):
@@ -128,8 +129,11 @@ def test_n_components_keeps_the_leading_directions(rng, prior, d, sparse):
         kept = P - P.mean(axis=0)
         scale = s[0] ** 2
         np.testing.assert_allclose(kept @ kept.T, (U[:, :k] * s[:k] ** 2) @ U[:, :k].T, atol=1e-8 * scale)
-        # distances are still those of the whole metric
-        np.testing.assert_allclose(part.metric_.distances(X), whole.metric_.distances(X), atol=1e-9 * s[0])
+        # distances, kernel and matrix are those of what is kept
+        np.testing.assert_allclose(part.metric_.distances(data), cdist(P, P), atol=1e-6 * s[0])
+        np.testing.assert_allclose(part.metric_.kernel(data), P @ P.T, atol=1e-9 * scale)
+        np.testing.assert_allclose(X @ part.metric_.matrix @ X.T, P @ P.T, atol=1e-9 * scale)
+        assert repr(part.metric_) == f"Metric(n_features={d}" + (f", rank={k})" if k < d else ")")
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -138,8 +142,8 @@ def test_components_from_rows_are_those_from_columns(rng, sparse, eta):
     X, y = labelled_data(rng, n=12, d=30)
     X = sp.csr_array(X) if sparse else X + 100.0
     metric = MetricLearner(loss=Frobenius(eta), prior="diagonal").fit(X, y).metric_
-    few = learner_module._directions_of_few_rows(metric, X, 5)
-    many = learner_module._directions_of_many_rows(metric, X, 5)
+    few = leading._directions_of_few_rows(metric, X, 5)
+    many = leading._directions_of_many_rows(metric, X, 5)
     np.testing.assert_allclose(np.abs(few.T @ many), np.eye(5), atol=1e-6)
 
 
@@ -150,7 +154,7 @@ def test_more_components_than_rows(rng):
         learner = MetricLearner(n_components=k).fit(X, y)
         D = learner.metric_.distances(X)
         np.testing.assert_allclose(cdist(learner.transform(X), learner.transform(X)), D, atol=1e-7 * D.max())
-        np.testing.assert_allclose(learner.metric_.directions @ learner.metric_.directions.T, np.eye(k), atol=1e-9)
+        np.testing.assert_allclose(learner.metric_.rotation @ learner.metric_.rotation.T, np.eye(k), atol=1e-9)
 
 
 def test_all_components_are_a_rotation(rng):

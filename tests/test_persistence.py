@@ -53,7 +53,7 @@ def test_round_trip_keeps_every_bit(rng, tmp_path, kind, as_path):
     metric.save(path)
     loaded = mahalo.load(path)
     assert same(loaded.F, metric.F)
-    assert same(loaded.directions, metric.directions)
+    assert same(loaded.rotation, metric.rotation)
     assert same(loaded.coordinates.basis, metric.coordinates.basis)
     assert same(loaded.coordinates.prior.root, metric.coordinates.prior.root)
     assert loaded.coordinates.prior.shrinkage == metric.coordinates.prior.shrinkage
@@ -173,7 +173,7 @@ EYE = {"core": np.eye(3)}
 @pytest.mark.parametrize(
     ("header", "arrays", "message"),
     [
-        ({"version": 2}, EYE, r"format version 2; this mahalo reads version 1.*Upgrade mahalo"),
+        ({"version": 3}, EYE, r"format version 3; this mahalo reads version 2.*Upgrade mahalo"),
         ({"version": None}, EYE, r"format version None"),
         ({"n_features": "3"}, EYE, r"is damaged: n_features is '3'"),
         ({"n_features": 0}, EYE, r"n_features is 0"),

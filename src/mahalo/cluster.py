@@ -10,10 +10,11 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .constraints import Constraints, as_constraints, as_generator
-from .coordinates import LinearCoordinates, Prior
+from .constraints import Constraints, as_constraints
 from .learner import MetricLearner
-from .metric import Metric, as_objects
+from .metric import Metric
+from .task import start_metric
+from .validation import as_generator, as_objects, is_linear
 
 __all__ = ["MetricKMeans"]
 
@@ -164,13 +165,12 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
 def _prior_metric(learner: MetricLearner, X) -> Metric:
     """What the learner starts from, where there is nothing to learn."""
-    if not (isinstance(learner.kernel, str) and learner.kernel == "linear") or learner.basis is not None:
+    if not is_linear(learner.kernel) or learner.basis is not None:
         raise ValueError(
             "without constraints rows are clustered under the prior, which needs kernel='linear' and basis=None; got "
             f"kernel={learner.kernel!r}, basis={learner.basis!r}. Pass constraints=."
         )
-    n_features = X.shape[1]
-    return Metric(LinearCoordinates(Prior.of(learner.prior, X), n_features), np.eye(n_features))
+    return start_metric(learner, X)
 
 
 def n_violated(labels: np.ndarray, constraints: Constraints) -> int:

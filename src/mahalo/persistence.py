@@ -45,8 +45,8 @@ def write_bytes(path: str | PathLike, data: bytes) -> None:
             beside.unlink(missing_ok=True)
 
 
-def read_arrays(path: str | PathLike, kind: str, version: int) -> tuple[dict, dict[str, np.ndarray]]:
-    """(header, arrays) of a file whose header says `"format": kind` and this version; ValueError if it is not one."""
+def read_arrays(path: str | PathLike, kind: str, versions: tuple[int, ...]) -> tuple[dict, dict[str, np.ndarray]]:
+    """(header, arrays) of a file whose header says `"format": kind` and a known version; or ValueError."""
     from safetensors import SafetensorError, safe_open
 
     path = Path(path)
@@ -68,9 +68,9 @@ def read_arrays(path: str | PathLike, kind: str, version: int) -> tuple[dict, di
         ours = False
     if not ours:
         raise ValueError(f"{str(path)!r} is a safetensors file, but its header does not say {kind!r}.")
-    if header.get("version") != version:
+    if header.get("version") not in versions:
         raise ValueError(
-            f"{str(path)!r} has format version {header.get('version')!r}; this mahalo reads version {version}. "
+            f"{str(path)!r} has format version {header.get('version')!r}; this mahalo reads version {versions[-1]}. "
             "Upgrade mahalo, or save it again with this one."
         )
     if header.pop("sha256", None) != _digest(header, arrays):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-__all__ = ["knn_predict", "nearest_of", "vote"]
+from .constraints import Constraints, n_classes
+
+__all__ = ["knn_predict", "nearest_of", "pair_auc", "vote"]
 
 
 def vote(codes: np.ndarray) -> np.ndarray:
@@ -38,3 +42,32 @@ def knn_predict(train, y_train, test, k: int = 10) -> np.ndarray:
     classes, codes = np.unique(y_train, return_inverse=True)
     search = NearestNeighbors(n_neighbors=min(k, train.shape[0])).fit(train)
     return classes[vote(codes[search.kneighbors(test, return_distance=False)])]
+
+
+def pair_auc(
+    sq_distances: Callable[[np.ndarray], np.ndarray], n_rows: int, y, constraints: Constraints | None, rows
+) -> float:
+    """Area under the ROC curve of "similar" against learned distance; triplets count as pairs (a,b) and (a,c)."""
+    from sklearn.metrics import roc_auc_score
+
+    if constraints is None:
+        if y is None:
+            raise ValueError("score needs labels y or constraints= to know which rows are alike.")
+        if (n := n_classes(y)) < 2:
+            raise ValueError(
+                f"score needs rows of at least two classes; these have {'one' if n else 'none'}. Use a shuffled or "
+                "stratified splitter, such as cv=StratifiedKFold(3, shuffle=True)."
+            )
+        constraints = Constraints.from_labels(y, pairs_per_class=1000, random_state=0)
+    else:
+        constraints, _ = constraints.of_data(rows, n_rows)
+    pairs, triplets = constraints.pairs, constraints.triplets
+    index = np.concatenate([pairs.index, triplets.index[:, :2], triplets.index[:, ::2]])
+    n = len(triplets)
+    similar = np.concatenate([pairs.sign > 0, np.ones(n, dtype=bool), np.zeros(n, dtype=bool)])
+    if similar.all() or not similar.any():
+        raise ValueError(
+            f"score needs similar and dissimilar pairs among the rows of X; got {int(similar.sum())} and "
+            f"{int((~similar).sum())}. Use more pairs or larger folds."
+        )
+    return float(roc_auc_score(similar, -sq_distances(index)))

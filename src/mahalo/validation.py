@@ -17,6 +17,7 @@ __all__ = [
     "as_row_count",
     "as_rows",
     "as_weights",
+    "at_least_single",
     "check_count",
     "check_gamma",
     "is_linear",
@@ -94,6 +95,12 @@ def as_objects(X) -> np.ndarray:
     return objects
 
 
+def at_least_single(X):
+    """Half precision as single: it is for storing, not for reckoning with."""
+    kinds = {X.dtype} if hasattr(X, "dtype") else set(getattr(X, "dtypes", ()))
+    return X.astype(np.float32) if kinds == {np.dtype(np.float16)} else X
+
+
 # -- row indices -------------------------------------------------------------------------------------------------
 
 
@@ -117,8 +124,10 @@ def as_indices(values, width: int, what: str) -> np.ndarray:
     return index.astype(np.intp)
 
 
-def as_rows(rows) -> np.ndarray:
-    """The indices `rows` of the rows of a data matrix, checked."""
+def as_rows(rows, n_samples: int | None = None) -> np.ndarray:
+    """The indices `rows` of the rows of a data matrix (of `n_samples` of them), checked."""
+    if n_samples is not None and np.shape(rows) != (n_samples,):
+        raise ValueError(f"rows must have one index for each row of X, {n_samples}; got shape {np.shape(rows)}.")
     return as_indices(np.reshape(np.asarray(rows), (-1, 1)), 1, "rows").ravel()
 
 

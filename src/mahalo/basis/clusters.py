@@ -5,11 +5,11 @@ import warnings
 import numpy as np
 import scipy.sparse as sp
 
-from .common import MOST_ROWS, Basis, Rows, indicator
+from ..rows import combine
+from ..validation import warn
+from .common import EIGEN_ROWS, GRAM_ROWS, SUPPORT_ROWS, Basis, Seen, indicator
 
 __all__ = ["ClassBasis", "KMeansBasis", "KernelKMeans", "SpectralBasis"]
-
-_MOST_VECTORS = 20_000
 
 
 class KMeansBasis(Basis):
@@ -18,21 +18,21 @@ class KMeansBasis(Basis):
     def __init__(self, k: int = 10):
         self.k = k
 
-    def coefficients(self, rows: Rows, rng: np.random.Generator) -> sp.csc_array:
-        used = rows.sample(rng, MOST_ROWS if rows.X is None else _MOST_VECTORS)
-        return indicator(rows.n_rows, _clusters(rows, used, self._checked_k(), rng))
+    def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
+        used = seen.sample(rng, GRAM_ROWS if seen.rows is None else SUPPORT_ROWS)
+        return indicator(seen.n_rows, _clusters(seen, used, self._checked_k(), rng))
 
 
 class KernelKMeans(Basis):
-    """Centres of k clusters found by kernel k-means, on at most 2,000 rows."""
+    """Centres of k clusters found by kernel k-means, on at most 5,000 rows."""
 
     def __init__(self, k: int = 10):
         self.k = k
 
-    def coefficients(self, rows: Rows, rng: np.random.Generator) -> sp.csc_array:
-        used = rows.sample(rng, MOST_ROWS)
-        label = kernel_kmeans(rows.gram(used), min(self._checked_k(), len(used)), rng)
-        return indicator(rows.n_rows, _groups(used, label))
+    def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
+        used = seen.sample(rng, GRAM_ROWS)
+        label = kernel_kmeans(seen.gram(used), min(self._checked_k(), len(used)), rng)
+        return indicator(seen.n_rows, _groups(used, label))
 
 
 class SpectralBasis(Basis):
@@ -44,10 +44,10 @@ class SpectralBasis(Basis):
     def __init__(self, k: int = 10):
         self.k = k
 
-    def coefficients(self, rows: Rows, rng: np.random.Generator) -> sp.csc_array:
-        used = rows.sample(rng, MOST_ROWS)
+    def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
+        used = seen.sample(rng, EIGEN_ROWS)
         k = min(self._checked_k(), len(used))
-        affinity = np.maximum(rows.gram(used), 0.0)
+        affinity = np.maximum(seen.gram(used), 0.0)
         np.fill_diagonal(affinity, 0.0)
         # Leading eigenvectors of D^{-½} A D^{-½}, rows on the unit sphere, then k-means (Ng, Jordan and Weiss).
         degree = affinity.sum(axis=1)
@@ -55,12 +55,15 @@ class SpectralBasis(Basis):
         scaled = affinity / root[:, None] / root
         embedding = np.linalg.eigh(scaled)[1][:, ::-1][:, :k]
         embedding /= np.maximum(np.linalg.norm(embedding, axis=1, keepdims=True), 1e-12)
-        return indicator(rows.n_rows, _groups(used, _kmeans(embedding, k, rng)))
+        return indicator(seen.n_rows, _groups(used, _kmeans(embedding, k, rng)))
 
 
 class ClassBasis(Basis):
     """From labels, as in the paper: with c classes, k = c gives the class means; k < c the means clustered into k;
     k > c about k/c clusters inside each class.
+
+    All labelled rows are looked at; in the feature space of a kernel at most 20,000, in equal shares of every class,
+    and clusters in a class are found among at most 5,000 of its rows (20,000 vectors where there is no kernel).
 
     Parameters
     ----------
@@ -73,53 +76,73 @@ class ClassBasis(Basis):
         self.k = k
         self.random_classes = random_classes
 
-    def coefficients(self, rows: Rows, rng: np.random.Generator) -> sp.csc_array:
+    def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
         k = self._checked_k()
-        if rows.codes is None:
+        if seen.codes is None:
             raise ValueError(
                 "ClassBasis needs labels: pass y to fit (with constraints given, y serves the basis alone)."
             )
-        members = [np.flatnonzero(rows.codes == c) for c in range(rows.codes.max() + 1)]
-        if rows.X is None:
-            members = [rows.sample(rng, max(1, MOST_ROWS // len(members)), m) for m in members]
+        members = [np.flatnonzero(seen.codes == c) for c in range(seen.codes.max() + 1)]
+        if seen.rows is None:
+            members = _within_reach(seen, members, rng)
         if k == len(members):
-            return indicator(rows.n_rows, members)
+            return indicator(seen.n_rows, members)
         if k < len(members):
-            return self._fewer(rows, members, k, rng)
-        return indicator(rows.n_rows, _clusters_in_classes(rows, members, k, rng))
+            return self._fewer(seen, members, k, rng)
+        return indicator(seen.n_rows, _clusters_in_classes(seen, members, k, rng))
 
-    def _fewer(self, rows: Rows, members: list[np.ndarray], k: int, rng) -> sp.csc_array:
+    def _fewer(self, seen: Seen, members: list[np.ndarray], k: int, rng) -> sp.csc_array:
         if self.random_classes:
             chosen = np.sort(rng.choice(len(members), k, replace=False))
-            return indicator(rows.n_rows, [members[c] for c in chosen])
-        means = indicator(rows.n_rows, members)
-        if rows.X is not None:
-            vectors = means.T @ rows.X
-            label = _kmeans(vectors.toarray() if sp.issparse(vectors) else vectors, k, rng)
+            return indicator(seen.n_rows, [members[c] for c in chosen])
+        means = indicator(seen.n_rows, members)
+        if seen.rows is not None:
+            label = _kmeans(combine(seen.rows, means), k, rng)
         else:
-            used = np.concatenate(members)
-            J = means[used]
-            label = kernel_kmeans(np.asarray(J.T @ (rows.gram(used) @ J.toarray())), k, rng)
+            label = kernel_kmeans(_gram_of_means(seen, members, rng), k, rng)
         return sp.csc_array(means @ indicator(len(members), _groups(np.arange(len(members)), label)))
 
 
-def _clusters_in_classes(rows: Rows, members: list[np.ndarray], k: int, rng) -> list[np.ndarray]:
+def _within_reach(seen: Seen, members: list[np.ndarray], rng) -> list[np.ndarray]:
+    """The rows of each class, or as large a share of each as can be combined in a feature space."""
+    n_labelled = sum(map(len, members))
+    if n_labelled <= SUPPORT_ROWS:
+        return members
+    warn(
+        f"the class-wise basis combines {SUPPORT_ROWS:,} of {n_labelled:,} labelled rows, drawn at random in every "
+        "class: in the feature space of a kernel more are out of reach.",
+        UserWarning,
+    )
+    return [seen.sample(rng, max(1, SUPPORT_ROWS * len(m) // n_labelled), m) for m in members]
+
+
+def _gram_of_means(seen: Seen, members: list[np.ndarray], rng) -> np.ndarray:
+    """Similarities of the class means; where there are many rows, of the means of some in each class."""
+    most = max(1, GRAM_ROWS // len(members))
+    if sum(map(len, members)) > GRAM_ROWS:
+        members = [seen.sample(rng, most, m) for m in members]
+    used = np.concatenate(members)
+    J = indicator(seen.n_rows, members)[used]
+    return np.asarray(J.T @ (seen.gram(used) @ J.toarray()))
+
+
+def _clusters_in_classes(seen: Seen, members: list[np.ndarray], k: int, rng) -> list[np.ndarray]:
     """About k/c clusters in each class; the remainder goes to the larger classes, none gets more than it has rows."""
-    share = np.full(len(members), k // len(members))
+    n_clusters = np.full(len(members), k // len(members))
     by_size = np.argsort([-len(m) for m in members], kind="stable")
-    share[by_size[: k % len(members)]] += 1
+    n_clusters[by_size[: k % len(members)]] += 1
     groups = []
-    for rows_of_class, clusters in zip(members, share, strict=True):
-        used = rows.sample(rng, MOST_ROWS, rows_of_class)
-        groups += _clusters(rows, used, int(clusters), rng)
+    for rows_of_class, n in zip(members, n_clusters, strict=True):
+        used = seen.sample(rng, GRAM_ROWS if seen.rows is None else SUPPORT_ROWS, rows_of_class)
+        groups += _clusters(seen, used, int(n), rng)
     return groups
 
 
-def _clusters(rows: Rows, used: np.ndarray, k: int, rng) -> list[np.ndarray]:
+def _clusters(seen: Seen, used: np.ndarray, k: int, rng) -> list[np.ndarray]:
     k = min(k, len(used))
     if k == 1:
         return [used]
-    label = _kmeans(rows.X[used], k, rng) if rows.X is not None else kernel_kmeans(rows.gram(used), k, rng)
+    label = kernel_kmeans(seen.gram(used), k, rng) if seen.rows is None else _kmeans(seen.rows.take(used), k, rng)
     return _groups(used, label)
 
 

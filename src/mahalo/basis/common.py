@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
@@ -7,19 +8,30 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-__all__ = ["Basis", "FixedBasis", "Rows", "as_basis", "indicator"]
+from ..rows import Rows
 
-MOST_ROWS = 2_000  # of which Gram matrices are formed, and clusters found in feature space
+__all__ = ["Basis", "FixedBasis", "Seen", "as_basis", "indicator"]
+
+GRAM_ROWS = 5_000  # of which a Gram matrix is formed at once
+EIGEN_ROWS = 2_000  # of which all eigenvectors are found
+SUPPORT_ROWS = 20_000  # that a basis may combine in a feature space, and vectors that are clustered at once
 
 
-class Rows:
+class Seen:
     """What a basis may look at: vectors, or similarities of some rows; labels where there are any.
 
-    `X` is None in the feature space of a kernel; `gram(rows)` is the kernel matrix of some rows in either case.
+    `rows` is None in the feature space of a kernel; `gram(index)` is the kernel matrix of some rows in either case.
+    `codes` holds a class 0, 1, … for each row, −1 for none.
     """
 
-    def __init__(self, n_rows: int, X, gram, codes: np.ndarray | None):
-        self.n_rows, self.X, self.gram, self.codes = n_rows, X, gram, codes
+    def __init__(
+        self,
+        n_rows: int,
+        rows: Rows | None,
+        gram: Callable[[np.ndarray], np.ndarray],
+        codes: np.ndarray | None = None,
+    ):
+        self.n_rows, self.rows, self.gram, self.codes = n_rows, rows, gram, codes
 
     def sample(self, rng: np.random.Generator, most: int, among: np.ndarray | None = None) -> np.ndarray:
         """At most `most` rows, in order."""
@@ -28,15 +40,15 @@ class Rows:
 
 
 class Basis(BaseEstimator):
-    """Base of all bases: `coefficients(rows, rng)` returns J, n_rows × k sparse, the basis being R = XᵀJ.
+    """Base of all bases: `coefficients(seen, rng)` returns J, n_rows × k sparse, the basis being R = XᵀJ.
 
-    A basis that knows its vectors directly may define `vectors(rows, rng)` as well, for explicit features.
+    A basis that knows its vectors directly may define `vectors(seen, rng)` as well, for explicit features.
     """
 
     k: int
 
-    def coefficients(self, rows: Rows, rng: np.random.Generator) -> sp.csc_array:
-        raise TypeError(f"{type(self).__name__} must define coefficients(rows, rng).")
+    def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
+        raise TypeError(f"{type(self).__name__} must define coefficients(seen, rng).")
 
     def _checked_k(self) -> int:
         if not isinstance(self.k, Integral) or self.k < 1:

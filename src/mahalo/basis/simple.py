@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from .common import MOST_ROWS, Basis, Rows, indicator
+from .common import EIGEN_ROWS, SUPPORT_ROWS, Basis, Seen, indicator
 
 __all__ = ["RandomCombination", "RandomSubset", "SingularVectors"]
 
@@ -14,20 +14,20 @@ class SingularVectors(Basis):
     def __init__(self, k: int = 10):
         self.k = k
 
-    def vectors(self, rows: Rows, rng: np.random.Generator) -> np.ndarray:
+    def vectors(self, seen: Seen, rng: np.random.Generator) -> np.ndarray:
         from sklearn.utils.extmath import randomized_svd
 
         k = self._checked_k()
-        X = rows.X[rows.sample(rng, 20_000)]
+        X = seen.rows.take(seen.sample(rng, SUPPORT_ROWS))
         _, singular, Vt = randomized_svd(X, min(k, *X.shape), random_state=int(rng.integers(2**31)))
         return Vt[singular > max(X.shape) * np.finfo(Vt.dtype).eps * singular[0]].T
 
-    def coefficients(self, rows: Rows, rng: np.random.Generator) -> sp.csc_array:
+    def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
         k = self._checked_k()
-        used = rows.sample(rng, MOST_ROWS)
-        values, vectors = np.linalg.eigh(rows.gram(used))
+        used = seen.sample(rng, EIGEN_ROWS)
+        values, vectors = np.linalg.eigh(seen.gram(used))
         leading = vectors[:, ::-1][:, : min(k, int((values > 1e-12 * values[-1]).sum()))]
-        J = np.zeros((rows.n_rows, leading.shape[1]))
+        J = np.zeros((seen.n_rows, leading.shape[1]))
         J[used] = leading
         return sp.csc_array(J)
 
@@ -38,9 +38,9 @@ class RandomSubset(Basis):
     def __init__(self, k: int = 10):
         self.k = k
 
-    def coefficients(self, rows: Rows, rng: np.random.Generator) -> sp.csc_array:
-        chosen = rng.choice(rows.n_rows, min(self._checked_k(), rows.n_rows), replace=False)
-        return indicator(rows.n_rows, list(chosen[:, None]))
+    def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
+        chosen = rng.choice(seen.n_rows, min(self._checked_k(), seen.n_rows), replace=False)
+        return indicator(seen.n_rows, list(chosen[:, None]))
 
 
 class RandomCombination(Basis):
@@ -49,8 +49,8 @@ class RandomCombination(Basis):
     def __init__(self, k: int = 10):
         self.k = k
 
-    def coefficients(self, rows: Rows, rng: np.random.Generator) -> sp.csc_array:
+    def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
         k = self._checked_k()
-        used = rows.sample(rng, MOST_ROWS)
-        J = sp.csr_array((np.ones(len(used)), (used, np.arange(len(used)))), shape=(rows.n_rows, len(used)))
+        used = seen.sample(rng, EIGEN_ROWS)
+        J = sp.csr_array((np.ones(len(used)), (used, np.arange(len(used)))), shape=(seen.n_rows, len(used)))
         return sp.csc_array(J @ (rng.standard_normal((len(used), k)) / np.sqrt(len(used))))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from ..rows import HeldRows
 from ..validation import as_indices, as_numbers, as_row_count, as_rows, as_weights, check_count
 from .diagnosis import ConstraintReport, diagnose
 from .forms import EdgeForms
@@ -322,6 +323,13 @@ class Constraints:
                 "the data, pass rows=, the index of each row of X in the numbering of the constraints."
             )
 
+    def of_data(self, rows, n_rows: int) -> tuple[Constraints, np.ndarray]:
+        """These constraints by row of a data matrix, and the mask of those that have all their rows there."""
+        if rows is not None:
+            return self.on_rows(rows)
+        self.check_rows(n_rows)
+        return self, np.ones(self.n_constraints, dtype=bool)
+
     def posed(self) -> Posed:
         """All that a problem is made of, at once."""
         forms, rows = self.edges()
@@ -353,7 +361,7 @@ def _geometry_of(X):
     """Distances between rows, from the rows or from whatever can tell already."""
     if X is None or hasattr(X, "nearest"):
         return X
-    return VectorGeometry(X if sp.issparse(X) else np.asarray(X))
+    return VectorGeometry(HeldRows(sp.csr_array(X) if sp.issparse(X) else np.asarray(X)))
 
 
 def _check_can_hold(kind: str, index: np.ndarray, never: np.ndarray, reason: str) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils import check_array
 
+from ..rows import HeldRows
 from .geometry import VectorGeometry
 from .groups import Pairs, named
 from .identical import triplets_never
@@ -82,7 +83,7 @@ def _listed(found: np.ndarray) -> str:
 def diagnose(constraints: Constraints, X) -> ConstraintReport:
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=True)
     constraints.check_rows(X.shape[0])
-    geometry = VectorGeometry(X)
+    geometry = VectorGeometry(HeldRows(X))
     pairs, triplets = constraints.pairs, constraints.triplets
     ordered = np.sort(pairs.index, axis=1)
     same_row = ordered[:, 0] == ordered[:, 1]

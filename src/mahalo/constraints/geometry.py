@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import pdist
 
+from ..rows import Rows
+
 __all__ = ["Geometry", "MappedGeometry", "VectorGeometry", "sq_distances"]
 
 SAMPLE = 20_000
+_HELD = 1 << 25  # numbers of rows held at once
 
 
 class Geometry(Protocol):
@@ -31,17 +35,26 @@ class Geometry(Protocol):
 
 
 class VectorGeometry:
-    """Euclidean distances between rows of an array, a sparse matrix, or anything that gives such rows when indexed."""
+    """Euclidean distances between rows."""
 
-    def __init__(self, X):
-        self.X = X
+    def __init__(self, rows: Rows):
+        self.rows = rows
 
     @property
     def n_rows(self) -> int:
-        return self.X.shape[0]
+        return self.rows.shape[0]
 
     def sq_distances(self, index: np.ndarray) -> np.ndarray:
-        return sq_distances(self.X, index)
+        if not len(index):
+            return np.zeros(0)
+        used, compact = np.unique(index, return_inverse=True)
+        if len(used) * self.rows.shape[1] <= _HELD:
+            return sq_distances(self.rows.take(used), compact.reshape(index.shape))
+        parts = np.array_split(index, -(-index.size * self.rows.shape[1] // _HELD))
+        lines = (np.arange(2 * len(part)).reshape(2, -1).T for part in parts)
+        return np.concatenate(
+            [sq_distances(self.rows.take(part.T.ravel()), line) for part, line in zip(parts, lines, strict=True)]
+        )
 
     def sample_sq_distances(self, rng: np.random.Generator) -> np.ndarray:
         n = self.n_rows
@@ -49,29 +62,37 @@ class VectorGeometry:
             # i < n, and an offset of 1 … n−1 from it: never a row with itself.
             i = rng.integers(0, n, SAMPLE)
             distances = self.sq_distances(np.column_stack([i, (i + rng.integers(1, n, SAMPLE)) % n]))
-        elif isinstance(self.X, np.ndarray):
-            distances = pdist(self.X, "sqeuclidean")
         else:
-            distances = self.sq_distances(np.column_stack(np.tril_indices(n, -1)))
+            distances = self._all_sq_distances()
         return distances[distances > 0]
+
+    def _all_sq_distances(self) -> np.ndarray:
+        X = self._held
+        if isinstance(X, np.ndarray):
+            return pdist(X, "sqeuclidean")
+        return self.sq_distances(np.column_stack(np.tril_indices(self.n_rows, -1)))
+
+    @cached_property
+    def _held(self):
+        return self.rows.take(np.arange(self.n_rows))
 
     def nearest(self, anchors: np.ndarray, candidates: np.ndarray, k: int) -> np.ndarray:
         from sklearn.neighbors import NearestNeighbors
 
-        if getattr(self.X, "densifies", False):
+        if getattr(self.rows, "densifies", False):
             raise ValueError(
                 "looking for nearest rows would make sparse X dense under a prior with correlations; use "
                 "prior='identity' or 'diagonal', or strategy='random'."
             )
-        search = NearestNeighbors(n_neighbors=k).fit(self.X[candidates])
-        return candidates[search.kneighbors(self.X[anchors], return_distance=False)]
+        search = NearestNeighbors(n_neighbors=k).fit(self._held[candidates])
+        return candidates[search.kneighbors(self._held[anchors], return_distance=False)]
 
 
 class MappedGeometry(VectorGeometry):
-    """Distances between coordinates `X` of rows; what is rounding beside the rows' own `sq_size(rows)` is zero."""
+    """Distances between coordinates of rows; what is rounding beside the rows' own `sq_size(rows)` is zero."""
 
-    def __init__(self, X, sq_size: Callable[[np.ndarray], np.ndarray]):
-        super().__init__(X)
+    def __init__(self, rows: Rows, sq_size: Callable[[np.ndarray], np.ndarray]):
+        super().__init__(rows)
         self.sq_size = sq_size
 
     def sq_distances(self, index: np.ndarray) -> np.ndarray:
@@ -81,6 +102,9 @@ class MappedGeometry(VectorGeometry):
             size = self.sq_size(rows)[compact.reshape(index.shape)].sum(axis=1)
             D[1e-14 * size >= D] = 0.0
         return D
+
+    def _all_sq_distances(self) -> np.ndarray:
+        return self.sq_distances(np.column_stack(np.tril_indices(self.n_rows, -1)))
 
 
 def sq_distances(X, index: np.ndarray) -> np.ndarray:

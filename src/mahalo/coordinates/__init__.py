@@ -1,8 +1,9 @@
 """Rows to r numbers: linear, in the span of the constraints, in the feature space of a kernel, or over a basis."""
 
-from .kernel import BaseKernel, KernelCoordinates, KernelSpace
-from .linear import LinearCoordinates, LinearSpace, orthonormal, span_of
-from .prior import Prior
+from .base_kernel import BaseKernel
+from .kernel import KernelCoordinates, KernelSpace
+from .linear import LinearCoordinates, LinearSpace, orthonormal
+from .span import span_of
 
 __all__ = [
     "BaseKernel",
@@ -10,7 +11,6 @@ __all__ = [
     "KernelSpace",
     "LinearCoordinates",
     "LinearSpace",
-    "Prior",
     "orthonormal",
     "span_of",
 ]

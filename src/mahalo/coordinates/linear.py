@@ -6,26 +6,25 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..constraints import EdgeForms, MappedGeometry, VectorGeometry, sq_distances
-from .prior import Prior
+from ..priors import Prior
+from ..rows import JoinedRows, MappedRows, Rows
+from .span import Directions, span_of_edges
 
-__all__ = ["LinearCoordinates", "LinearSpace", "orthonormal", "span_of"]
-
-_SPAN_PAYS_BELOW = 0.8  # of the number of features
-_LARGEST_RANK = 20_000  # beyond which r × r matrices are not attempted
+__all__ = ["LinearCoordinates", "LinearSpace", "orthonormal"]
 
 
 @dataclass(frozen=True)
 class LinearCoordinates:
     """φ(x) = Qᵀ W0^½ x; Q orthonormal, or None for all of space.
 
-    W = W0^½ [I + Q (F − I) Qᵀ] W0^½ is the metric that a core matrix F stands for; without `residual`,
-    W = W0^½ Q F Qᵀ W0^½.
+    W = W0^½ [ρη (I − QQᵀ) + Q F Qᵀ] W0^½ is the metric that a core matrix F stands for, ρ being the weight of the
+    `residual`: 1 for the paper's identity plus low rank, 0 for the part inside Q alone.
     """
 
     prior: Prior
     n_features: int
     basis: np.ndarray | None = None
-    residual: bool = True
+    residual: float = 1.0
 
     @property
     def rank(self) -> int:
@@ -56,52 +55,45 @@ class LinearCoordinates:
 
 
 class LinearSpace:
-    """The rows of X as vectors under a prior: their distances, and coordinates for a set of constraints.
+    """Rows as vectors under a prior: their distances, and coordinates for a set of constraints.
 
     `basis` fixes the directions to learn in (orthonormal columns); without it they are all of space, or, where that is
     clearly smaller, what the constraints can see.
     """
 
-    def __init__(self, prior: Prior, X, basis: np.ndarray | None = None, residual: bool = True):
+    def __init__(self, prior: Prior, rows: Rows, basis: np.ndarray | None = None, residual: float = 1.0):
         self.prior, self.basis, self.residual = prior, basis, residual
-        self.n_features = X.shape[1]
-        self.Z = prior.whitened(X)
+        self.n_features = rows.shape[1]
+        self.whitened = prior.whitened(rows)
 
     @property
     def geometry(self) -> VectorGeometry:
-        """Distances between whitened rows, or, without the residual, between their coordinates alone."""
-        if self.residual:
-            return VectorGeometry(self.Z)
-        return MappedGeometry(_MappedRows(self.Z, self._fixed()), lambda rows: _sq_norms(self.Z[rows]))
+        """Distances under the start metric, W0^½ [ρI + (1 − ρ) QQᵀ] W0^½."""
+        if self.basis is None or self.residual == 1.0:
+            return VectorGeometry(self.whitened)
+        inside = MappedRows(self.whitened, self.coordinates.map_whitened, self.basis.shape[1], linear=True, dense=True)
+        if self.residual == 0.0:
+            return MappedGeometry(inside, lambda rows: _sq_norms(self.whitened.take(rows)))
+        return VectorGeometry(JoinedRows(self.whitened, self.residual**0.5, inside, (1.0 - self.residual) ** 0.5))
 
-    def _fixed(self) -> LinearCoordinates:
+    @property
+    def coordinates(self) -> LinearCoordinates:
+        """Over the basis, or all of space."""
         return LinearCoordinates(self.prior, self.n_features, self.basis, self.residual)
 
     def pose(self, forms: EdgeForms, rows: np.ndarray) -> tuple[LinearCoordinates, np.ndarray, np.ndarray]:
-        """Coordinates, points x̂ of `rows` (−1: the origin), and what they leave out of each edge's squared length."""
-        used = _with_origin(self.Z[np.maximum(rows, 0)], rows)
-        coordinates = _choose(self.prior, used, forms) if self.basis is None else self._fixed()
+        """Coordinates, points x̂ of `rows` (−1: the origin), and ρ times what they leave out of each edge's squared
+        length."""
+        used = _with_origin(self.whitened.take(np.maximum(rows, 0)), rows)
+        if self.basis is None:
+            span: Directions = span_of_edges(used, forms)
+            coordinates = LinearCoordinates(self.prior, self.n_features, span.basis)
+            exact = span.exact
+        else:
+            coordinates, exact = self.coordinates, self.residual == 0.0
         points = coordinates.map_whitened(used).astype(np.float64)
-        if coordinates.basis is None or not self.residual:
-            return coordinates, points, np.zeros(len(forms.tail))
-        if self.basis is None and not sp.issparse(used):
-            return coordinates, points, np.zeros(len(forms.tail))  # an exact span
-        return coordinates, points, _left_out(used, points, forms)
-
-
-@dataclass(frozen=True)
-class _MappedRows:
-    """Coordinates of rows, made as they are indexed."""
-
-    Z: object
-    coordinates: LinearCoordinates
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.Z.shape[0], self.coordinates.rank  # type: ignore[attr-defined]
-
-    def __getitem__(self, rows) -> np.ndarray:
-        return self.coordinates.map_whitened(self.Z[rows])  # type: ignore[index]
+        left = np.zeros(len(forms.tail)) if exact else self.residual * _left_out(used, points, forms)
+        return coordinates, points, left
 
 
 def _sq_norms(Z) -> np.ndarray:
@@ -138,67 +130,3 @@ def orthonormal(R: np.ndarray) -> np.ndarray:
     left, singular, right = np.linalg.svd(S, full_matrices=False)
     keep = singular > 1e-6 * singular[0]
     return Q @ (left @ right if keep.all() and len(keep) == R.shape[1] else left[:, keep])
-
-
-def _choose(prior: Prior, Z, forms: EdgeForms) -> LinearCoordinates:
-    """All of space, or the span of the constraints' differences where that is clearly smaller.
-
-    `Z` holds the whitened constrained rows, `forms` the edges between them. The optimum is the same in both; steps
-    cost O(r²) and more.
-    """
-    n_features = Z.shape[1]
-    # Every row has an edge, so there are at most half as many components as rows.
-    if forms.n_rows / 2 >= _SPAN_PAYS_BELOW * n_features and n_features <= _LARGEST_RANK:
-        return LinearCoordinates(prior, n_features)
-    component = _components(forms)
-    at_most = len(component) - (component.max(initial=-1) + 1)
-    if at_most >= _SPAN_PAYS_BELOW * n_features and n_features <= _LARGEST_RANK:
-        return LinearCoordinates(prior, n_features)
-    if at_most > _LARGEST_RANK:
-        raise ValueError(
-            f"the constraints span up to {at_most} of {n_features} dimensions, too many for a full matrix. Use a "
-            "basis (e.g. basis=100), or fewer constraints."
-        )
-    basis = _span(Z, component)
-    if basis.shape[1] >= _SPAN_PAYS_BELOW * n_features and n_features <= _LARGEST_RANK:
-        return LinearCoordinates(prior, n_features)
-    return LinearCoordinates(prior, n_features, basis)
-
-
-def span_of(points: np.ndarray, forms: EdgeForms) -> np.ndarray:
-    """Orthonormal basis of what the edges between `points` span."""
-    return _span(points, _components(forms))
-
-
-def _components(forms: EdgeForms) -> np.ndarray:
-    graph = sp.coo_array((np.ones(len(forms.tail)), (forms.tail, forms.head)), shape=(forms.n_rows,) * 2)
-    return sp.csgraph.connected_components(graph, directed=False)[1]
-
-
-def _span(Z, component: np.ndarray) -> np.ndarray:
-    """Orthonormal basis of all differences of connected rows: of rows less the mean of their component."""
-    n = len(component)
-    if n == 0:
-        return np.zeros((Z.shape[1], 0))
-    member = sp.csr_array((np.ones(n), (component, np.arange(n))))
-    mean = sp.csr_array(member.multiply(1.0 / member.sum(axis=1)[:, None])) @ Z
-    if sp.issparse(Z):
-        return _span_from_gram(Z, mean, component)
-    centred = Z.astype(np.float64) - mean[component]
-    _, singular, Vt = np.linalg.svd(centred, full_matrices=False)
-    keep = singular > singular[0] * 1e-13 * max(centred.shape) if singular[0] > 0 else singular > 0
-    return np.ascontiguousarray(Vt[keep].T)
-
-
-def _span_from_gram(Z, mean, component: np.ndarray) -> np.ndarray:
-    """The same for sparse rows, through their n × n Gram matrix, so that nothing as wide as Z and dense but Q is made.
-
-    Directions with singular values below about 1e-7 of the largest are lost in a Gram matrix; what they carry is
-    kept as offsets of the constraints, so the certificate stays that of the metric returned.
-    """
-    centred = sp.csr_array(Z - sp.csr_array(mean)[component])
-    gram = (centred @ centred.T).toarray().astype(np.float64)
-    values, vectors = np.linalg.eigh(gram)
-    keep = values > max(values[-1], 0.0) * 1e-14 * len(values)
-    Q = np.asarray(centred.T @ (vectors[:, keep] / np.sqrt(values[keep])))
-    return np.linalg.qr(Q)[0]

@@ -1,6 +1,6 @@
 """Symmetric-matrix functions, and threads for loops over rows; a leaf that knows nothing of metrics."""
 
-from .covariance import column_variances, shrunk_correlation
+from .covariance import column_variances, row_blocks, shrunk_correlation
 from .symmetric import cholesky_or_none, inverse_factor, log_det, spd_factor, spd_roots, symmetrize
 from .threads import in_threads
 
@@ -10,6 +10,7 @@ __all__ = [
     "in_threads",
     "inverse_factor",
     "log_det",
+    "row_blocks",
     "shrunk_correlation",
     "spd_factor",
     "spd_roots",

@@ -18,9 +18,7 @@ Blocks = Callable[[], Iterable]
 
 _NUMBERS = 1 << 21  # in a block
 _FEWEST_ROWS = 256
-_FAR = (
-    3.0  # deviations; a column whose mean is farther from zero has less than one zero in nine: k zeros make k μ² ≤ n σ²
-)
+_FAR = 3.0  # deviations; a column whose mean is farther from zero has few zeros: k of them make k μ² ≤ n σ²
 
 
 class Moments(NamedTuple):
@@ -132,13 +130,13 @@ def _split(block, centre: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np
     return far, D, S, centre[~far] / scale[~far]
 
 
-def column_variances(X) -> np.ndarray:
+def column_variances(blocks: Blocks) -> np.ndarray:
     """Variance of each column; a constant column gets the mean of the others (1 if all are constant).
 
     A constant column separates no two points seen so far, so any positive value is admissible; this one keeps
     the prior on the scale of the data.
     """
-    return _positive_variances(moments(row_blocks(X)))
+    return _positive_variances(moments(blocks))
 
 
 def _positive_variances(of: Moments) -> np.ndarray:
@@ -148,7 +146,7 @@ def _positive_variances(of: Moments) -> np.ndarray:
     return np.where(constant, usual, of.variance)
 
 
-def shrunk_correlation(X) -> tuple[np.ndarray, np.ndarray, float]:
+def shrunk_correlation(blocks: Blocks) -> tuple[np.ndarray, np.ndarray, float]:
     """Correlations of the columns, shrunk only where they are singular, deviations, and the amount of shrinkage.
 
     With R the correlation matrix and D the column variances the covariance is D^½ [(1−ρ) R + ρ I] D^½. Where R
@@ -156,7 +154,6 @@ def shrunk_correlation(X) -> tuple[np.ndarray, np.ndarray, float]:
     constant columns) ρ is the Ledoit–Wolf intensity of the standardised data, at least 1e-6. Shrinking
     correlations rather than covariances keeps the result equivariant to the units of each column.
     """
-    blocks = row_blocks(X)
     found = moments(blocks)
     deviation = np.sqrt(_positive_variances(found))
     R = second_moment(blocks, found.mean, deviation)

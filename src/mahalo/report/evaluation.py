@@ -14,11 +14,11 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
-from ..coordinates import LinearCoordinates, Prior
 from ..learner import MetricLearner
 from ..metric import Metric
 from ..scoring import knn_predict
 from ..selection import MetricLearnerCV
+from ..task import start_metric
 
 __all__ = ["Comparison", "View", "compare", "inverse_covariance", "neighbour_maps", "view"]
 
@@ -132,8 +132,7 @@ def compare(
 
 def inverse_covariance(X: np.ndarray) -> Metric:
     """The metric that `prior="covariance"` starts from."""
-    n_features = X.shape[1]
-    return Metric(LinearCoordinates(Prior.of("covariance", X), n_features), np.eye(n_features))
+    return start_metric(MetricLearner(prior="covariance"), X)
 
 
 def view(name: str, train, y_train, test, y_test, *, n_neighbors: int = 10, random_state=0) -> View:

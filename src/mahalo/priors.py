@@ -1,3 +1,5 @@
+"""The metric to start from."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -5,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from ..linalg import column_variances, shrunk_correlation, spd_factor, spd_roots
+from .linalg import column_variances, shrunk_correlation, spd_factor, spd_roots
+from .rows import MappedRows, Rows
 
 __all__ = ["Prior"]
 
@@ -22,23 +25,24 @@ class Prior:
     shrinkage: float = 0.0
 
     @classmethod
-    def of(cls, prior, X) -> Prior:
+    def of(cls, prior, rows: Rows) -> Prior:
         """From the `prior` parameter of a learner: a name, or an SPD matrix."""
         if isinstance(prior, str):
             if prior == "identity":
                 return cls()
             if prior == "diagonal":
-                return cls(1.0 / np.sqrt(column_variances(X)))
+                return cls(1.0 / np.sqrt(column_variances(rows.blocks)))
             if prior == "covariance":
                 # W0 = D^−½ R⁻¹ D^−½: the units of the columns, in D, stay out of the factorization of R.
-                correlation, deviation, shrinkage = shrunk_correlation(X)
+                correlation, deviation, shrinkage = shrunk_correlation(rows.blocks)
                 values, vectors = spd_factor(correlation, "the correlation matrix of X")
                 return cls(spd_roots(values, vectors)[1] / deviation[:, None], shrinkage)
             raise ValueError(f"prior must be 'identity', 'diagonal', 'covariance' or an SPD matrix; got {prior!r}.")
         values, vectors = spd_factor(prior, "prior")
-        if len(values) != X.shape[1]:
+        n_features = rows.shape[1]
+        if len(values) != n_features:
             raise ValueError(
-                f"prior must be {X.shape[1]} × {X.shape[1]}, one row a feature; got {len(values)} × {len(values)}."
+                f"prior must be {n_features} × {n_features}, one row a feature; got {len(values)} × {len(values)}."
             )
         return cls(spd_roots(values, vectors)[0])
 
@@ -57,27 +61,8 @@ class Prior:
             return np.asarray(X @ root)
         return sp.csr_array(X.multiply(root)) if sp.issparse(X) else X * root
 
-    def whitened(self, X):
-        """All rows rootᵀ x: an array, or, where that would densify a sparse X, a view that makes rows when asked."""
-        dense_root = self.root is not None and self.root.ndim == 2
-        return _WhitenedRows(X, self) if sp.issparse(X) and dense_root else self.whiten(X)
-
-
-@dataclass(frozen=True)
-class _WhitenedRows:
-    """Rows of `prior.whiten(X)`, made as they are indexed."""
-
-    X: sp.csr_array
-    prior: Prior
-    densifies = True
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.X.shape
-
-    def __getitem__(self, rows) -> np.ndarray:
-        return self.prior.whiten(self.X[rows])
-
-    def __rmatmul__(self, J):
-        """J Z, through J X."""
-        return self.prior.whiten(J @ self.X)
+    def whitened(self, rows: Rows) -> Rows:
+        """The rows rootᵀ x, made as they are asked for."""
+        if self.root is None:
+            return rows
+        return MappedRows(rows, self.whiten, rows.shape[1], linear=True, dense=self.root.ndim == 2)

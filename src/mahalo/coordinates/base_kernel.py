@@ -1,0 +1,107 @@
+"""Base kernels κ0: names, callables, and matrices of similarities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+
+from ..constraints import len_of
+
+__all__ = ["BaseKernel"]
+
+_BLOCK = 64  # objects in a block of which only the diagonal is wanted
+
+
+@dataclass(frozen=True)
+class BaseKernel:
+    """κ0: a name scikit-learn knows, a callable(X, Y), or "precomputed", where rows are their similarities to the
+    training rows and similarities between new rows come from outside.
+
+    `shift` is added to the similarity of every object with itself, equal objects being the same.
+    """
+
+    kind: str | Callable
+    params: dict[str, Any] = field(default_factory=dict)
+    shift: float = 0.0
+
+    @classmethod
+    def of(cls, kernel, params) -> BaseKernel:
+        params = dict(params or {})
+        if isinstance(kernel, str) and kernel != "precomputed" and kernel not in PAIRWISE_KERNEL_FUNCTIONS:
+            raise ValueError(
+                f"kernel must be 'precomputed', a callable or one of {sorted(PAIRWISE_KERNEL_FUNCTIONS)}; "
+                f"got {kernel!r}."
+            )
+        if not isinstance(kernel, str) and not callable(kernel):
+            raise ValueError(f"kernel must be a name or a callable(X, Y); got {type(kernel).__name__}.")
+        if kernel == "precomputed" and params:
+            raise ValueError(f"kernel='precomputed' takes no kernel_params; got {sorted(params)}.")
+        if isinstance(kernel, str) and set(params) - set(known := KERNEL_PARAMS.get(kernel, params)):
+            raise ValueError(f"kernel={kernel!r} takes the kernel_params {sorted(known)}; got {sorted(params)}.")
+        return cls(kernel, params)
+
+    @property
+    def precomputed(self) -> bool:
+        return self.kind == "precomputed"
+
+    def __call__(self, X, Y) -> np.ndarray:
+        """κ0 of all rows of X with all rows of Y (precomputed: Y are columns of X)."""
+        if self.precomputed:
+            return np.asarray(X[:, Y])
+        if callable(self.kind):
+            K = np.asarray(self.kind(X, Y, **self.params))
+            K = K if K.dtype == np.float32 else K.astype(np.float64, copy=False)
+            if K.shape != (len_of(X), len_of(Y)):
+                raise ValueError(
+                    f"the kernel must return {len_of(X)} × {len_of(Y)} similarities for that many objects; "
+                    f"got an array of shape {K.shape}."
+                )
+        else:
+            K = np.asarray(pairwise_kernels(X, Y, metric=self.kind, **self.params))
+        if not np.isfinite(K).all():
+            raise ValueError("the kernel returned NaN or infinity; check the data and kernel_params.")
+        return K + self.shift * _equal_objects(X, Y) if self.shift else K
+
+    def paired(self, X, Y) -> np.ndarray:
+        """κ0(x_k, y_k) for every k."""
+        out = np.empty(len_of(X))
+        for a in range(0, len(out), _BLOCK):
+            part = slice(a, a + _BLOCK)
+            out[part] = self(X[part], Y[part]).diagonal()
+        return out
+
+    def diagonal(self, X) -> np.ndarray:
+        """κ0(x, x) for every row."""
+        if self.kind in ("rbf", "laplacian"):
+            return np.full(len_of(X), 1.0 + self.shift)
+        return self.paired(X, X)
+
+
+def _equal_objects(X, Y) -> np.ndarray:
+    """Which of X are which of Y."""
+    number: dict = {}
+    x, y = (np.array([number.setdefault(key, len(number)) for key in _keys(objects)]) for objects in (X, Y))
+    return np.equal.outer(x, y)
+
+
+def _keys(X) -> list:
+    """One hashable thing for each object, equal where they are."""
+    if getattr(X, "ndim", 1) != 2:
+        try:
+            return [key for key in X if hash(key) is not None]
+        except TypeError:
+            raise ValueError(
+                "psd='shift' must tell which objects are the same, and these cannot be hashed; use psd='clip', or give "
+                "them __eq__ and __hash__."
+            ) from None
+    rows = sp.csr_array(X, dtype=np.float64, copy=True)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    cuts = list(zip(rows.indptr, rows.indptr[1:], strict=False))
+    indices = rows.indices.astype(np.int64)
+    return [(indices[a:b].tobytes(), rows.data[a:b].tobytes()) for a, b in cuts]

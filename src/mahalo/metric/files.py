@@ -1,0 +1,231 @@
+"""Metrics in safetensors files: numbers and a header, no code."""
+
+from __future__ import annotations
+
+import json
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..coordinates import BaseKernel, KernelCoordinates, LinearCoordinates
+from ..persistence import read_arrays, write_arrays
+from ..priors import Prior
+from ..validation import as_objects, len_of
+from .leading import reduced
+from .metric import Metric
+
+__all__ = ["load", "save"]
+
+_FORMAT, _VERSION = "mahalo-metric", 2
+_FIRST_VERSION = 1  # `residual` was yes or no; `directions` were kept by `transform` alone
+
+
+def save(metric: Metric, path: str | PathLike) -> None:
+    c = metric.coordinates
+    header: dict[str, Any] = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "eta": metric.eta,
+        "n_features": metric.n_features,
+        "residual": float(c.residual),
+        "normalize": bool(metric.normalize),
+    }
+    arrays: dict[str, Any] = {"core": metric.F, "rotation": metric.rotation}
+    if isinstance(c, LinearCoordinates):
+        header |= {"kernel": "linear", "shrinkage": float(c.prior.shrinkage)}
+        arrays |= {"basis": c.basis, "prior_root": c.prior.root}
+    else:
+        named = isinstance(c.kernel.kind, str)
+        header |= {
+            "kernel": c.kernel.kind if named else None,
+            "kernel_params": _plain_params(c.kernel.params),
+            "shift": c.kernel.shift,
+        }
+        arrays |= {"map": c.T} | _support_arrays(c.support)
+    kept = {
+        name: np.asarray(a, dtype=np.int64 if a.dtype.kind in "iu" else np.float64)
+        for name, a in arrays.items()
+        if a is not None
+    }
+    write_arrays(path, header, kept)
+
+
+def _plain_params(params: dict[str, Any]) -> dict[str, Any]:
+    """Kernel parameters as a JSON header can hold them."""
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in params.items()}
+    try:
+        return json.loads(json.dumps(plain, allow_nan=False))
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"kernel_params {params!r} cannot be written to a file; use numbers and strings, or put them into the "
+            "kernel itself: kernel=functools.partial(...)."
+        ) from None
+
+
+def _support_arrays(support) -> dict[str, np.ndarray]:
+    if sp.issparse(support):
+        s = sp.csr_array(support)
+        return {
+            "support_data": s.data,
+            "support_indices": s.indices,
+            "support_indptr": s.indptr,
+            "support_shape": np.array(s.shape),
+        }
+    if getattr(support, "dtype", np.dtype(object)).kind in "fiu":
+        return {"support": np.asarray(support)}
+    return {}
+
+
+def load(path: str | PathLike, *, kernel=None, points=None) -> Metric:
+    """Read a metric that `Metric.save` wrote. Nothing in the file is executed; damage is an error, not a guess.
+
+    Parameters
+    ----------
+    path : path
+    kernel : callable, optional
+        Needed if the metric was learned with a callable kernel: the same function again.
+    points : sequence, optional
+        Needed if the support points are not vectors: the objects, in the order of ``metric.coordinates.support``.
+    """
+    header, arrays = read_arrays(path, _FORMAT, (_FIRST_VERSION, _VERSION))
+
+    def wrong(what: str) -> ValueError:
+        return ValueError(f"{str(path)!r} is damaged: {what}. Save the metric again with metric.save(path).")
+
+    d, eta, residual = header.get("n_features"), header.get("eta"), header.get("residual")
+    linear = header.get("kernel") == "linear"
+    if not (isinstance(d, int) and d > 0) and (linear or d is not None):
+        raise wrong(f"n_features is {d!r}")
+    normalize = header.get("normalize", False)
+    if not isinstance(eta, float) or not _is_weight(residual) or not isinstance(normalize, bool):
+        raise wrong(f"the header says eta={eta!r}, residual={residual!r}, normalize={normalize!r}")
+    if not all(array.ndim for array in arrays.values()):
+        raise wrong("an array has no dimensions")
+    d_known = d if isinstance(d, int) else 0
+    F, directions, rotation = (arrays.get(name) for name in ("core", "directions", "rotation"))
+    if F is None:
+        raise wrong("the core matrix is missing")
+    for name, array in arrays.items():
+        counts = name.startswith("support") and array.dtype == np.int64
+        if not counts and (array.dtype != np.float64 or not np.isfinite(array).all()):
+            raise wrong(f"{name!r} has numbers that are not finite float64")
+    shapes = _linear_shapes(arrays, d_known) if linear else _kernel_shapes(arrays)
+    for name, array in arrays.items():
+        if array.shape not in shapes.get(name, []):
+            raise wrong(f"{name!r} of shape {array.shape} does not belong in a metric of {d} features")
+    if np.abs(F - F.T).max(initial=0.0) > 1e-8 * np.abs(F).max(initial=0.0):
+        raise wrong("the core matrix is not symmetric")
+    coordinates: LinearCoordinates | KernelCoordinates
+    if linear:
+        _refuse_unused(kernel, points, "'linear'")
+        shrinkage = header.get("shrinkage")
+        if not isinstance(shrinkage, float):
+            raise wrong(f"shrinkage is {shrinkage!r}")
+        coordinates = LinearCoordinates(
+            Prior(arrays.get("prior_root"), shrinkage), d_known, arrays.get("basis"), float(residual)
+        )
+    else:
+        coordinates = _kernel_coordinates(header, arrays, kernel, points, wrong)
+    metric = Metric(coordinates, F, eta, normalize, rotation)
+    if directions is None:
+        return metric
+    if directions.shape[1] != metric.n_outputs:
+        raise wrong(f"'directions' of shape {directions.shape} does not belong in a metric of {d} features")
+    return reduced(metric, directions)
+
+
+def _is_weight(residual: Any) -> bool:
+    return isinstance(residual, (bool, float)) and 0.0 <= float(residual) <= 1.0
+
+
+def _linear_shapes(arrays, d: int) -> dict[str, list[tuple[int, ...]]]:
+    rank = arrays["basis"].shape[-1] if "basis" in arrays else d
+    directions = arrays.get("directions")
+    return {
+        "core": [(rank, rank)],
+        "basis": [(d, rank)],
+        "rotation": [(rank, rank)],
+        "prior_root": [(d,), (d, d)],
+        "directions": [] if directions is None else [(len(directions), d), (len(directions), rank)],
+    }
+
+
+def _kernel_shapes(arrays) -> dict[str, list[tuple[int, ...]]]:
+    rank, directions = len(arrays["core"]), arrays.get("directions")
+    n_support = arrays["map"].shape[-1] if "map" in arrays else 0
+    free = {name: [a.shape] for name, a in arrays.items() if name.startswith("support")}
+    return free | {
+        "core": [(rank, rank)],
+        "rotation": [(rank, rank)],
+        "map": [(rank, n_support)],
+        "directions": [] if directions is None else [(len(directions), rank)],
+    }
+
+
+def _kernel_coordinates(header, arrays, kernel, points, wrong) -> KernelCoordinates:
+    name, params, T, residual = (
+        header.get("kernel"),
+        header.get("kernel_params"),
+        arrays.get("map"),
+        float(header["residual"]),
+    )
+    outside = name is None and header["n_features"] is None and "support" not in arrays
+    if T is None or not isinstance(params, dict):
+        raise wrong("the coordinate map is missing or does not fit the core matrix")
+    if name is None and kernel is None:
+        raise ValueError(
+            "this metric was learned with a callable kernel, which files do not hold; pass it again: "
+            "mahalo.load(path, kernel=...)."
+        )
+    _refuse_unused(kernel if name is not None else None, None if outside else points, f"{name!r}")
+    shift = header.get("shift")
+    if not isinstance(shift, float) or not np.isfinite(shift):
+        raise wrong(f"the header says shift={shift!r}")
+    base = BaseKernel(kernel if name is None else BaseKernel.of(name, params).kind, params, shift)
+    d, n = header["n_features"], T.shape[1]
+    if outside:
+        return KernelCoordinates(base, _given_support(points, n), T, d, residual)
+    support = _stored_support(arrays, wrong)
+    fits = support.shape == (n, d) and support.dtype.kind == "f"
+    if base.precomputed:
+        columns = support.ndim == 1 and support.dtype.kind == "i" and d is not None
+        fits = columns and len(support) == n and support.min(initial=0) >= 0 and support.max(initial=0) < d
+    if not fits:
+        raise wrong(f"support points of shape {support.shape} do not fit a map of {n} of them and {d} features")
+    return KernelCoordinates(base, support, T, d, residual)
+
+
+def _refuse_unused(kernel, points, name: str) -> None:
+    """What the file holds already is not taken from outside."""
+    if kernel is not None:
+        raise ValueError(f"kernel= is for metrics learned with a callable; this one has the kernel {name} in the file.")
+    if points is not None:
+        raise ValueError("points= is for support points that are not vectors; those of this metric are in the file.")
+
+
+def _given_support(points, n: int) -> np.ndarray:
+    if points is None:
+        raise ValueError(
+            f"the {n} support points of this metric are not vectors and not in the file; pass them again: "
+            "mahalo.load(path, kernel=..., points=...), in the order of metric.coordinates.support."
+        )
+    if len_of(points) != n:
+        raise ValueError(f"this metric has {n} support points; got {len_of(points)}.")
+    return as_objects(points)
+
+
+def _stored_support(arrays, wrong):
+    if "support" in arrays:
+        return arrays["support"]
+    try:
+        data, indices, indptr, shape = (arrays[f"support_{part}"] for part in ("data", "indices", "indptr", "shape"))
+        small = np.int32 if max(len(data), *shape) < 2**31 else np.int64  # as scikit-learn's kernels want them
+        support = sp.csr_array((data, indices.astype(small), indptr.astype(small)), shape=tuple(shape))
+        support.check_format(full_check=True)
+    except KeyError as error:
+        raise wrong(f"the support points are missing ({error})") from None
+    except (TypeError, ValueError) as error:
+        raise wrong(f"the support points are not a valid sparse matrix ({error})") from None
+    return support

@@ -1,0 +1,96 @@
+"""The leading directions of a metric, as a metric of their own."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..coordinates import LinearCoordinates
+from ..linalg import symmetrize
+from ..rows import HeldRows
+from .metric import Metric
+
+__all__ = ["leading_part", "reduced"]
+
+_LARGEST_GRAM = 20_000  # rows beyond which n × n matrices are not attempted
+
+
+def leading_part(metric: Metric, X, n_components: int) -> Metric:
+    """The metric of the directions in which rows of X differ most, in that order."""
+    if n_components > metric.n_outputs:
+        raise ValueError(f"n_components must be at most the number of outputs, {metric.n_outputs}; got {n_components}.")
+    wide = metric.n_outputs == metric.n_features and X.shape[0] < min(metric.n_outputs, _LARGEST_GRAM)
+    find = _directions_of_few_rows if wide else _directions_of_many_rows
+    leading = find(metric, X, n_components).T
+    # Signs are arbitrary; the largest entry of each direction is made positive so that fits repeat exactly.
+    leading = leading * np.sign(leading[np.arange(n_components), np.abs(leading).argmax(axis=1)])[:, None]
+    return reduced(metric, leading)
+
+
+def reduced(metric: Metric, directions: np.ndarray) -> Metric:
+    """The metric of orthonormal directions (k × n_outputs) of the learned space.
+
+    With E the embedding x ↦ Eᵀx of whitened rows (of coordinates in a feature space), the directions D keep
+    x ↦ D Eᵀx. Their metric is E DᵀD Eᵀ = U S² Uᵀ, where E Dᵀ = U S Vᵀ: coordinates U, core S², turned by Vᵀ.
+    """
+    c = metric.coordinates
+    if not isinstance(c, LinearCoordinates):
+        U, S, Vt = np.linalg.svd(metric.root @ directions.T, full_matrices=False)
+        c = dataclasses.replace(c, T=U.T @ c.T, residual=0.0)
+    else:
+        U, S, Vt = np.linalg.svd(_embedded(metric, c, directions.T), full_matrices=False)
+        c = LinearCoordinates(c.prior, c.n_features, U, residual=0.0)
+    return dataclasses.replace(metric, coordinates=c, F=np.diag(S**2), rotation=Vt)
+
+
+def _embedded(metric: Metric, c: LinearCoordinates, D: np.ndarray) -> np.ndarray:
+    """E D for whitened rows, n_features × k; E is √w I + Q (F^½ − √w I) Qᵀ, or Q F^½ without the residual."""
+    if c.basis is None:
+        return metric.root @ D
+    if not c.residual:
+        return c.basis @ (metric.root @ D)
+    kept = np.sqrt(metric.eta * c.residual)
+    return kept * D + c.basis @ (metric.root @ (c.basis.T @ D) - kept * (c.basis.T @ D))
+
+
+def _directions_of_many_rows(metric: Metric, X, k: int) -> np.ndarray:
+    """The k directions in which the transformed rows differ most, from their covariance."""
+    _, vectors = np.linalg.eigh(_learned_covariance(metric, X))
+    return vectors[:, ::-1][:, :k]
+
+
+def _directions_of_few_rows(metric: Metric, X, k: int) -> np.ndarray:
+    """The same from similarities of the rows: fewer rows than features, which may stay sparse.
+
+    If u is an eigenvector of the centred n × n matrix T Tᵀ, then Tᵀu is one of TᵀT; and Tᵀu is the transform of the
+    combination Xᵀu, because linear metrics transform linearly.
+    """
+    metric = dataclasses.replace(metric, normalize=False)
+    X = X.astype(np.float64)
+    if not sp.issparse(X):
+        X = X - X.mean(axis=0)
+    K = metric.kernel(X)
+    K -= K.mean(axis=0)
+    K -= K.mean(axis=1)[:, None]
+    values, vectors = np.linalg.eigh(symmetrize(K))
+    n_found = min(k, int((values > max(values[-1], 0.0) * 1e-14 * len(values)).sum()))
+    u = vectors[:, ::-1][:, :n_found]
+    found = metric.transform((X.T @ (u - u.mean(axis=0))).T).T if n_found else np.zeros((metric.n_outputs, 0))
+    # Rows do not differ in any further direction, so any will do; orthonormal ones for all.
+    others = np.random.default_rng(0).standard_normal((metric.n_outputs, k - n_found))
+    return np.linalg.qr(np.hstack([found / np.linalg.norm(found, axis=0), others]))[0]
+
+
+def _learned_covariance(metric: Metric, X) -> np.ndarray:
+    """Covariance of the transformed rows, a block of them at a time."""
+    metric = dataclasses.replace(metric, normalize=False)
+    total, second = np.zeros(metric.n_outputs), np.zeros((metric.n_outputs,) * 2)
+    centre = np.asarray(metric.transform(X[:1]), dtype=np.float64)  # near the data, against cancellation
+    for block in HeldRows(X).blocks():
+        T = metric.transform(block) - centre
+        total += T.sum(axis=0)
+        second += T.T @ T
+    mean = total / X.shape[0]
+    return second / X.shape[0] - np.outer(mean, mean)

@@ -1,0 +1,405 @@
+"""The learned metric: κ = w κ0 + φᵀ (F − wI) φ, as a small object that measures and transforms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_array
+
+from .._core.distances import finish_distances
+from ..coordinates import KernelCoordinates, LinearCoordinates
+from ..linalg import in_threads, symmetrize
+from ..validation import as_objects, at_least_single, len_of
+
+__all__ = ["Metric"]
+
+_BLOCK_BYTES = 1 << 27  # of similarities held beside the result
+_WIDEST_DENSE = 20_000  # features beyond which d × d matrices and dense outputs are refused
+_CROSS = "cross must be κ0 of the rows of X and Y"
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """A learned similarity κ and the distance that belongs to it, for any rows, seen or not.
+
+    With φ the coordinates and κ0 the base kernel (xᵀ W0 y for linear ones),
+    κ(x, y) = w κ0(x, y) + φ(x)ᵀ (F − wI) φ(y), w = ηρ being the weight of what lies outside the coordinates, and
+    d²(x, y) = κ(x, x) + κ(y, y) − 2 κ(x, y).
+
+    With a precomputed kernel rows are similarities to the training rows, and what the formula needs beyond them is
+    passed along: `cross`, κ0 between the rows compared, and `diag_x`, `diag_y`, κ0 of each with itself.
+
+    Parameters
+    ----------
+    coordinates : LinearCoordinates or KernelCoordinates
+        φ, κ0 and ρ.
+    F : ndarray of shape (rank, rank)
+        Core matrix.
+    eta : float
+        The loss's resting point.
+    normalize : bool
+        Compare rows at unit length: κ(x, y) / √(κ(x, x) κ(y, y)) takes the place of κ. A row of length zero stays as
+        it is.
+    rotation : ndarray of shape (rank, rank), optional
+        Turns what `transform` returns, so that leading directions come first; distances do not change.
+    """
+
+    coordinates: LinearCoordinates | KernelCoordinates
+    F: np.ndarray
+    eta: float = 1.0
+    normalize: bool = False
+    rotation: np.ndarray | None = None
+
+    @property
+    def n_features(self) -> int | None:
+        return self.coordinates.n_features
+
+    @property
+    def _linear(self) -> bool:
+        return isinstance(self.coordinates, LinearCoordinates)
+
+    @property
+    def _base_weight(self) -> float:
+        return self.eta * self.coordinates.residual
+
+    @cached_property
+    def _change(self) -> np.ndarray:
+        """F − wI."""
+        return self.F - self._base_weight * np.eye(len(self.F))
+
+    @cached_property
+    def root(self) -> np.ndarray:
+        """F^½."""
+        values, vectors = np.linalg.eigh(symmetrize(self.F))
+        return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+
+    @cached_property
+    def matrix(self) -> np.ndarray:
+        """W, d × d; linear kernel only. With `normalize` the cosine is that of xᵀWy."""
+        if not self._linear:
+            raise ValueError("a metric in the feature space of a kernel has no d × d matrix; use distances or kernel.")
+        d = self.n_features
+        if d is None or d > _WIDEST_DENSE:
+            raise ValueError(
+                f"the matrix of this metric would be {d} × {d}. Use distances, pair_distances or kernel, which do not "
+                "need it."
+            )
+        G = self._embedded(np.eye(d))
+        return symmetrize(G @ G.T)
+
+    # -- transform ---------------------------------------------------------------------------------------------
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of `transform`."""
+        keeps_all = self._linear and self.coordinates.residual > 0
+        return self.coordinates.n_features if keeps_all else self.coordinates.rank  # type: ignore[return-value]
+
+    def transform(self, X) -> np.ndarray:
+        """Rows in a space where the learned distance is the Euclidean one.
+
+        Exact for linear kernels. For others F^½ φ(x), which leaves out what of φ(x) lies outside the span of the
+        training rows: exact between those, approximate for new ones; `distances` is exact for all.
+        """
+        X = self._checked(X)
+        if sp.issparse(X) and self.n_outputs > _WIDEST_DENSE:
+            raise ValueError(
+                f"transform would make a dense array with {self.n_outputs} columns. Use metric.distances or "
+                "metric.kernel, which take sparse rows as they are, or learn with a basis and residual=False."
+            )
+        T = self._embedded(X)
+        T = T if self.rotation is None else T @ self.rotation.astype(T.dtype, copy=False)
+        T = _unit_length(T) if self.normalize else T
+        return T.astype(np.float32, copy=False) if getattr(X, "dtype", None) == np.float32 else T
+
+    def _embedded(self, X) -> np.ndarray:
+        """[√w I + Q (F^½ − √w I) Qᵀ] W0^½ x for every row; without residual, and for kernels, F^½ φ(x)."""
+        c = self.coordinates
+        if not isinstance(c, LinearCoordinates):
+            phi = c.map(X)
+            return phi @ self.root.astype(phi.dtype, copy=False)
+        Z = c.prior.whiten(X)
+        phi = c.map_whitened(Z)
+        if c.basis is None or not c.residual:
+            return phi @ self.root.astype(phi.dtype, copy=False)
+        kept = np.sqrt(self._base_weight)
+        change = phi @ (self.root - kept * np.eye(len(self.F))).astype(phi.dtype, copy=False)
+        change = change @ c.basis.T.astype(phi.dtype, copy=False)
+        change += kept * (Z.toarray() if sp.issparse(Z) else Z)
+        return change
+
+    # -- distances and similarities -----------------------------------------------------------------------------
+
+    def distances(self, X, Y=None, squared: bool = False, *, cross=None, diag_x=None, diag_y=None) -> np.ndarray:
+        """Learned distances between all rows of X and all rows of Y (of X itself by default).
+
+        Worked out in double precision, whatever the precision of the rows, and returned in theirs.
+        """
+        X = self._checked(X)
+        itself = Y is None
+        Y = X if itself else self._checked(Y)
+        self._need(cross, diag_x, diag_y, itself, both=True)
+        dtype = np.float32 if _single(X) and _single(Y) else np.float64
+        if self._explicit(X, Y):
+            _refuse_similarities(cross, diag_x, diag_y)
+            TX = self._compared(X)
+            D = _distances(TX, TX if itself else self._compared(Y), squared, dtype)
+        else:
+            D = self._distances_by_kernel(X, None if itself else Y, squared, dtype, cross, diag_x, diag_y)
+        if itself:
+            np.fill_diagonal(D, 0.0)
+        return D
+
+    def _compared(self, X) -> np.ndarray:
+        """Rows, dense, as points whose Euclidean distances are the learned ones."""
+        T = self._embedded(_double(X))
+        return _unit_length(T) if self.normalize else T
+
+    def _distances_by_kernel(self, X, Y, squared: bool, dtype, cross, diag_x, diag_y) -> np.ndarray:
+        itself = Y is None
+        Y = X if itself else Y
+        cross = _checked_block(cross, (len_of(X), len_of(Y)), _CROSS)
+        diag_x = np.diagonal(cross) if cross is not None and itself and diag_x is None else diag_x
+        own_x = self._self_kernel(_double(X), diag_x)
+        own_y = own_x if itself else self._self_kernel(_double(Y), diag_y, "diag_y")
+
+        def finish(K: np.ndarray, part: slice) -> np.ndarray:
+            own = own_x[part], own_y
+            if self.normalize:
+                K, own = _cosines(K, *own), (_is_positive(own[0]), _is_positive(own[1]))
+            return _finished(K, *own, squared)
+
+        return self._by_blocks(_double(X), _double(Y), cross, dtype, finish)
+
+    def pair_distances(self, X, Y, squared: bool = False, *, cross=None, diag_x=None, diag_y=None) -> np.ndarray:
+        """Learned distance between row k of X and row k of Y, for every k, in float64."""
+        X, Y = self._checked(X), self._checked(Y)
+        if len_of(X) != len_of(Y):
+            raise ValueError(
+                f"pair_distances compares rows one by one and needs as many of each; got {len_of(X)} and "
+                f"{len_of(Y)} rows. For all against all use distances."
+            )
+        self._need(cross, diag_x, diag_y, False, both=True)
+        if self._linear:
+            _refuse_similarities(cross, diag_x, diag_y)
+        if self.normalize:
+            D = self._sq_cosine_distances(_double(X), _double(Y), cross, diag_x, diag_y)
+        elif self._linear:
+            D = self._self_kernel(_double(X - Y), None)  # squares may be too large or small for float32
+        else:
+            phi = self.coordinates.map(X) - self.coordinates.map(Y)
+            D = np.einsum("ij,ij->i", phi @ self._change, phi)
+            if self._base_weight:
+                own = self._base_diagonal(X, diag_x, "diag_x") + self._base_diagonal(Y, diag_y, "diag_y")
+                D += self._base_weight * (own - 2.0 * self._base_paired(X, Y, cross))
+        D = np.maximum(D, 0.0)
+        return D if squared else np.sqrt(D)
+
+    def _sq_cosine_distances(self, X, Y, cross, diag_x, diag_y) -> np.ndarray:
+        if self._explicit(X, Y):
+            return _sq_norms(self._compared(X) - self._compared(Y))
+        own_x, own_y = self._self_kernel(X, diag_x), self._self_kernel(Y, diag_y, "diag_y")
+        K = np.einsum("ij,ij->i", self.coordinates.map(X) @ self._change, self.coordinates.map(Y))
+        if self._base_weight:
+            K = K + self._base_weight * self._base_paired(X, Y, cross)
+        lengths = np.sqrt(np.maximum(own_x * own_y, 0.0))
+        cosine = np.divide(K, lengths, out=np.zeros_like(K), where=lengths > 0)
+        return _is_positive(own_x) + _is_positive(own_y) - 2.0 * cosine
+
+    def _base_paired(self, X, Y, cross) -> np.ndarray:
+        cross = _checked_block(cross, (len_of(X),), _CROSS)
+        return self.coordinates.base_paired(X, Y) if cross is None else cross
+
+    def kernel(self, X, Y=None, *, cross=None) -> np.ndarray:
+        """Learned similarities κ(x, y); usable as SVC(kernel=metric.kernel)."""
+        X = self._checked(X)
+        itself = Y is None
+        Y = X if itself else self._checked(Y)
+        self._need(cross, None, None, itself, both=False)
+        if self._explicit(X, Y):
+            _refuse_similarities(cross)
+            TX = self._embedded(X)
+            TY = TX if itself else self._embedded(Y)
+            if self.normalize:
+                TX, TY = _unit_length(TX), _unit_length(TY)
+            return TX @ TY.T
+        cross = _checked_block(cross, (len_of(X), len_of(Y)), _CROSS)
+        dtype = np.float32 if _single(X) and _single(Y) else np.float64
+        if not self.normalize:
+            return self._by_blocks(X, Y, cross, dtype)
+        if self._precomputed and self._base_weight and (cross is None or not itself):
+            raise ValueError(
+                "with a precomputed kernel and normalize=True the similarity of each row with itself is needed too; "
+                "use distances with cross=, diag_x= and diag_y=: the kernel is 1 − distances(..., squared=True) / 2."
+            )
+        own_x = self._self_kernel(X, np.diagonal(cross) if cross is not None else None)
+        own_y = own_x if itself else self._self_kernel(Y, None)
+        return self._by_blocks(X, Y, cross, dtype, lambda K, part: _cosines(K, own_x[part], own_y))
+
+    def _explicit(self, X, Y) -> bool:
+        """Whether rows may be transformed whole: dense, linear."""
+        return self._linear and (not self.coordinates.residual or not (sp.issparse(X) or sp.issparse(Y)))
+
+    def _by_blocks(self, X, Y, cross, dtype, finish: Callable = lambda K, part: K) -> np.ndarray:
+        """finish(κ) of all rows, a block of rows of X at a time: beside the result only a block is held."""
+        n, m = len_of(X), len_of(Y)
+        change = self.coordinates.map(Y) @ self._change
+        out = np.empty((n, m), dtype=dtype)
+        step = max(1, _BLOCK_BYTES // max(1, 8 * m))
+        for a in range(0, n, step):
+            part = slice(a, a + step)
+            K = self.coordinates.map(X[part]) @ change.T
+            if self._base_weight:
+                K += self._base_weight * (self.coordinates.base(X[part], Y) if cross is None else cross[part])
+            out[part] = finish(K, part)
+        return out
+
+    def _self_kernel(self, X, diagonal, name: str = "diag_x") -> np.ndarray:
+        """κ(x, x) for every row; `diagonal` is κ0(x, x) where it is known."""
+        if self._explicit(X, X):
+            return _sq_norms(self._embedded(X))
+        phi = self.coordinates.map(X)
+        own = np.einsum("ij,ij->i", phi @ self._change.astype(phi.dtype, copy=False), phi)
+        if self._base_weight:
+            own += self._base_weight * self._base_diagonal(X, diagonal, name)
+        return own
+
+    def _base_diagonal(self, X, diagonal, name: str) -> np.ndarray:
+        diagonal = _checked_block(diagonal, (len_of(X),), f"{name} must be κ0 of each row with itself")
+        return self.coordinates.base_diagonal(X) if diagonal is None else diagonal
+
+    # -- checks ------------------------------------------------------------------------------------------------
+
+    @property
+    def _precomputed(self) -> bool:
+        return isinstance(self.coordinates, KernelCoordinates) and self.coordinates.kernel.precomputed
+
+    def _need(self, cross, diag_x, diag_y, itself: bool, both: bool) -> None:
+        """Raise where a precomputed kernel lacks similarities that cannot be worked out."""
+        if not self._precomputed or not self._base_weight:
+            return
+        if cross is None:
+            raise ValueError(
+                "with a precomputed kernel, similarities between the rows compared cannot be computed; pass cross=, "
+                "κ0 between the rows of X and the rows of Y."
+            )
+        if both and not itself and (diag_x is None or diag_y is None):
+            raise ValueError("with a precomputed kernel pass diag_x= and diag_y=, κ0 of each row with itself.")
+
+    def _checked(self, X):
+        coordinates = self.coordinates
+        if isinstance(coordinates, KernelCoordinates) and callable(coordinates.kernel.kind) and self.n_features is None:
+            return as_objects(X)
+        X = check_array(
+            at_least_single(X), accept_sparse=not self._precomputed and "csr", dtype=[np.float64, np.float32]
+        )
+        if X.shape[1] != self.n_features:
+            if self._precomputed:
+                raise ValueError(
+                    f"X must hold similarities to the {self.n_features} training rows, one column each; it has "
+                    f"{X.shape[1]} columns."
+                )
+            raise ValueError(f"X has {X.shape[1]} features, but this metric was learned on {self.n_features} features.")
+        return sp.csr_array(X) if sp.issparse(X) else X  # the older csr_matrix would make np.matrix of a difference
+
+    def save(self, path: str | PathLike) -> None:
+        """Write to a safetensors file, whole or not at all. Load with `mahalo.load`.
+
+        A callable kernel is not stored, nor are support points that are not vectors: `load` asks for them again.
+        """
+        from .files import save
+
+        save(self, path)
+
+    def __repr__(self) -> str:
+        c = self.coordinates
+        kernel = "" if isinstance(c, LinearCoordinates) else f", kernel={c.kernel.kind!r}"
+        rank = f", rank={c.rank}" if c.rank != c.n_features else ""
+        return f"Metric(n_features={self.n_features}{kernel}{rank}{', normalize=True' * self.normalize})"
+
+
+def _single(X) -> bool:
+    return getattr(X, "dtype", None) == np.float32
+
+
+def _double(X):
+    return X.astype(np.float64) if _single(X) else X
+
+
+def _refuse_similarities(*given) -> None:
+    if any(block is not None for block in given):
+        raise ValueError(
+            "cross=, diag_x= and diag_y= are similarities under a kernel; this metric is linear and measures the rows "
+            "alone. Leave them out."
+        )
+
+
+def _checked_block(block, shape: tuple[int, ...], what: str) -> np.ndarray | None:
+    """Similarities that came with the rows."""
+    if block is None:
+        return None
+    block = np.asarray(block, dtype=np.float64)
+    if block.shape != shape:
+        raise ValueError(f"{what}, of shape {shape}; got shape {block.shape}.")
+    if not np.isfinite(block).all():
+        raise ValueError(f"{what}, and contains NaN or infinity.")
+    return block
+
+
+def _sq_norms(T: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->i", T, T)
+
+
+def _unit_length(T: np.ndarray) -> np.ndarray:
+    """Rows of length 1; zero rows stay zero."""
+    size = np.abs(T).max(axis=1, keepdims=True, initial=0.0)
+    T = np.divide(T, size, out=np.zeros_like(T), where=size > 0)  # so that squares neither overflow nor vanish
+    length = np.sqrt(_sq_norms(T))[:, None]
+    return np.divide(T, length, out=T, where=length > 0)
+
+
+def _is_positive(own: np.ndarray) -> np.ndarray:
+    return (own > 0).astype(np.float64)
+
+
+def _cosines(K: np.ndarray, own_x: np.ndarray, own_y: np.ndarray) -> np.ndarray:
+    """κ(x, y) / √(κ(x, x) κ(y, y)), 0 where a row has no length."""
+    for own, axis in ((own_x, 1), (own_y, 0)):
+        length = np.sqrt(np.maximum(own, 0.0))
+        K *= np.expand_dims(np.divide(1.0, length, out=np.zeros_like(length), where=length > 0), axis)
+    return K
+
+
+def _distances(TX: np.ndarray, TY: np.ndarray, squared: bool, dtype) -> np.ndarray:
+    """√(‖x‖² + ‖y‖² − 2 xᵀy) for all rows of both."""
+    # A common shift changes no distance and spares digits where points are far from the origin.
+    centre = TY.mean(axis=0)
+    TX, TY = TX - centre, TY - centre
+    # In units near their own size, so that squares neither overflow nor vanish.
+    size = max(float(np.abs(TX).max(initial=0.0)), float(np.abs(TY).max(initial=0.0)))
+    if size > 0 and not 1e-10 < size < 1e10:
+        unit = 2.0 ** np.frexp(size)[1]
+        D = _distances(TX / unit, TY / unit, squared, np.float64)
+        return (D * unit * unit if squared else D * unit).astype(dtype, copy=False)
+    own_x, own_y = _sq_norms(TX), _sq_norms(TY)
+    if dtype == np.float64:
+        return _finished(TX @ TY.T, own_x, own_y, squared)
+    D = np.empty((len(TX), len(TY)), dtype=dtype)
+    step = max(1, _BLOCK_BYTES // max(1, 8 * len(TY)))
+    for a in range(0, len(TX), step):
+        D[a : a + step] = _finished(TX[a : a + step] @ TY.T, own_x[a : a + step], own_y, squared)
+    return D
+
+
+def _finished(D: np.ndarray, own_x: np.ndarray, own_y: np.ndarray, squared: bool) -> np.ndarray:
+    """Distances in the place of similarities D, from the similarity of each row with itself."""
+    # One product for all rows: in smaller blocks, what BLAS copies of TY outweighs what staying in cache would save.
+    D = np.ascontiguousarray(D)
+    own_x, own_y = own_x.astype(D.dtype, copy=False), own_y.astype(D.dtype, copy=False)
+    in_threads(len(D), D.size, lambda a, b: finish_distances(D[a:b], own_x[a:b], own_y, squared))
+    return D

@@ -1,0 +1,73 @@
+"""All γ at once: the whole regularisation path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..constraints import Constraints
+from ..learner import MetricLearner
+from ..metric import Metric
+from ..progress import progress
+from ..solvers import Certificate
+from ..task import Task
+from ..validation import check_gamma
+
+__all__ = ["MetricPath", "checked_gammas", "metric_path"]
+
+
+@dataclass(frozen=True)
+class MetricPath:
+    """One metric for each γ, in the order the γ were given."""
+
+    gammas: np.ndarray
+    metrics: tuple[Metric, ...]
+    certificates: tuple[Certificate, ...]
+    duals: np.ndarray
+    constraints: Constraints = field(repr=False)
+
+
+def metric_path(X, y=None, *, gammas=None, constraints=None, rows=None, **params) -> MetricPath:
+    """The metrics of many γ for the price of a few fits.
+
+    Parameters
+    ----------
+    X, y, constraints, rows
+        As in `MetricLearner.fit`.
+    gammas : array-like, optional
+        Default: 21 values from 0.01 to 1000. Solved in increasing order, each from the one before; returned in the
+        order given.
+    **params
+        Any parameter of `MetricLearner` but gamma.
+
+    Returns
+    -------
+    MetricPath
+        With gammas, metrics, certificates, duals (one row a γ) and the constraints.
+    """
+    if "gamma" in params:
+        raise ValueError(f"metric_path takes gammas=, all of them at once; got gamma={params['gamma']!r}.")
+    gammas = checked_gammas(np.logspace(-2, 3, 21) if gammas is None else gammas)
+    learner = MetricLearner(**params, gamma=float(gammas.max()))
+    X, y, constraints = learner._validated(X, y, constraints)
+    task = Task.of(learner, X, y, constraints, rows)
+    with progress(learner.verbose, learner.tol, float(gammas.max()), "path") as on_step:
+        solutions = dict(task.path(gammas, on_step))
+    ordered = [solutions[k] for k in range(len(gammas))]
+    return MetricPath(
+        gammas=gammas,
+        metrics=tuple(task.metric(solution) for solution in ordered),
+        certificates=tuple(solution.certificate for solution in ordered),
+        duals=np.array([task.duals(solution) for solution in ordered]),
+        constraints=task.constraints,
+    )
+
+
+def checked_gammas(gammas) -> np.ndarray:
+    gammas = np.atleast_1d(np.asarray(gammas, dtype=np.float64))
+    if gammas.ndim != 1 or not len(gammas):
+        raise ValueError(f"gammas must be a list of numbers; got shape {gammas.shape}.")
+    for gamma in gammas:
+        check_gamma(float(gamma))
+    return gammas
