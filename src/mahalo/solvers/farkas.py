@@ -9,7 +9,7 @@ from ..linalg import symmetrize
 from .certificate import form_matrix
 from .problem import Problem
 
-__all__ = ["farkas", "rounding"]
+__all__ = ["equalised", "farkas"]
 
 
 def farkas(problem: Problem, lam: np.ndarray) -> InfeasibleError | None:
@@ -19,16 +19,16 @@ def farkas(problem: Problem, lam: np.ndarray) -> InfeasibleError | None:
     Σ s_k R_k ⪰ 0 and β < 0 is impossible; Σ s_k R_k ⪰ 0, ≠ 0 and β = 0 (to 1e-7 and 1e-6, relatively) makes F singular;
     smallest eigenvalue −ε < 0 and β < 0 leaves only tr F ≥ −β/ε, worth reporting where that is huge.
     """
-    share = lam * problem.scale
-    total = float(share.sum())
+    relative = lam * problem.scale
+    total = float(relative.sum())
     if not np.isfinite(total) or total <= 0:
         return None
-    proof = _proof(problem, np.where(share > 1e-7 * total, lam, 0.0))
+    proof = _proof(problem, np.where(relative > 1e-7 * total, lam, 0.0))
     if proof is None:
         return None
     # The fewest constraints that prove as much.
     for least in (0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5):
-        shorter = _proof(problem, np.where(share > least * total, lam, 0.0)) if (share > least * total).any() else None
+        shorter = _proof(problem, np.where(relative > least * total, lam, 0.0)) if (relative > least * total).any() else None
         if shorter is not None and shorter.outcome == proof.outcome:
             return shorter
     return proof
@@ -98,8 +98,8 @@ def _error(problem: Problem, lam: np.ndarray, outcome: str, trace_bound: float =
     )
 
 
-def rounding(problem: Problem) -> np.ndarray:
-    """A symmetric root of the inverse covariance of the edges; 1 where they have none."""
+def equalised(problem: Problem) -> np.ndarray:
+    """What makes edges point all ways alike: a symmetric root of the inverse of their covariance, 1 where they have none."""
     edges = problem.points[problem.forms.tail] - problem.points[problem.forms.head]
     values, vectors = np.linalg.eigh(symmetrize(edges.T @ edges / max(1, len(edges))))
     spread = np.where(values > 1e-12 * max(values[-1], 1e-300), values, 1.0)

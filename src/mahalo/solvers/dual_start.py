@@ -1,0 +1,145 @@
+"""Where the dual engine begins: with a barrier or without, and where λ = 0 is outside the domain of the dual."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from .dual_state import DualState
+from .plain_steps import foresee
+from .problem import Problem
+from .result import Solution
+from .walk import Walk, barrier_for
+
+__all__ = ["LOOSE_GAP", "MAX_STEPS", "inside", "plain_start"]
+
+LOOSE_GAP = 0.05  # for problems on the way
+MAX_STEPS = 500
+_WIDTH = 0.3  # of the first barrier, in units of a constraint's scale
+_WARM_WIDTH = 0.03  # of the first barrier after a start at a smaller γ
+_MODERATE = 3.0  # norm of Σ s_k R_k at the γ the walk begins with
+_MAX_SHIFTS = 60
+_MAX_TRIALS = 12
+_FIRST_INEXACT = 0.1
+
+
+def plain_start(origin: DualState | None) -> DualState | None:
+    """A state to begin at without a barrier, where F answers to multipliers; nothing if there is none.
+
+    Where F is singular at λ = 0, as it is where the loss rests at 0, the first step is made from another F instead,
+    ∇f*(τI − R_0) with the τ of several that has the lowest objective.
+    """
+    if origin is None or (origin.w > 0).all():
+        return origin
+    problem = origin.problem
+    shift, shifted = _best_shift(origin)
+    if shifted is None:
+        return None
+    return DualState.at(problem, foresee(shifted, problem, _FIRST_INEXACT, shift).lam)
+
+
+def _best_shift(origin: DualState) -> tuple[float, DualState | None]:
+    """τ, and the state at λ = 0 with −τI added to R_0, by going up or down from where the forms are of their bounds' size."""
+    problem, identity = origin.problem, np.eye(len(origin.w))
+    tilt = np.zeros_like(identity) if problem.tilt is None else problem.tilt
+
+    def at(shift: float) -> DualState | None:
+        return DualState.at(dataclasses.replace(problem, tilt=tilt - shift * identity), origin.lam)
+
+    lengths = np.abs(problem.forms.apply(problem.points, problem.points))
+    unit = float(problem.loss.conjugate_slope(np.ones(1))[0])  # of F, for one of S
+    shift = float(np.abs(problem.bound - problem.offset).sum() / max(unit * lengths.sum(), 1e-300))
+    best = at(shift)
+    if best is None:
+        return 0.0, None
+    for factor in (4.0, 0.25):
+        for _ in range(_MAX_TRIALS):
+            trial = at(factor * shift)
+            if trial is None or not trial.primal < best.primal:
+                break
+            shift, best = factor * shift, trial
+    return shift, best
+
+
+def inside(problem: Problem, start: Solution | None) -> tuple[DualState, float]:
+    """A state with λ > 0 and the μ that suits it."""
+    if start is not None and not problem.hard:
+        # Constraints that were satisfied by a wide margin have λ ≈ μ/scale.
+        mu = barrier_for(problem.gamma, _WARM_WIDTH)
+        state = DualState.at(problem, np.maximum(start.lam, mu * problem.weight / problem.scale))
+        if state is not None:
+            return state, mu
+    origin = DualState.at(problem, np.zeros(problem.n_constraints))
+    if origin is None:
+        return _from_outside(problem)
+    # λ in proportion to γ: slopes at the prior, and no less than a barrier's width where constraints hold.
+    slope = problem.sign * problem.with_gamma(1.0).slack.slope(origin.v)
+    per_gamma = np.maximum(slope, _WIDTH * problem.weight / problem.scale)
+    size = float(np.linalg.norm(problem.forms.adjoint(problem.points, problem.sign * per_gamma)))
+    gamma = min(problem.gamma, _MODERATE / max(size, 1e-300))
+    while gamma > 1e-300:
+        here = problem if gamma == problem.gamma else problem.with_gamma(gamma)
+        state = DualState.at(here, gamma * per_gamma)
+        if state is not None:
+            return state, barrier_for(gamma)
+        gamma *= 0.25
+    raise ValueError(
+        f"under the prior constraints are violated by up to {origin.violation:.3g} of their "
+        "bounds or margins, further than this solver can go. These are squared distances in the units of X: check "
+        "them, or drop the constraint."
+    )
+
+
+def _inside_at(problem: Problem, lam: np.ndarray) -> tuple[DualState, float] | None:
+    """From λ > 0, with a barrier no wider than its multipliers are long; nothing if λ is outside the domain."""
+    state = DualState.at(problem, lam)
+    return None if state is None else (state, min(barrier_for(problem.gamma), float(np.mean(lam * problem.scale))))
+
+
+def _from_outside(problem: Problem) -> tuple[DualState, float]:
+    """λ > 0 with S(λ) inside the domain of f*, where λ = 0 is not.
+
+    With τI added to R_0 for τ large enough λ = 0 is inside. Solve that problem, roughly; its S lets τ come down; go on
+    from there. Where τ will not come down to 0 no λ holds every direction, and the objective falls without end.
+    """
+    tilt = np.zeros((problem.rank, problem.rank)) if problem.tilt is None else problem.tilt
+    unit = float(problem.loss.conjugate_slope(np.array([-1.0]))[0]) or 1.0  # under −c ln w, c
+    largest = tau = max(unit, 2.0 * float(np.abs(np.linalg.eigvalsh(tilt)).max(initial=0.0)))
+    if problem.gamma > unit and not problem.n_log:  # γ has no part in whether λ is inside, but under the paper's slack
+        problem = problem.with_gamma(unit)
+    lam = None
+    for _ in range(_MAX_SHIFTS):
+        shifted = dataclasses.replace(problem, tilt=tilt + tau * np.eye(problem.rank))
+        if lam is None:
+            entry = None if DualState.at(shifted, np.zeros(problem.n_constraints)) is None else inside(shifted, None)
+        else:
+            entry = _inside_at(shifted, lam)
+        if entry is None:
+            break
+        state = Walk(shifted, LOOSE_GAP, MAX_STEPS, None).under_barrier(*entry)
+        lam = state.lam
+        if (entry := _inside_at(problem, lam)) is not None:
+            return entry
+        to_the_border = _to_the_border(problem, state.sigma, tau)
+        tau -= 0.9 * to_the_border
+        if to_the_border < 1e-6 * tau or tau < 1e-10 * largest:
+            break
+    raise ValueError(
+        f"{type(problem.loss).__name__} is unbounded on these constraints, or too nearly so to be told apart: some "
+        "direction is held neither by the linear objective nor by an upper bound, so its learned length can grow "
+        "without end. Add similar pairs or other upper bounds, or a linear objective that is positive on every "
+        "direction."
+    )
+
+
+def _to_the_border(problem: Problem, sigma: np.ndarray, most: float) -> float:
+    """How far the eigenvalues of S may all grow, up to `most`, before they leave the domain of f*; by bisection."""
+    within, beyond = 0.0, most
+    for _ in range(50):
+        middle = 0.5 * (within + beyond)
+        if np.isfinite(problem.loss.conjugate(sigma + middle)).all():
+            within = middle
+        else:
+            beyond = middle
+    return within

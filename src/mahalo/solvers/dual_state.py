@@ -1,0 +1,95 @@
+"""Everything the dual engine knows at multipliers λ: S and F = ∇f*(S) in the eigenbasis of S, values, objectives, gap."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..losses.spectral import divided_differences
+from .problem import Problem
+from .result import Step
+
+__all__ = ["DualState"]
+
+
+@dataclass(frozen=True)
+class DualState:
+    problem: Problem
+    lam: np.ndarray
+    sigma: np.ndarray  # eigenvalues of S
+    V: np.ndarray  # eigenvectors of S
+    Y: np.ndarray  # points in the eigenbasis of S
+    w: np.ndarray  # eigenvalues of F
+    v: np.ndarray
+    slack_dual: np.ndarray  # what every constraint adds to the dual
+    dual: float
+
+    @classmethod
+    def at(cls, problem: Problem, lam: np.ndarray) -> DualState | None:
+        """None outside the domain of the dual."""
+        s = problem.sign * lam
+        S = -problem.forms.adjoint(problem.points, s)
+        if problem.tilt is not None:
+            S -= problem.tilt
+        if not math.isfinite(float(S.sum())):
+            return None
+        sigma, V = np.linalg.eigh(S)  # reads one half of S
+        a_little = 1e-13 * np.abs(sigma).max(initial=0.0)
+        conjugate, beyond = problem.loss.conjugate(np.concatenate([sigma, sigma + a_little])).reshape(2, -1)
+        slack_dual = problem.slack.dual(s)
+        dual = float(-conjugate.sum() + s @ problem.offset + slack_dual.sum()) + problem.constant
+        # Eigenvalues that are inside by rounding alone are not.
+        if not math.isfinite(dual + float(beyond.sum())):
+            return None
+        w = problem.loss.conjugate_slope(sigma)
+        Y = problem.points @ V
+        v = problem.offset + problem.forms.apply(Y * w, Y)
+        if not math.isfinite(float(v.sum())):  # as it is not where w is not
+            return None
+        return cls(problem, lam, sigma, V, Y, w, v, slack_dual, dual)
+
+    @cached_property
+    def gradient(self) -> np.ndarray:
+        sign = self.problem.sign
+        return sign * (self.v + self.problem.slack.dual_slope(sign * self.lam))
+
+    @cached_property
+    def omega(self) -> np.ndarray:
+        return np.maximum(divided_differences(self.problem.loss, self.sigma), 0.0)
+
+    @cached_property
+    def F(self) -> np.ndarray:
+        F = (self.V * self.w) @ self.V.T
+        return 0.5 * (F + F.T)
+
+    @cached_property
+    def gap(self) -> float:
+        """P(F) − D(λ): Σ f(w) + Σ f*(σ) = tr(F S) here, so what is left is what penalties and their duals are apart."""
+        penalty = self.problem.slack.value(self.v)
+        return float((penalty - self.problem.sign * self.lam * self.v - self.slack_dual).sum())
+
+    @property
+    def primal(self) -> float:
+        return self.dual + self.gap
+
+    @property
+    def relative_gap(self) -> float:
+        return self.gap / max(1.0, abs(self.primal)) if math.isfinite(self.primal) else np.inf
+
+    @cached_property
+    def violation(self) -> float:
+        """The largest, relative to a constraint's scale."""
+        return float(self.problem.relative_violation(self.v).max(initial=0.0))
+
+    def as_step(self, step_length: float, n_products: int) -> Step:
+        return Step(
+            gamma=self.problem.gamma,
+            primal=self.primal,
+            relative_gap=self.relative_gap,
+            max_violation=self.violation,
+            step_length=step_length,
+            inner_iterations=n_products,
+        )

@@ -1,0 +1,162 @@
+"""Steps of the dual engine without a barrier, for γ < ∞.
+
+At the optimum the multipliers are the slopes of the penalties at the values they lead to: λ = penalty′(v(λ)). A step
+solves this with F taken as linear in S, but with the penalties as they are, kinks and all. In the eigenbasis of S, with
+X = √Ω ∘ dS the model of the primal objective is convex,
+
+    ½‖X‖² − ⟨√Ω ∘ A*s, X⟩ + Σ penalty_k(v_k + q_k),      q = A (√Ω ∘ X)
+
+and its minimum gives the new multipliers, λ = penalty′(v + q) ≥ 0. It is found by Newton's method: the system for a
+correction of X is that of system.py with E = penalty″(v + q), and the best length of a correction costs O(m).
+
+Stiff constraints that turn from held to violated are so dealt with inside a step, without one decomposition of S for
+each. What is left to go wrong is that F is not linear in S. Steps are not made to lower the objective one by one: where F
+is singular it must turn, and turning along a straight line costs at first. It may only not exceed what it was at the start.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+
+from ..constraints.forms import EdgeForms
+from .dual_state import DualState
+from .problem import Problem
+from .system import Preconditioner, solve_system
+
+__all__ = ["Foreseen", "diagonal_of", "foresee", "try_step"]
+
+_FEW_NUMBERS = 40_000  # entries of all matrices R_k, up to which they are written out
+_SMALL_RANK = 10  # the same for systems over r × r matrices
+_MAX_CORRECTIONS = 20
+_MAX_CG = 500
+_SHORTEST = 1e-3
+
+
+class Foreseen(NamedTuple):
+    """The multipliers a step leads to if F is linear in S, and how many products it took to find them."""
+
+    lam: np.ndarray
+    n_products: int
+
+
+def foresee(state: DualState, problem: Problem, inexact: float, shift: float = 0.0) -> Foreseen:
+    """Minimise the model to a residual of `inexact` relative to X.
+
+    `state` may be one of `problem` with −`shift` I added to R_0; the step then takes that away.
+    """
+    slack, v = problem.slack, state.v
+    model = _written_out(state) if _few(state) else _Implicit(state)
+    s = problem.sign * state.lam
+    linear = model.adjoint(s) - shift * np.sqrt(state.omega) * np.eye(len(state.w))
+    X, q, n_products = np.zeros_like(linear), np.zeros_like(s), 0
+    for k in range(_MAX_CORRECTIONS):
+        slope = slack.slope(v + q)
+        residual = linear - model.adjoint(slope) - X
+        if k and np.linalg.norm(residual) <= inexact * np.linalg.norm(X):
+            break
+        dX, n = model.solve(slack.curvature(v + q, slope if k else s), residual, 0.3 * inexact)
+        dq = model.apply(dX)
+        t = _best_length(problem, v + q, dq, float(np.vdot(X - linear, dX)), float(np.vdot(dX, dX)))
+        X, q, n_products = X + t * dX, q + t * dq, n_products + n
+        if not t:
+            break
+    return Foreseen(problem.sign * slack.slope(v + q), n_products)
+
+
+def _best_length(problem: Problem, v: np.ndarray, dq: np.ndarray, slope: float, curvature: float) -> float:
+    """t ≤ 1 where slope + t curvature + penalty′(v + t dq) · dq, the model's derivative along a correction, is zero."""
+
+    def derivative(t: float) -> float:
+        return slope + t * curvature + float(problem.slack.slope(v + t * dq) @ dq)
+
+    # The paper's slack ends where distances that should be long come down to 0.
+    log = slice(problem.n_log)
+    ending = (problem.sign[log] < 0) & (dq[log] < 0)
+    longest = min(1.0, 0.99 * float(np.min(-v[log][ending] / dq[log][ending], initial=np.inf)))
+    at_start, at_end = derivative(0.0), derivative(longest)
+    if not at_start < 0:
+        return 0.0
+    if at_end <= -1e-3 * at_start:
+        return longest
+    return float(brentq(derivative, 0.0, longest, rtol=0.01)) if np.isfinite(at_end) else 0.1 * longest
+
+
+def try_step(state: DualState, problem: Problem, lam: np.ndarray, highest: float) -> tuple[float, DualState | None]:
+    """t and the state that far on the way to λ, the first of 1, ¼, … where the objective is not above `highest`."""
+    t = 1.0
+    while t > _SHORTEST:
+        trial = DualState.at(problem, state.lam + t * (lam - state.lam))
+        if trial is not None and trial.primal <= highest:
+            return t, trial
+        t *= 0.25
+    return 0.0, None
+
+
+# -- the model's operators ---------------------------------------------------------------------------------------
+
+
+def _few(state: DualState) -> bool:
+    return len(state.w) <= _SMALL_RANK and len(state.problem.forms.tail) * state.Y.shape[1] ** 2 <= _FEW_NUMBERS
+
+
+class _WrittenOut(NamedTuple):
+    """√Ω ∘ R_k as rows of a matrix, for small problems."""
+
+    B: np.ndarray
+    rank: int
+
+    def adjoint(self, s: np.ndarray) -> np.ndarray:
+        return (s @ self.B).reshape(self.rank, self.rank)
+
+    def apply(self, X: np.ndarray) -> np.ndarray:
+        return self.B @ X.ravel()
+
+    def solve(self, E: np.ndarray, residual: np.ndarray, inexact: float) -> tuple[np.ndarray, int]:
+        B = self.B[E > 0]
+        system = (B.T * E[E > 0]) @ B
+        np.einsum("ii->i", system)[:] += 1.0
+        return np.linalg.solve(system, residual.ravel()).reshape(residual.shape), 1
+
+
+def _written_out(state: DualState) -> _WrittenOut:
+    forms, rank = state.problem.forms, len(state.w)
+    Z = state.Y[forms.tail] - state.Y[forms.head]
+    B = (np.sqrt(state.omega) * (Z[:, :, None] * Z[:, None, :])).reshape(len(Z), -1)
+    return _WrittenOut(B if forms.combine is None else forms.combine @ B, rank)
+
+
+class _Implicit:
+    """The same through edges, solved by conjugate gradients."""
+
+    def __init__(self, state: DualState):
+        self.forms, self.Y, self.omega = state.problem.forms, state.Y, state.omega
+        self.root = np.sqrt(state.omega)
+
+    def adjoint(self, s: np.ndarray) -> np.ndarray:
+        return self.root * self.forms.adjoint(self.Y, s)
+
+    def apply(self, X: np.ndarray) -> np.ndarray:
+        return self.forms.apply(self.Y @ (self.root * X), self.Y)
+
+    def solve(self, E: np.ndarray, residual: np.ndarray, inexact: float) -> tuple[np.ndarray, int]:
+        kept = E > 0
+        forms, E = self.forms.restricted(kept), E[kept]
+        precondition = Preconditioner(diagonal_of(forms, self.Y, E, self.omega))
+        answer = solve_system(
+            forms, self.Y, E, residual, precondition, root=self.root, inexact=inexact, max_products=_MAX_CG
+        )
+        return answer.X, answer.n_products
+
+
+def diagonal_of(forms: EdgeForms, Y: np.ndarray, E: np.ndarray, omega: np.ndarray) -> np.ndarray:
+    """Of the system's operator, over symmetric X: 1 + Ω_ij Σ_k E_k (R_k)_ij², twice the sum where i ≠ j.
+
+    For pairs (R_k)_ij = y_i y_j, y = Yᵀ(e_a − e_b); products of different edges of one form are left out.
+    """
+    off_diagonal, on_diagonal = forms.second_moments(Y, E)
+    diagonal = 1.0 + 2.0 * omega * off_diagonal
+    np.einsum("ii->i", diagonal)[:] = 1.0 + np.diagonal(omega) * on_diagonal
+    return diagonal
