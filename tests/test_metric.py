@@ -12,10 +12,12 @@ from builders import labelled_data
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
-from mahalo import Constraints, Metric, MetricLearner
+from mahalo import Constraints, Metric, MetricLearner, load
 from mahalo.coordinates import LinearCoordinates
 from mahalo.losses import Frobenius
 from mahalo.metric import leading
@@ -234,3 +236,144 @@ def test_metric_is_frozen(rng):
     metric, _ = random_metric(rng, 3)
     with pytest.raises(AttributeError):
         metric.F = np.eye(3)
+
+
+# -- distances in single precision ----------------------------------------------------------------------------------
+
+
+def near_and_far(rng):
+    """Rows 1e-4 apart, ten away from the origin."""
+    X = (10.0 + rng.standard_normal((40, 20))).astype(np.float32)
+    return np.vstack([X, (X + 1e-4 * rng.standard_normal(X.shape)).astype(np.float32)])
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize(
+    ("parameters", "form"),
+    [
+        ({}, np.asarray),
+        ({"prior": "covariance"}, np.asarray),
+        ({"n_components": 5}, np.asarray),
+        ({"basis": 6}, np.asarray),
+        ({"basis": 6}, sp.csr_array),
+        ({"basis": 6, "residual": 0.3}, sp.csr_array),
+        ({"basis": 6, "residual": False}, np.asarray),
+        ({"kernel": "rbf", "kernel_params": {"gamma": 0.05}}, np.asarray),
+    ],
+    ids=str,
+)
+def test_single_precision_rows_keep_small_distances(rng, parameters, form, normalize):
+    """As exact as float32 rows allow; formed in single precision they would all be zero or noise."""
+    X = near_and_far(rng)
+    y = np.arange(80) % 40 % 3
+    metric = MetricLearner(**parameters, normalize=normalize).fit(form(X), y).metric_
+    D = metric.distances(form(X[:40]), form(X[40:]))
+    assert D.dtype == np.float32
+    exact = metric.distances(form(X[:40].astype(np.float64)), form(X[40:].astype(np.float64)))
+    np.testing.assert_allclose(D, exact, rtol=1e-6, atol=1e-6 * np.diagonal(exact).min())
+    pairs = metric.pair_distances(form(X[:40]), form(X[40:]))
+    assert pairs.min() > 0
+    np.testing.assert_allclose(np.diagonal(D), pairs, rtol=1e-2)
+
+
+def test_half_precision_comes_back_as_single(rng):
+    X, y = labelled_data(rng)
+    half = X.astype(np.float16)
+    learner = MetricLearner().fit(half, y)
+    for T in (learner.transform(half), learner.metric_.transform(half), learner.metric_.distances(half)):
+        assert T.dtype == np.float32
+    np.testing.assert_allclose(learner.transform(half), learner.transform(half.astype(np.float32)))
+
+
+# -- a metric with n_components is the reduced metric ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"prior": "covariance"},
+        {"basis": 5},
+        {"basis": 5, "residual": 0.4},
+        {"basis": 5, "residual": False},
+        {"kernel": "rbf"},
+        {"kernel": "rbf", "basis": 5, "residual": 0.4},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("normalize", [False, True])
+def test_reduced_metric_says_what_transform_says(rng, tmp_path, parameters, normalize):
+    X, y = labelled_data(rng, n=40, d=6)
+    learner = MetricLearner(n_components=2, normalize=normalize, **parameters).fit(X, y)
+    new = rng.standard_normal((9, 6))
+    T, T_new = learner.transform(X), learner.transform(new)
+    assert T.shape == (40, 2) and learner.metric_.n_outputs == 2
+    learner.metric_.save(tmp_path / "reduced.safetensors")
+    for metric in (learner.metric_, load(tmp_path / "reduced.safetensors")):
+        np.testing.assert_array_equal(metric.transform(new), T_new)
+        np.testing.assert_allclose(metric.distances(new, X), cdist(T_new, T), atol=1e-7)
+        np.testing.assert_allclose(metric.pair_distances(new, X[:9]), np.diagonal(cdist(T_new, T)), atol=1e-7)
+        np.testing.assert_allclose(metric.kernel(new, X), T_new @ T.T, atol=1e-9)
+        assert "rank=2" in repr(metric)
+    pairs = Constraints.from_labels(y, pairs_per_class=1000, random_state=0).pairs
+    i, j = pairs.index.T
+    by_hand = roc_auc_score(pairs.sign > 0, -np.linalg.norm(T[i] - T[j], axis=1))
+    assert learner.score(X, y) == pytest.approx(by_hand, abs=1e-9)
+
+
+def test_grid_search_tells_components_apart(rng):
+    X, y = labelled_data(rng, n=60, d=6, apart=0.5)
+    search = GridSearchCV(MetricLearner(), {"n_components": [1, 2, 6]}, cv=3).fit(X, y)
+    assert len(set(search.cv_results_["mean_test_score"])) == 3
+
+
+# -- cosine -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameters", "form"),
+    [
+        ({}, np.asarray),
+        ({"prior": "diagonal"}, sp.csr_array),
+        ({"basis": 3}, np.asarray),
+        ({"basis": 3}, sp.csr_array),
+        ({"basis": 3, "residual": 0.4}, sp.csr_array),
+        ({"basis": 3, "residual": False}, sp.csr_array),
+        ({"kernel": "rbf"}, np.asarray),
+        ({"kernel": "poly"}, np.asarray),
+        ({"kernel": "poly", "basis": 3, "residual": 0.2}, np.asarray),
+    ],
+    ids=str,
+)
+def test_normalized_is_the_cosine_of_the_kernel(rng, tmp_path, parameters, form):
+    X, y = labelled_data(rng, n=30, d=5)
+    new = rng.standard_normal((7, 5))
+    X, new = form(X), form(new)
+    plain = MetricLearner(**parameters).fit(X, y)
+    cosine = MetricLearner(**parameters, normalize=True).fit(X, y)
+    np.testing.assert_array_equal(plain.metric_.F, cosine.metric_.F)  # what is learned is the same
+    assert plain.certificate_ == cosine.certificate_
+    own, own_new = (np.sqrt(np.diagonal(plain.metric_.kernel(rows))) for rows in (X, new))
+    expected = plain.metric_.kernel(new, X) / np.outer(own_new, own)
+    cosine.metric_.save(tmp_path / "cosine.safetensors")
+    for metric in (cosine.metric_, load(tmp_path / "cosine.safetensors")):
+        assert metric.normalize
+        np.testing.assert_allclose(metric.kernel(new, X), expected, atol=1e-10)
+        np.testing.assert_allclose(metric.distances(new, X, squared=True), 2 - 2 * expected, atol=1e-9)
+        paired = metric.pair_distances(new, X[:7], squared=True)
+        np.testing.assert_allclose(paired, 2 - 2 * np.diagonal(expected), atol=1e-9)
+    if "kernel" not in parameters:
+        T, T_new = cosine.transform(X), cosine.transform(new)
+        np.testing.assert_allclose(np.linalg.norm(T, axis=1), 1.0)
+        np.testing.assert_allclose(T_new @ T.T, expected, atol=1e-10)
+
+
+def test_a_row_of_length_zero_has_no_direction(rng):
+    X, y = labelled_data(rng)
+    X[3] = 0.0
+    metric = MetricLearner(normalize=True).fit(X, y).metric_
+    assert not metric.transform(X)[3].any()
+    D = metric.distances(X)
+    np.testing.assert_allclose(np.delete(D[3], 3), 1.0)
+    np.testing.assert_allclose(metric.pair_distances(X, X[[3] * len(X)]), D[:, 3], atol=1e-12)
+    assert np.isfinite(D).all() and np.isfinite(metric.kernel(X)).all()

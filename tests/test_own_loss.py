@@ -130,3 +130,21 @@ def test_what_inherits_from_ours_is_checked_and_solved_as_itself(rng):
 
     with pytest.raises(ValueError, match="conjugate_curvature of Careless must be the derivative"):
         MetricLearner(loss=Careless()).fit(X, y)
+
+
+@pytest.mark.parametrize("eta", [0.3, 1.0])
+def test_a_loss_on_the_span_rests_outside_it(rng, eta):
+    """Pairs in two of four directions; in the others nothing pulls and eigenvalues are η."""
+
+    class OnSpan(OwnFrobenius):
+        on_span = True
+
+    X = rng.standard_normal((8, 4)) * [1.0, 1.0, 0.0, 0.0]
+    X[6:] += rng.standard_normal((2, 4))
+    constraints = random_pair_constraints(rng, X[:6], 8)
+    on_span, everywhere = (
+        MetricLearner(loss=f, tol=1e-9).fit(X, constraints=constraints).metric_.matrix
+        for f in (OnSpan(eta), OwnFrobenius(eta))
+    )
+    np.testing.assert_allclose(on_span, everywhere, atol=1e-6)
+    np.testing.assert_allclose(on_span[2:, 2:], eta * np.eye(2), atol=1e-12)

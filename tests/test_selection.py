@@ -480,3 +480,32 @@ def test_identical_points_are_reported_once(rng):
         warnings.simplefilter("always")
         MetricLearnerCV(gammas=[0.1, 1.0], cv=2).fit(X, np.concatenate([y, y]), constraints=constraints)
     assert ["identical points" in str(w.message) for w in caught].count(True) == 1
+
+
+@pytest.mark.parametrize("make", [np.random.RandomState, np.random.default_rng])
+def test_folds_follow_the_generator_given(rng, make):
+    """With 0 for a seed whatever was given, all of these would be cut alike."""
+    X, y = labelled_data(rng, n=60, apart=0.5)
+    cut = {
+        tuple(MetricLearnerCV(random_state=make(seed))._splits(X, y, None, np.arange(60)).__next__()[1])
+        for seed in range(5)
+    }
+    assert len(cut) == 5
+    fits = [MetricLearnerCV(gammas=[0.1, 1.0], random_state=make(3)).fit(X, y) for _ in range(2)]
+    np.testing.assert_array_equal(fits[0].cv_results_["scores"], fits[1].cv_results_["scores"])
+
+
+def test_warnings_point_at_the_callers_line(rng):
+    X, y = labelled_data(rng)
+    calls = [
+        lambda: MetricLearner(max_iter=1, gamma=100.0).fit(X, y),
+        lambda: metric_path(X, y, gammas=[1.0, 100.0], max_iter=1),
+        lambda: MetricLearnerCV(gammas=[100.0], max_iter=1).fit(X, y),
+        lambda: metric_path(X, constraints=Constraints.from_pairs([[0, 3]]), loss=Frobenius(eta=0.0), gammas=[1.0]),
+        lambda: MetricLearner(basis=100).fit(X, y),
+    ]
+    for call in calls:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call()
+        assert caught and {w.filename for w in caught} == {__file__}

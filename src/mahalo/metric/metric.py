@@ -192,6 +192,7 @@ class Metric:
         elif self._linear:
             D = self._self_kernel(_double(X - Y), None)  # squares may be too large or small for float32
         else:
+            X, Y = _double(X), _double(Y)
             phi = self.coordinates.map(X) - self.coordinates.map(Y)
             D = np.einsum("ij,ij->i", phi @ self._change, phi)
             if self._base_weight:

@@ -46,11 +46,7 @@ def _check_space(s: Any) -> None:
             f"{s.residual!r}."
         )
     if float(s.residual) != 1.0 and s.basis is None:
-        what = (
-            f"weighs what lies outside a basis by {s.residual:g}"
-            if s.residual
-            else "learns the part inside a basis alone"
-        )
+        what = "weighs what lies outside a basis" if s.residual else "learns the part inside a basis alone"
         raise ValueError(f"residual={s.residual!r} {what}; give a basis too, such as basis=20.")
     linear = is_linear(s.kernel)
     if not linear and not (isinstance(s.prior, str) and s.prior == "identity"):
