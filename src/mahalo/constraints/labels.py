@@ -30,9 +30,9 @@ def as_labels(y) -> Labels:
     values = _one_column(y)
     given = ~_missing(values)
     present = _of_one_kind(values[given])
-    if len(present) and present.dtype.kind not in "iub":
+    if len(present) and present.dtype.kind not in "iub" and not isinstance(present[0], str):
         check_classification_targets(present)
-    classes, found = np.unique(present, return_inverse=True)
+    classes, found = _unique(present)
     is_class = classes != -1 if classes.dtype.kind in "iuf" else np.ones(len(classes), dtype=bool)
     codes = np.full(len(values), -1, dtype=np.intp)
     codes[given] = np.where(is_class, np.cumsum(is_class) - 1, -1)[found]
@@ -106,6 +106,15 @@ def _of_one_kind(values: np.ndarray) -> np.ndarray:
             "all numbers or all strings."
         )
     return np.array(values.tolist()) if kinds == {"numbers"} else values
+
+
+def _unique(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Classes in sorted order and the class of each value."""
+    if values.dtype.kind != "O":
+        return np.unique(values, return_inverse=True)
+    classes = sorted(set(values))  # far quicker than to sort all of them
+    number = {label: k for k, label in enumerate(classes)}
+    return np.array(classes, dtype=object), np.array([number[label] for label in values], dtype=np.intp)
 
 
 def _kind_of(value) -> str:
