@@ -12,8 +12,8 @@ from .constraints import Constraints, as_constraints, as_labels
 from .progress import progress
 from .scoring import pair_auc
 from .solvers import Solution
-from .task import Task, check_parameters
-from .validation import as_objects, at_least_single, check_gamma, is_precomputed, len_of
+from .task import Task
+from .validation import as_objects, at_least_single, check_parameters, len_of
 
 __all__ = ["MetricLearner"]
 
@@ -172,7 +172,6 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         -------
         self
         """
-        check_gamma(self.gamma)
         X, y, constraints = self._validated(X, y, constraints)
         task = Task.of(self, X, y, constraints, rows)
         with progress(self.verbose, self.tol, self.gamma) as on_step:
@@ -188,11 +187,10 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.history_ = solution.history
         self.n_iter_ = max(1, solution.n_iter)
         self.n_dropped_, self.n_outside_ = task.n_dropped, task.n_outside
-        self._n_features_out = self.metric_.n_outputs
 
     def _validated(self, X, y, constraints) -> tuple[Any, Any, Constraints | None]:
         """Rows that can be indexed, class codes (−1 for none), constraints; after a look at the parameters."""
-        check_parameters(self)
+        self._check_parameters()
         constraints = as_constraints(constraints)
         if y is None and constraints is None:
             raise ValueError(
@@ -204,18 +202,16 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             if len(X) < 2:
                 raise ValueError(f"at least 2 objects are needed to learn a distance; got {len(X)}.")
         else:
-            sparse = False if is_precomputed(self.kernel) else "csr"
-            options = {"accept_sparse": sparse, "dtype": [np.float64, np.float32], "ensure_min_samples": 2}
-            X = validate_data(self, at_least_single(X), **options)
-            if is_precomputed(self.kernel):
+            X = validate_data(self, at_least_single(X), ensure_min_samples=2, **self._form())
+            if self._pairwise:
                 _check_gram(X)
         if y is not None:
             y = as_labels(y).codes
             check_consistent_length(X, y)
         return X, y, constraints
 
-    def _strategies(self) -> tuple:
-        return (self.strategy,)
+    def _check_parameters(self) -> None:
+        check_parameters(self)
 
     def _takes_objects(self, X) -> bool:
         """Whether rows are objects only the user's kernel understands, not vectors."""
@@ -223,6 +219,18 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             return False
         shape = getattr(X, "shape", None)
         return shape is None or len(shape) != 2
+
+    def _form(self) -> dict[str, Any]:
+        """Of arrays of rows."""
+        return {"accept_sparse": False if self._pairwise else "csr", "dtype": [np.float64, np.float32]}
+
+    @property
+    def _pairwise(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.metric_.n_outputs
 
     def transform(self, X) -> np.ndarray:
         """Rows in the space where the learned distance is the Euclidean one."""
@@ -232,9 +240,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _rows(self, X):
         if self.metric_.n_features is None:
             return as_objects(X)
-        sparse = False if is_precomputed(self.kernel) else "csr"
-        options = {"accept_sparse": sparse, "dtype": [np.float64, np.float32]}
-        return validate_data(self, at_least_single(X), reset=False, **options)
+        return validate_data(self, at_least_single(X), reset=False, **self._form())
 
     def score(self, X, y=None, *, constraints=None, rows=None) -> float:
         """How well the learned distance tells alike from unalike: area under the ROC curve over pairs of rows of X.
@@ -248,7 +254,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_is_fitted(self)
         X = self._rows(X)
         # Similarities among new rows of a precomputed kernel are not at hand; their coordinates are.
-        T = self.metric_.transform(X) if is_precomputed(self.kernel) else None
+        T = self.metric_.transform(X) if self._pairwise else None
 
         def sq_distances(index: np.ndarray) -> np.ndarray:
             i, j = index.T
@@ -261,8 +267,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.input_tags.sparse = not is_precomputed(self.kernel)
-        tags.input_tags.pairwise = is_precomputed(self.kernel)
+        tags.input_tags.sparse = not self._pairwise
+        tags.input_tags.pairwise = self._pairwise
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -20,11 +21,17 @@ __all__ = [
     "at_least_single",
     "check_count",
     "check_gamma",
+    "check_parameters",
+    "check_sampling",
+    "checked_bounds",
+    "checked_percentiles",
     "is_linear",
     "is_precomputed",
     "len_of",
     "warn",
 ]
+
+_STRATEGIES = ("random", "neighbors", "triplets")
 
 # Frames of these packages stand between the caller's line and a warning.
 _NOT_THE_CALLER = frozenset({__name__.partition(".")[0], "sklearn", "joblib"})
@@ -64,6 +71,83 @@ def check_gamma(gamma) -> None:
             f"gamma must be a number > 0, or np.inf for hard constraints; got {gamma!r}. "
             "Small values stay close to the prior."
         )
+
+
+def check_sampling(strategy, pairs_per_class, n_neighbors=1) -> None:
+    """Raise unless this is a way to make constraints from labels."""
+    if not isinstance(strategy, str) or strategy not in _STRATEGIES:
+        raise ValueError(f"strategy must be 'random', 'neighbors' or 'triplets'; got {strategy!r}.")
+    check_count(pairs_per_class, "pairs_per_class", or_none=True)
+    check_count(n_neighbors, "n_neighbors")
+
+
+def checked_bounds(bounds) -> tuple[float, float]:
+    try:
+        upper, lower = map(float, bounds)
+    except (TypeError, ValueError):
+        raise ValueError(f"bounds must be two numbers (upper, lower), squared distances; got {bounds!r}.") from None
+    if not (0 < upper < np.inf and 0 < lower < np.inf):
+        raise ValueError(f"bounds (upper, lower) are squared distances and must be > 0 and finite; got {bounds!r}.")
+    return upper, lower
+
+
+def checked_percentiles(percentiles, default: tuple[float, float]) -> tuple[float, float]:
+    if percentiles is None:
+        return default
+    try:
+        low, high = map(float, percentiles)
+    except (TypeError, ValueError):
+        raise ValueError(f"percentiles must be two numbers, such as (1, 99); got {percentiles!r}.") from None
+    if not (0 <= low <= 100 and 0 <= high <= 100):
+        raise ValueError(f"percentiles must lie between 0 and 100; got {percentiles!r}.")
+    if low > high:
+        raise ValueError(f"percentiles are (low, high), such as (1, 99); got {percentiles!r}. Swap them.")
+    return low, high
+
+
+def check_parameters(settings: Any) -> None:
+    """Raise where a parameter of a learner is not what it should be, or does not go with another."""
+    s = settings
+    check_gamma(s.gamma)
+    if not (isinstance(s.tol, Real) and 0 < float(s.tol) < np.inf):
+        raise ValueError(f"tol must be a positive number; got {s.tol!r}.")
+    check_count(s.max_iter, "max_iter", or_none=True)
+    if s.psd not in ("error", "clip", "shift"):
+        raise ValueError(f"psd must be 'error', 'clip' or 'shift'; got {s.psd!r}.")
+    _check_space(s)
+    if not isinstance(s.normalize, (bool, np.bool_)):
+        raise ValueError(f"normalize must be True or False; got {s.normalize!r}.")
+    if s.solver not in ("auto", "newton", "dual", "bregman"):
+        raise ValueError(f"solver must be 'auto', 'newton', 'dual' or 'bregman'; got {s.solver!r}.")
+    check_count(s.n_components, "n_components", or_none=True)
+    check_sampling(s.strategy, s.pairs_per_class)
+    if s.bounds is not None:
+        checked_bounds(s.bounds)
+    checked_percentiles(s.percentiles, (5, 95))
+
+
+def _check_space(s: Any) -> None:
+    """Kernel, prior and basis."""
+    weight = isinstance(s.residual, (Real, np.bool_)) and 0.0 <= float(s.residual) <= 1.0
+    if not weight:
+        raise ValueError(
+            f"residual must be a weight from 0 (False: the basis alone) to 1 (True: all of the prior outside it); got "
+            f"{s.residual!r}."
+        )
+    if float(s.residual) != 1.0 and s.basis is None:
+        what = "weighs what lies outside a basis" if s.residual else "learns the part inside a basis alone"
+        raise ValueError(f"residual={s.residual!r} {what}; give a basis too, such as basis=20.")
+    linear = is_linear(s.kernel)
+    if not linear and not (isinstance(s.prior, str) and s.prior == "identity"):
+        raise ValueError(
+            "a prior is a matrix over features and needs kernel='linear'; with another kernel leave prior='identity'."
+        )
+    if not (s.kernel_params is None or isinstance(s.kernel_params, dict)):
+        raise ValueError(f"kernel_params must be a dict, such as {{'gamma': 0.1}}; got {s.kernel_params!r}.")
+    if linear and s.psd != "error":
+        raise ValueError(f"psd={s.psd!r} is for kernels that may be indefinite; kernel='linear' never is.")
+    if linear and s.kernel_params:
+        raise ValueError(f"kernel='linear' takes no kernel_params; got {sorted(s.kernel_params)}.")
 
 
 def as_generator(random_state) -> np.random.Generator:

@@ -1,14 +1,13 @@
 """Pairs, triplets and linear forms: made, checked, sampled from labels, given bounds, turned into an operator."""
 
 from ..validation import as_generator, as_rows, check_count, len_of
-from .bounds import checked_bounds, checked_percentiles, resolve_bounds
+from .bounds import resolve_bounds
 from .collection import Constraints, Posed, as_constraints
 from .diagnosis import ConstraintReport
 from .forms import EdgeForms
 from .geometry import Geometry, MappedGeometry, VectorGeometry, sq_distances
-from .identical import Meaningful
+from .identical import Meaningful, meaningful
 from .labels import Labels, as_labels, class_codes, n_classes
-from .sampling import check_strategy
 from .splitting import PairSplit
 
 __all__ = [
@@ -27,11 +26,9 @@ __all__ = [
     "as_labels",
     "as_rows",
     "check_count",
-    "check_strategy",
-    "checked_bounds",
-    "checked_percentiles",
     "class_codes",
     "len_of",
+    "meaningful",
     "n_classes",
     "resolve_bounds",
     "sq_distances",

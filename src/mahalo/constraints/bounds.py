@@ -9,7 +9,7 @@ import numpy as np
 from .collection import Constraints
 from .geometry import Geometry
 
-__all__ = ["checked_bounds", "checked_percentiles", "resolve_bounds"]
+__all__ = ["resolve_bounds"]
 
 
 def resolve_bounds(
@@ -27,13 +27,13 @@ def resolve_bounds(
     bound, margin = pairs.bound.copy(), triplets.margin.copy()
     similar = pairs.sign > 0
     if bounds is not None:
-        upper, lower = checked_bounds(bounds)
+        upper, lower = bounds
         bound = np.where(open_pairs, np.where(similar, upper, lower), bound)
         margin = np.where(open_margins, upper, margin)
         open_pairs = open_margins = np.zeros(0, dtype=bool)
     local = open_pairs & pairs.local[: len(open_pairs)] if len(open_pairs) else open_pairs
     if local.any():
-        q = checked_percentiles(percentiles, (10, 90))
+        q = (10, 90) if percentiles is None else percentiles
         for side, which in ((similar, 0), (~similar, 1)):
             group = local & side
             if group.any():
@@ -41,7 +41,7 @@ def resolve_bounds(
                 bound[group] = _percentiles(distances[distances > 0], [q[which]])[0]
         open_pairs = open_pairs & ~local
     if open_pairs.any() or open_margins.any():
-        q = checked_percentiles(percentiles, (5, 95))
+        q = (5, 95) if percentiles is None else percentiles
         distances = geometry.sample_sq_distances(rng)
         upper, lower = _percentiles(distances, q)
         if open_pairs.any():
@@ -62,27 +62,3 @@ def _percentiles(distances: np.ndarray, q) -> np.ndarray:
             "all rows are identical, so percentiles of their distances say nothing; check the data, or pass bounds=."
         )
     return np.percentile(distances, q)
-
-
-def checked_bounds(bounds) -> tuple[float, float]:
-    try:
-        upper, lower = map(float, bounds)
-    except (TypeError, ValueError):
-        raise ValueError(f"bounds must be two numbers (upper, lower), squared distances; got {bounds!r}.") from None
-    if not (0 < upper < np.inf and 0 < lower < np.inf):
-        raise ValueError(f"bounds (upper, lower) are squared distances and must be > 0 and finite; got {bounds!r}.")
-    return upper, lower
-
-
-def checked_percentiles(percentiles, default: tuple[float, float]) -> tuple[float, float]:
-    if percentiles is None:
-        return default
-    try:
-        low, high = map(float, percentiles)
-    except (TypeError, ValueError):
-        raise ValueError(f"percentiles must be two numbers, such as (1, 99); got {percentiles!r}.") from None
-    if not (0 <= low <= 100 and 0 <= high <= 100):
-        raise ValueError(f"percentiles must lie between 0 and 100; got {percentiles!r}.")
-    if low > high:
-        raise ValueError(f"percentiles are (low, high), such as (1, 99); got {percentiles!r}. Swap them.")
-    return low, high

@@ -9,14 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..rows import HeldRows
-from ..validation import as_indices, as_numbers, as_row_count, as_rows, as_weights, check_count
+from ..validation import as_indices, as_numbers, as_row_count, as_rows, as_weights, check_count, check_sampling
 from .diagnosis import ConstraintReport, diagnose
 from .forms import EdgeForms
 from .geometry import Geometry, VectorGeometry
 from .groups import LinearForms, Pairs, Triplets, named
 from .identical import Meaningful, meaningful
 from .matrices import edges_of, laplacian, restricted, sum_of, symmetric
-from .sampling import check_strategy, pairs_from_labels, target_pairs, triplets_from_labels
+from .sampling import pairs_from_labels, target_pairs, triplets_from_labels
 
 __all__ = ["Constraints", "Posed", "as_constraints"]
 
@@ -193,9 +193,7 @@ class Constraints:
         n_neighbors : int
         random_state : int, Generator, RandomState or None
         """
-        check_strategy(strategy)
-        check_count(pairs_per_class, "pairs_per_class", or_none=True)
-        check_count(n_neighbors, "n_neighbors")
+        check_sampling(strategy, pairs_per_class, n_neighbors)
         geometry = _geometry_of(X)
         if strategy == "triplets":
             index = triplets_from_labels(y, geometry, pairs_per_class, n_neighbors, random_state)
@@ -224,11 +222,11 @@ class Constraints:
 
     @property
     def n_constraints(self) -> int:
-        return len(self.pairs) + len(self.triplets) + len(self.linear)
+        return len(self.weight)
 
     @property
     def sign(self) -> np.ndarray:
-        return np.concatenate([self.pairs.sign, np.ones(len(self.triplets)), self.linear.sign])
+        return np.concatenate([self.pairs.sign, np.ones_like(self.triplets.margin), self.linear.sign])
 
     @property
     def bound(self) -> np.ndarray:
@@ -333,7 +331,7 @@ class Constraints:
     def posed(self) -> Posed:
         """All that a problem is made of, at once."""
         forms, rows = self.edges()
-        return Posed(forms, rows, self.sign, self.bound, self.scale, self.weight, len(self.pairs))
+        return Posed(forms, rows, self.sign, self.bound, self.scale, self.weight, len(self.pairs.sign))
 
     def edges(self) -> tuple[EdgeForms, np.ndarray]:
         """These constraints as edge forms over the rows they touch, and those rows (−1: the origin).

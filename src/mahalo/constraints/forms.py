@@ -23,6 +23,7 @@ from ..linalg import in_threads
 __all__ = ["EdgeForms"]
 
 _FEW = 30_000  # numbers in all edges, up to which they are expanded one by one
+_ONE_THREAD = 1 << 21  # multiply-adds that are not worth a second one
 _CHUNK = 1 << 21  # numbers held at once while edges are expanded
 
 
@@ -137,11 +138,14 @@ class EdgeForms:
         """Form k of the n × n matrix A Bᵀ (symmetric by assumption): with A = YΔ, B = Y this is tr(Δ Yᵀ C_k Y)."""
         self._check_rows(A)
         out = np.empty(len(self.tail))
-        in_threads(
-            len(out),
-            len(out) * A.shape[1],
-            lambda a, b: edge_dots(A, B, self.tail[a:b], self.head[a:b], out[a:b]),
-        )
+        if len(out) * A.shape[1] <= _ONE_THREAD:
+            edge_dots(A, B, self.tail, self.head, out)
+        else:
+            in_threads(
+                len(out),
+                len(out) * A.shape[1],
+                lambda a, b: edge_dots(A, B, self.tail[a:b], self.head[a:b], out[a:b]),
+            )
         return out if self.combine is None else self.combine @ out
 
     def adjoint(self, Y: np.ndarray, s: np.ndarray) -> np.ndarray:
@@ -152,11 +156,14 @@ class EdgeForms:
             return edge_gram(Y, self.tail, self.head, w, squared=False)
         start, neighbour, edge = self._incidence
         Z = np.empty_like(Y)
-        in_threads(
-            self.n_rows,
-            2 * len(w) * Y.shape[1],
-            lambda a, b: edge_laplacian(Y, start, neighbour, edge, w, Z, a, b),
-        )
+        if 2 * len(w) * Y.shape[1] <= _ONE_THREAD:
+            edge_laplacian(Y, start, neighbour, edge, w, Z, 0, self.n_rows)
+        else:
+            in_threads(
+                self.n_rows,
+                2 * len(w) * Y.shape[1],
+                lambda a, b: edge_laplacian(Y, start, neighbour, edge, w, Z, a, b),
+            )
         return Y.T @ Z
 
     def second_moments(self, Y: np.ndarray, E: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
@@ -34,11 +35,11 @@ class Geometry(Protocol):
         """For each anchor its k nearest candidates (itself, if it is one of them); row indices."""
 
 
+@dataclass
 class VectorGeometry:
     """Euclidean distances between rows."""
 
-    def __init__(self, rows: Rows):
-        self.rows = rows
+    rows: Rows
 
     @property
     def n_rows(self) -> int:
@@ -88,12 +89,11 @@ class VectorGeometry:
         return candidates[search.kneighbors(self._held[anchors], return_distance=False)]
 
 
+@dataclass
 class MappedGeometry(VectorGeometry):
     """Distances between coordinates of rows; what is rounding beside the rows' own `sq_size(rows)` is zero."""
 
-    def __init__(self, rows: Rows, sq_size: Callable[[np.ndarray], np.ndarray]):
-        super().__init__(rows)
-        self.sq_size = sq_size
+    sq_size: Callable[[np.ndarray], np.ndarray]
 
     def sq_distances(self, index: np.ndarray) -> np.ndarray:
         D = super().sq_distances(index)

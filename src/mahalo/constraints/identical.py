@@ -41,11 +41,11 @@ def meaningful(constraints: Constraints, geometry: Geometry) -> Meaningful:
     never = {
         "dissimilar pair": same & (pairs.sign < 0),
         "triplet": triplets_never(triplets.index, geometry),
-        "quadruplet": _quadruplets_never(linear.quadruplet, linear.is_quadruplet, geometry),
+        "quadruplet": _quadruplets_never(linear.quadruplet, geometry),
     }
     impossible = np.concatenate(list(never.values()))
     keep = ~impossible
-    keep[: len(pairs)] &= ~same
+    keep[: len(same)] &= ~same
     indices = (pairs.index, triplets.index, linear.quadruplet)
     examples = [index[mask] for index, mask in zip(indices, never.values(), strict=True)]
     words = _in_words(dict(zip(never, examples, strict=True))) if impossible.any() else ""
@@ -58,8 +58,12 @@ def triplets_never(index: np.ndarray, geometry: Geometry) -> np.ndarray:
     return _same(geometry, a, c) | _same(geometry, b, c)
 
 
-def _quadruplets_never(index: np.ndarray, known: np.ndarray, geometry: Geometry) -> np.ndarray:
-    """d²(a, b) + margin ≤ d²(c, d) fails for every metric where c is the point d, or {c, d} the points {a, b}."""
+def _quadruplets_never(index: np.ndarray, geometry: Geometry) -> np.ndarray:
+    """d²(a, b) + margin ≤ d²(c, d) fails for every metric where c is the point d, or {c, d} the points {a, b}.
+
+    Linear forms that are no quadruplets have −1 for rows.
+    """
+    known = np.all(index >= 0, axis=1)
     a, b, c, d = index[known].T
     swapped = _same(geometry, a, d) & _same(geometry, b, c)
     never = np.zeros(len(index), dtype=bool)

@@ -8,18 +8,11 @@ from ..validation import as_generator
 from .geometry import Geometry
 from .labels import class_codes
 
-__all__ = ["check_strategy", "pairs_from_labels", "target_pairs", "triplets_from_labels"]
+__all__ = ["pairs_from_labels", "target_pairs", "triplets_from_labels"]
 
 
 # Pairs of each kind and class where the caller leaves it to us. Neighbour pairs are few for each row and all of use.
 _MANY_RANDOM, _MANY_NEIGHBOURS = 500, 10_000
-
-_STRATEGIES = ("random", "neighbors", "triplets")
-
-
-def check_strategy(strategy) -> None:
-    if not isinstance(strategy, str) or strategy not in _STRATEGIES:
-        raise ValueError(f"strategy must be 'random', 'neighbors' or 'triplets'; got {strategy!r}.")
 
 
 def pairs_from_labels(

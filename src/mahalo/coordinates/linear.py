@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -54,6 +55,7 @@ class LinearCoordinates:
         return self.base_paired(X, X)
 
 
+@dataclass
 class LinearSpace:
     """Rows as vectors under a prior: their distances, and coordinates for a set of constraints.
 
@@ -61,10 +63,14 @@ class LinearSpace:
     clearly smaller, what the constraints can see.
     """
 
-    def __init__(self, prior: Prior, rows: Rows, basis: np.ndarray | None = None, residual: float = 1.0):
-        self.prior, self.basis, self.residual = prior, basis, residual
-        self.n_features = rows.shape[1]
-        self.whitened = prior.whitened(rows)
+    prior: Prior
+    rows: Rows
+    basis: np.ndarray | None = None
+    residual: float = 1.0
+
+    @cached_property
+    def whitened(self) -> Rows:
+        return self.prior.whitened(self.rows)
 
     @property
     def geometry(self) -> VectorGeometry:
@@ -79,7 +85,7 @@ class LinearSpace:
     @property
     def coordinates(self) -> LinearCoordinates:
         """Over the basis, or all of space."""
-        return LinearCoordinates(self.prior, self.n_features, self.basis, self.residual)
+        return LinearCoordinates(self.prior, self.rows.shape[1], self.basis, self.residual)
 
     def pose(self, forms: EdgeForms, rows: np.ndarray) -> tuple[LinearCoordinates, np.ndarray, np.ndarray]:
         """Coordinates, points x̂ of `rows` (−1: the origin), and ρ times what they leave out of each edge's squared
@@ -87,7 +93,7 @@ class LinearSpace:
         used = _with_origin(self.whitened.take(np.maximum(rows, 0)), rows)
         if self.basis is None:
             span: Directions = span_of_edges(used, forms)
-            coordinates = LinearCoordinates(self.prior, self.n_features, span.basis)
+            coordinates = LinearCoordinates(self.prior, self.rows.shape[1], span.basis)
             exact = span.exact
         else:
             coordinates, exact = self.coordinates, self.residual == 0.0

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,19 +14,16 @@ __all__ = ["HeldRows"]
 _OBJECTS = 1_000  # in a block
 
 
-@dataclass(frozen=True)
+@dataclass
 class HeldRows:
     """Rows in memory: a dense array, a CSR array, or a 1-D array of objects."""
 
     X: Any
+    shape: tuple[int, ...] = field(init=False)
+    sparse: bool = field(init=False)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.X.shape
-
-    @property
-    def sparse(self) -> bool:
-        return sp.issparse(self.X)
+    def __post_init__(self) -> None:
+        self.shape, self.sparse = self.X.shape, sp.issparse(self.X)
 
     def take(self, index: np.ndarray) -> Any:
         return self.X[index]

@@ -12,7 +12,7 @@ from ..constraints import PairSplit, class_codes
 from ..learner import MetricLearner
 from ..progress import progress
 from ..task import Task
-from ..validation import as_generator, as_rows, is_precomputed, len_of
+from ..validation import as_generator, as_rows, check_parameters, len_of
 from .folds import Fold
 from .path import checked_gammas
 
@@ -116,7 +116,7 @@ class MetricLearnerCV(MetricLearner):
         gammas = np.sort(checked_gammas(DEFAULT_GAMMAS if self.gammas is None else self.gammas))
         strategies = self._strategies() if constraints is None else self._strategies()[:1]
         labels = None if labels is None else np.asarray(labels)
-        pairwise = is_precomputed(self.kernel)
+        pairwise = self._pairwise
         folds = [Fold(X, y, labels, rows, *split, pairwise) for split in self._splits(X, y, constraints, rows)]
         score = self._scorer(y, constraints)
         scores = np.array(
@@ -132,6 +132,10 @@ class MetricLearnerCV(MetricLearner):
             solution = task.solve(self.gamma_, on_step=on_step)
         self._keep(task, solution)
         return self
+
+    def _check_parameters(self) -> None:
+        for strategy in self._strategies():
+            check_parameters(self._learner(strategy, 1.0))
 
     def _strategies(self) -> tuple:
         one = isinstance(self.strategy, str) or not np.iterable(self.strategy)

@@ -28,7 +28,9 @@ def farkas(problem: Problem, lam: np.ndarray) -> InfeasibleError | None:
         return None
     # The fewest constraints that prove as much.
     for least in (0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5):
-        shorter = _proof(problem, np.where(relative > least * total, lam, 0.0)) if (relative > least * total).any() else None
+        shorter = (
+            _proof(problem, np.where(relative > least * total, lam, 0.0)) if (relative > least * total).any() else None
+        )
         if shorter is not None and shorter.outcome == proof.outcome:
             return shorter
     return proof

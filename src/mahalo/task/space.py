@@ -24,7 +24,9 @@ def make_space(
 ) -> LinearSpace | KernelSpace:
     """The space that the parameters of a learner ask for."""
     linear = is_linear(settings.kernel)
-    basis = as_basis(settings.basis, kernel_space=not linear, has_labels=y is not None)
+    basis = None
+    if settings.basis is not None:
+        basis = as_basis(settings.basis, kernel_space=not linear, has_labels=y is not None)
     codes = class_codes(y) if basis is not None and y is not None else None
     if basis is not None and not quiet:
         _say_if_too_many(basis, X.shape[1] if linear else len_of(X), "columns" if linear else "rows")

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from ..constraints import Constraints, resolve_bounds
+from ..constraints import Constraints, Meaningful, meaningful, resolve_bounds
 from ..coordinates import KernelCoordinates, KernelSpace, LinearCoordinates, LinearSpace, span_of
 from ..errors import InfeasibleError
 from ..linalg import symmetrize
@@ -72,17 +72,17 @@ class Task:
         else:
             _check_not_empty(constraints)
             constraints, given = constraints.of_data(rows, len_of(X))
-        given = np.ones(constraints.n_constraints, dtype=bool) if given is None else given
-        n_outside = int((~given).sum())
         if isinstance(space, KernelSpace):
             space = space.definite(constraints)
         geometry = space.geometry
-        meaningful = constraints.meaningful(geometry)
-        if meaningful.words:
-            _report_impossible(meaningful, given, hard=np.isinf(settings.gamma), quiet=quiet)
-        n_dropped = int((~meaningful.keep).sum())
-        given[given] = meaningful.keep
-        constraints = constraints.take(meaningful.keep) if n_dropped else constraints
+        left = meaningful(constraints, geometry)
+        given = np.ones_like(left.keep) if given is None else given
+        n_outside = int((~given).sum())
+        if left.words:
+            _report_impossible(left, given, hard=np.isinf(settings.gamma), quiet=quiet)
+        n_dropped = int((~left.keep).sum())
+        given[given] = left.keep
+        constraints = constraints.take(left.keep) if n_dropped else constraints
         constraints = resolve_bounds(constraints, geometry, settings.bounds, settings.percentiles, rng)
         if not given.any():
             raise ValueError(
@@ -186,14 +186,14 @@ def _check_not_empty(constraints: Constraints) -> None:
     )
 
 
-def _report_impossible(meaningful: Any, given: np.ndarray, hard: bool, quiet: bool) -> None:
+def _report_impossible(left: Meaningful, given: np.ndarray, hard: bool, quiet: bool) -> None:
     """Warn of constraints that hold identical points apart, or raise if they must hold."""
     if hard:
         lam = np.zeros(len(given))
-        lam[np.flatnonzero(given)[meaningful.impossible[0]]] = 1.0
-        raise InfeasibleError(f"{meaningful.words}; drop them or use a finite gamma.", multipliers=lam)
+        lam[np.flatnonzero(given)[left.impossible[0]]] = 1.0
+        raise InfeasibleError(f"{left.words}; drop them or use a finite gamma.", multipliers=lam)
     if not quiet:
-        warn(f"{meaningful.words}; dropped.", UserWarning)
+        warn(f"{left.words}; dropped.", UserWarning)
 
 
 def _warn_of_gap(solution: Solution, tol: float) -> None:
