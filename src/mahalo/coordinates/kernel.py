@@ -184,8 +184,10 @@ class KernelGeometry:
         for a in range(0, len(anchors), step):
             rows = anchors[a : a + step]
             K = self.kernel(self.X[rows], candidates if self.kernel.precomputed else self.X[candidates])
-            # κ(x,x) is the same for all candidates of a row.
-            found[a : a + step] = np.argpartition(own - 2.0 * K, k - 1, axis=1)[:, :k]
+            D = own - 2.0 * K  # less κ(x,x), the same for all candidates of a row
+            near = np.argpartition(D, k - 1, axis=1)[:, :k]
+            order = np.argsort(np.take_along_axis(D, near, axis=1), axis=1, kind="stable")
+            found[a : a + step] = np.take_along_axis(near, order, axis=1)
         return candidates[found]
 
 
