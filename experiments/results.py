@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+import mahalo
 from mahalo.persistence import write_bytes
 from mahalo.report import figures
 
@@ -26,7 +27,7 @@ from .outcome import Measurement, Outcome, Verdict
 __all__ = ["Record", "environment", "index_page", "page", "prepare_folder", "read", "show", "write", "write_index"]
 
 _FORMAT = "mahalo-result"
-_PACKAGES = ("mahalo", "numpy", "scipy", "scikit-learn")
+_PACKAGES = ("numpy", "scipy", "scikit-learn")
 _INDEX_START = (
     "# Results\n\nThe experiments of the paper with its protocol, and some beyond it. Every page is written by the "
     "command beside it; `make reproduce` runs them all.\n\n"
@@ -49,6 +50,7 @@ def environment() -> dict[str, str]:
     """Versions that numbers may depend on."""
     return {
         "Python": platform.python_version(),
+        "mahalo": mahalo.__version__,
         **{name: version(name) for name in _PACKAGES},
         "processors": f"{os.cpu_count()} ({platform.machine()})",
     }

@@ -545,7 +545,7 @@ def test_rows_that_agree_inside_the_basis(rng, form):
 
 
 def test_wide_sparse_rows_without_the_residual_are_small_when_transformed(rng):
-    X = sp.random_array((40, 30_000), density=0.001, rng=rng, format="csr")
+    X = sp.random_array((40, 30_000), density=0.001, random_state=rng, format="csr")
     y = np.arange(40) % 2
     learner = MetricLearner(basis=2, residual=False).fit(X, y)
     assert learner.transform(X).shape == (40, 2)

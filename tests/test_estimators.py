@@ -174,7 +174,7 @@ def nothing_large_becomes_dense(monkeypatch):
 @pytest.mark.parametrize("prior", ["identity", "diagonal"])
 def test_wide_sparse_data_never_become_dense(rng, prior, nothing_large_becomes_dense):
     """300 × 100 000 with a thousandth filled: 240 MB if it were dense, and 80 GB for a matrix W."""
-    X = sp.random_array((300, 100_000), density=1e-3, rng=rng, format="csr")
+    X = sp.random_array((300, 100_000), density=1e-3, random_state=rng, format="csr")
     with pytest.raises(AssertionError, match="was made dense"):
         X.todense()
     pairs = Constraints.from_labels(np.arange(300) % 2, pairs_per_class=5)
@@ -199,7 +199,7 @@ def test_wide_sparse_data_never_become_dense(rng, prior, nothing_large_becomes_d
 
 
 def test_components_of_wide_sparse_data(rng, nothing_large_becomes_dense):
-    X = sp.random_array((200, 100_000), density=1e-3, rng=rng, format="csr")
+    X = sp.random_array((200, 100_000), density=1e-3, random_state=rng, format="csr")
     y = np.arange(200) % 2
     learner = MetricLearner(pairs_per_class=5, n_components=2).fit(X, y)
     T = learner.transform(X)
@@ -210,7 +210,7 @@ def test_components_of_wide_sparse_data(rng, nothing_large_becomes_dense):
 
 
 def test_wide_sparse_data_saved_and_loaded(rng, tmp_path):
-    X = sp.random_array((40, 30_000), density=1e-3, rng=rng, format="csr")
+    X = sp.random_array((40, 30_000), density=1e-3, random_state=rng, format="csr")
     learner = MetricLearner().fit(X, constraints=Constraints.from_pairs([[0, 1]], [[2, 3]]))
     learner.metric_.save(tmp_path / "metric")
     np.testing.assert_array_equal(mahalo.load(tmp_path / "metric").distances(X), learner.metric_.distances(X))
@@ -219,7 +219,7 @@ def test_wide_sparse_data_saved_and_loaded(rng, tmp_path):
 def test_too_many_dimensions_for_a_matrix(rng, monkeypatch):
     monkeypatch.setattr(span, "_LARGEST_RANK", 20)
     monkeypatch.setattr(metric_module, "_WIDEST_DENSE", 20)
-    X = sp.random_array((60, 200), density=0.1, rng=rng, format="csr")
+    X = sp.random_array((60, 200), density=0.1, random_state=rng, format="csr")
     with pytest.raises(ValueError, match=r"span up to \d+ of 200 dimensions.*basis=100"):
         MetricLearner().fit(X, np.arange(60) % 2)
 

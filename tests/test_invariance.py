@@ -256,7 +256,7 @@ def test_span_is_full(everywhere, seed, prior):
 @pytest.mark.parametrize("seed", range(6))
 def test_sparse_span_is_dense_full(everywhere, seed):
     rng = np.random.default_rng(seed)
-    X = sp.random_array((12, 40), density=0.2, rng=rng, format="csr")
+    X = sp.random_array((12, 40), density=0.2, random_state=rng, format="csr")
     constraints = random_pair_constraints(rng, X.toarray(), 9)
     everywhere("span")
     sparse = MetricLearner(tol=1e-10).fit(X, constraints=constraints)

@@ -293,7 +293,7 @@ def test_spectral_clustering_of_the_learned_kernel(rng):
 
 
 def test_nearest_neighbours_of_sparse_rows(rng):
-    X = sp.random_array((60, 40), density=0.1, rng=rng, format="csr")
+    X = sp.random_array((60, 40), density=0.1, random_state=rng, format="csr")
     y = np.arange(60) % 3
     metric = MetricLearner(kernel="cosine", basis=3).fit(X, y).metric_
     D = metric.distances(X[:20], X[20:])

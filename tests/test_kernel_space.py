@@ -26,7 +26,9 @@ from test_algorithm1 import PaperAlgorithm1
 
 from mahalo import Constraints, InfeasibleError, MetricLearner, NotPositiveDefiniteError
 from mahalo.basis import KMeansBasis, RandomCombination, RandomSubset
-from mahalo.coordinates import KernelCoordinates
+from mahalo.constraints import VectorGeometry
+from mahalo.coordinates import BaseKernel, KernelCoordinates, KernelSpace
+from mahalo.rows import HeldRows
 from mahalo.solvers import newton
 from mahalo.task import Task
 
@@ -103,6 +105,13 @@ def test_labels_make_the_same_pairs_and_bounds_in_either_space(rng, which, strat
     learner.fit(X @ X.T if which == "precomputed" else X, y)
     np.testing.assert_array_equal(learner.constraints_.pairs.index, linear.constraints_.pairs.index)
     np.testing.assert_allclose(learner.constraints_.bound, linear.constraints_.bound, rtol=1e-9)
+
+
+def test_nearest_rows_come_nearest_first(rng):
+    """In the order that a search among vectors gives, whatever order a partial sort leaves them in."""
+    X, rows = rng.standard_normal((500, 3)), np.arange(500)
+    geometry = KernelSpace(BaseKernel.of(dot, {}), X).geometry
+    np.testing.assert_array_equal(geometry.nearest(rows, rows, 40), VectorGeometry(HeldRows(X)).nearest(rows, rows, 40))
 
 
 def test_transform_keeps_distances_between_training_rows(rng):
@@ -493,9 +502,9 @@ def test_nearly_singular_in_single_precision(rng, basis, width):
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "laplacian", "cosine", "sigmoid"])
 def test_sparse_is_dense(rng, kernel):
-    X = sp.random_array((30, 12), density=0.4, rng=rng, format="csr")
+    X = sp.random_array((30, 12), density=0.4, random_state=rng, format="csr")
     X.data += 0.5
-    y, new = np.arange(30) % 3, sp.random_array((5, 12), density=0.4, rng=rng, format="csr")
+    y, new = np.arange(30) % 3, sp.random_array((5, 12), density=0.4, random_state=rng, format="csr")
     params = {"gamma": 0.01, "coef0": 0.0} if kernel == "sigmoid" else None
     learner = MetricLearner(kernel=kernel, kernel_params=params, tol=1e-9, pairs_per_class=15)
     if kernel == "sigmoid":

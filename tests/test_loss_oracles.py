@@ -31,7 +31,7 @@ def loss_of(plain_loss, F, asked):
     if name == "Frobenius":
         return cp.sum_squares(F - loss.eta * np.eye(d)) / 2
     if name == "SDPFrobenius":
-        return loss.strength / 2 * cp.sum_squares(F)
+        return loss.strength / 2 * cp.sum_squares(cp.vec(F, order="F"))  # cvxpy 1.7 errs on F itself
     if name == "SDPLogDet":
         return -loss.strength * cp.log_det(F)
     assert name == "Hellinger"

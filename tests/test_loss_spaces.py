@@ -58,15 +58,15 @@ def test_the_span_of_the_constraints_is_enough(rng, monkeypatch, plain_loss):
     constraints = random_pair_constraints(rng, X, 5)
     if plain_loss.edge <= 0:
         constraints = constraints + Constraints.from_pairs(constraints.pairs.index, upper=50.0)
-    span = fitted(plain_loss, X, constraints)
-    assert span.metric_.coordinates.rank < 12
+    on_span = fitted(plain_loss, X, constraints)
+    assert on_span.metric_.coordinates.rank < 12
     monkeypatch.setattr(span, "_SPAN_PAYS_BELOW", 0.0)
     whole = fitted(plain_loss, X, constraints)
     assert whole.metric_.coordinates.basis is None
     W = whole.metric_.matrix
-    np.testing.assert_allclose(span.metric_.matrix, W, rtol=0, atol=1e-5 * max(1.0, np.abs(W).max()))
-    assert span.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=1e-7, abs=1e-8)
-    np.testing.assert_allclose(span.metric_.distances(new), whole.metric_.distances(new), atol=1e-4)
+    np.testing.assert_allclose(on_span.metric_.matrix, W, rtol=0, atol=1e-5 * max(1.0, np.abs(W).max()))
+    assert on_span.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=1e-7, abs=1e-8)
+    np.testing.assert_allclose(on_span.metric_.distances(new), whole.metric_.distances(new), atol=1e-4)
 
 
 @losses

@@ -212,7 +212,7 @@ def test_neighbours_and_kernels_of_scikit_learn(rng):
 
 def test_wide_sparse_rows_are_not_made_dense(rng, monkeypatch):
     metric, _ = random_metric(rng, 40, rank=2)
-    X = sp.random_array((6, 40), density=0.1, rng=rng, format="csr")
+    X = sp.random_array((6, 40), density=0.1, random_state=rng, format="csr")
     expected = metric.distances(X)
     monkeypatch.setattr(metric_module, "_WIDEST_DENSE", 39)
     with pytest.raises(ValueError, match=r"dense array with 40 columns. Use metric\.distances or\s+metric\.kernel"):

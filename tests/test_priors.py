@@ -47,7 +47,7 @@ def test_any_spd_matrix(rng, X):
 
 @pytest.mark.parametrize("prior", ["diagonal", "covariance"])
 def test_sparse_is_dense(rng, prior):
-    X = sp.random_array((40, 5), density=0.4, rng=rng, format="csr")
+    X = sp.random_array((40, 5), density=0.4, random_state=rng, format="csr")
     np.testing.assert_allclose(prior_matrix(prior, X), prior_matrix(prior, X.toarray()), rtol=1e-8, atol=1e-10)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .constraints import Constraints, n_classes
+from .linalg import nearest_of
 
 __all__ = ["knn_predict", "nearest_of", "pair_auc", "vote"]
 
@@ -25,14 +26,6 @@ def vote(codes: np.ndarray) -> np.ndarray:
         ahead = counted[rows, code] > most
         winner[ahead], most[ahead] = code[ahead], counted[rows, code][ahead]
     return winner
-
-
-def nearest_of(distances: np.ndarray, k: int) -> np.ndarray:
-    """Columns of the k smallest entries of each row, smallest first, of equal ones the first column."""
-    k = min(k, distances.shape[1])
-    found = np.sort(np.argpartition(distances, k - 1, axis=1)[:, :k], axis=1)
-    order = np.argsort(np.take_along_axis(distances, found, axis=1), axis=1, kind="stable")
-    return np.take_along_axis(found, order, axis=1)
 
 
 def knn_predict(train, y_train, test, k: int = 10) -> np.ndarray:

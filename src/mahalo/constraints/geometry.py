@@ -32,7 +32,7 @@ class Geometry(Protocol):
         """Of distinct points: of all pairs of rows if they are few, of a random sample if not."""
 
     def nearest(self, anchors: np.ndarray, candidates: np.ndarray, k: int) -> np.ndarray:
-        """For each anchor its k nearest candidates (itself, if it is one of them); row indices."""
+        """For each anchor its k nearest candidates (itself, if it is one of them), nearest first; row indices."""
 
 
 @dataclass

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..constraints import len_of, sq_distances
+from ..linalg import nearest_of
 from .base_kernel import BaseKernel
 
 __all__ = ["KernelGeometry", "MixedGeometry"]
@@ -92,7 +93,7 @@ class KernelGeometry:
         for a in range(0, len(anchors), step):
             # κ(x,x) is the same for all candidates of a row.
             D = own - 2.0 * self.block(anchors[a : a + step], candidates)
-            found[a : a + step] = np.argpartition(D, k - 1, axis=1)[:, :k]
+            found[a : a + step] = nearest_of(D, k)
         return candidates[found]
 
 

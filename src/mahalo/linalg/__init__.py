@@ -1,6 +1,7 @@
 """Symmetric-matrix functions, and threads for loops over rows; a leaf that knows nothing of metrics."""
 
 from .covariance import column_variances, row_blocks, shrunk_correlation
+from .smallest import nearest_of
 from .symmetric import cholesky_or_none, inverse_factor, log_det, spd_factor, spd_roots, symmetrize
 from .threads import in_threads
 
@@ -10,6 +11,7 @@ __all__ = [
     "in_threads",
     "inverse_factor",
     "log_det",
+    "nearest_of",
     "row_blocks",
     "shrunk_correlation",
     "spd_factor",
