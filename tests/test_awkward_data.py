@@ -73,9 +73,12 @@ def test_nothing_but_identical_points():
         MetricLearner().fit(X, [0, 0, 0, 1, 1, 1])
 
 
-def test_percentiles_of_nothing():
+def test_rows_that_are_all_identical():
     constraints = Constraints.from_triplets([[0, 1, 2]])
-    with pytest.raises(ValueError, match=r"all rows are identical.*pass bounds="):
+    with (
+        pytest.raises(ValueError, match=r"no constraint is left to learn from \(0 .* 1 join identical points\)"),
+        pytest.warns(UserWarning, match=r"1 triplet of identical points, such as rows \(0, 1, 2\)"),
+    ):
         MetricLearner().fit(np.ones((6, 3)), constraints=constraints)
 
 

@@ -410,8 +410,11 @@ def by_hand(X, y, train, test, scoring, gamma, options):
         D, among = metric.distances(take(test), take(train)), metric.distances(take(test))
     if scoring == "accuracy":
         nearest = np.argsort(D, axis=1)[:, :10]
-        votes = [np.bincount(y[train][row], minlength=3).argmax() for row in nearest]
-        return np.mean(votes == y[test])
+        votes = []
+        for near in y[train][nearest]:
+            groups = {c: np.flatnonzero(near == c) for c in set(near.tolist())}
+            votes.append(max(groups, key=lambda c: (len(groups[c]), -groups[c][-1])))
+        return np.mean(np.array(votes) == y[test])
     i, j = np.triu_indices(len(test), 1)  # so few rows that every pair is drawn
     return roc_auc_score(y[test][i] == y[test][j], -among[i, j])
 

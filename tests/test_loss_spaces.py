@@ -10,6 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import mahalo
 from mahalo import Constraints, MetricLearner
+from mahalo.coordinates import span
 from mahalo.losses import SDPLogDet
 
 losses = pytest.mark.parametrize("plain_loss", ALL_LOSSES, ids=repr)
