@@ -50,8 +50,8 @@ def _compiled(H: sp.csr_array) -> sp.csr_array:
     for what, size in (("entries", H.nnz), ("bins", H.shape[1])):
         if size > np.iinfo(np.int32).max:
             raise ValueError(
-                f"histograms are numbered in 32 bits, so there can be up to 2³¹ − 1 {what}; got {size}. Use fewer bins, "
-                "or intersect some of the rows at a time."
+                f"histograms are numbered in 32 bits, so there can be up to 2³¹ − 1 {what}; got {size}. Use fewer "
+                "bins, or intersect some of the rows at a time."
             )
     H.check_format(full_check=True)
     return sp.csr_array(
