@@ -3,19 +3,21 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 OLDEST := .venv-oldest
-SOURCES := $(shell find src -name '*.py' -o -name '*.pyx' -o -name '*.h' -o -name 'meson.build')
+BOUNDS := .venv-bounds
+SOURCES := meson.build meson.options $(shell find src -name '*.py' -o -name '*.px[yd]' -o -name '*.h' -o -name 'meson.build')
 
 # Small matrices, and one test process for each core: BLAS threads would only get in each other's way.
-demo test test-all test-oldest reproduce: export OPENBLAS_NUM_THREADS ?= 1
-demo test test-all test-oldest reproduce: export OMP_NUM_THREADS ?= 1
+demo test test-all test-oldest test-bounds reproduce: export OPENBLAS_NUM_THREADS ?= 1
+demo test test-all test-oldest test-bounds reproduce: export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-all test-oldest lint format bench reproduce clean
+.PHONY: help demo test test-all test-oldest test-bounds lint format bench reproduce clean
 
 help:
 	@echo "make demo         learn on bundled data: a table, a certificate, pictures in out/"
 	@echo "make test         lint and the fast tests (a few minutes)"
 	@echo "make test-all     all tests, slow ones too"
 	@echo "make test-oldest  the fast tests with the oldest dependencies that are supported"
+	@echo "make test-bounds  the fast tests, with every index of the compiled part checked (gcc)"
 	@echo "make lint         ruff, mypy, import layers"
 	@echo "make format       ruff's fixes and layout"
 	@echo "make bench        speed and accuracy against peers, as ratios (long)"
@@ -23,13 +25,13 @@ help:
 	@echo "make clean        remove what the targets made"
 
 # The package is installed, not linked, so that what is tested is what pip installs.
-$(VENV)/.installed: pyproject.toml meson.build README.md $(SOURCES)
+$(VENV)/.installed: pyproject.toml README.md $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[all]"
 	touch $@
 
 # The lower bounds of pyproject.toml.
-$(OLDEST)/.installed: pyproject.toml meson.build README.md $(SOURCES)
+$(OLDEST)/.installed: pyproject.toml README.md $(SOURCES)
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check ".[test]" \
 		"numpy==1.26.*" "scipy==1.13.*" "scikit-learn==1.6.*" "safetensors==0.4.*"
@@ -57,6 +59,17 @@ test-all: lint
 test-oldest: $(OLDEST)/.installed
 	$(OLDEST)/bin/python -m pytest -n auto -m "not slow"
 
+# A library under the address sanitizer wants it loaded first, and libstdc++ with it for those who throw.
+$(BOUNDS)/.installed: pyproject.toml README.md $(SOURCES)
+	test -x $(BOUNDS)/bin/python || $(PYTHON) -m venv $(BOUNDS)
+	CC=gcc $(BOUNDS)/bin/python -m pip install --quiet --disable-pip-version-check \
+		".[test]" -Csetup-args=-Dbounds_checks=true
+	touch $@
+
+test-bounds: $(BOUNDS)/.installed
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
+		ASAN_OPTIONS=detect_leaks=0 $(BOUNDS)/bin/python -m pytest -n auto -m "not slow"
+
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks
 
@@ -64,4 +77,4 @@ reproduce: $(VENV)/.installed
 	$(BIN)/python -m experiments all --out docs/results
 
 clean:
-	rm -rf $(VENV) $(OLDEST) .venv-peers build out benchmarks/.cache
+	rm -rf $(VENV) $(OLDEST) $(BOUNDS) .venv-peers build out benchmarks/.cache

@@ -125,10 +125,10 @@ def solve_small(const double[:, ::1] Y, const Py_ssize_t[::1] tail, const Py_ssi
     check_indices("head", &head[0], n_edges, Y.shape[0])
     system.start = NULL
     if combine is None:
-        check_length("E", n_forms, n_edges)
+        check_length("the weights E", n_forms, n_edges)
     else:
         start, edge, coefficient = combine
-        check_length("E", n_forms, start.shape[0] - 1)
+        check_length("the weights E", n_forms, start.shape[0] - 1)
         check_starts("start", start, edge.shape[0])
         check_length("coefficient", coefficient.shape[0], edge.shape[0])
         if edge.shape[0] == 0:

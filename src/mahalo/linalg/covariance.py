@@ -47,11 +47,9 @@ def row_blocks(X, size: int | None = None) -> Blocks:
 
 def moments(blocks: Blocks) -> Moments:
     """Mean and variance of every column; rounding of the mean found first is mended by the second pass."""
-    n, total = 0, 0.0
-    for block in blocks():
-        n += block.shape[0]
-        total = total + _sums(block)
-    centre = total / n
+    sizes, sums = zip(*((block.shape[0], _sums(block)) for block in blocks()), strict=True)
+    n = sum(sizes)
+    centre: np.ndarray = np.sum(sums, axis=0) / n
     first, second = np.zeros_like(centre), np.zeros_like(centre)
     for block in blocks():
         deviations, squares = _centred_sums(block, centre)
