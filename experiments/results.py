@@ -84,7 +84,7 @@ def read(path: Path) -> Record:
         outcome["notes"] = tuple(outcome["notes"])
         return Record(outcome=Outcome(**outcome), **content)
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise ValueError(f"{str(path)!r} is not a whole result of `mahalo reproduce`; run it again.") from None
+        raise ValueError(f"{str(path)!r} is not a whole result of `python -m experiments`; run it again.") from None
 
 
 def prepare_folder(folder: Path) -> None:
