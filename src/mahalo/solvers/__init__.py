@@ -2,9 +2,10 @@
 
 from .bregman import bregman
 from .certificate import Certificate, certify
+from .choice import solve
 from .dual import dual
 from .newton import newton
 from .problem import Problem
 from .result import Solution, Step
 
-__all__ = ["Certificate", "Problem", "Solution", "Step", "bregman", "certify", "dual", "newton"]
+__all__ = ["Certificate", "Problem", "Solution", "Step", "bregman", "certify", "dual", "newton", "solve"]
