@@ -115,6 +115,40 @@ def test_moderate_gammas_need_neither_a_barrier_nor_smaller_ones(rng, plain_loss
     assert all(step.relative_gap >= -1e-12 for step in learner.history_)
 
 
+def indefinite_forms(rng, X, m):
+    """Symmetric forms over three rows each, of both signs and senses, with bounds a part of their size away."""
+    matrices, bounds = [], []
+    senses = ["<=" if k % 2 == 0 else ">=" for k in range(m)]
+    for sense in senses:
+        rows = rng.choice(len(X), 3, replace=False)
+        B = rng.standard_normal((3, 3))
+        C = np.zeros((len(X), len(X)))
+        C[np.ix_(rows, rows)] = B + B.T
+        v = np.trace(C @ X @ X.T)
+        matrices.append(C)
+        bounds.append(v + (1 if sense == ">=" else -1) * rng.uniform(-0.2, 1.0) * abs(v))
+    return Constraints.from_linear(matrices, bounds, sense=senses)
+
+
+@pytest.mark.parametrize("plain_loss", [VON_NEUMANN, frobenius(0.0), frobenius(0.4), frobenius(1.0)], ids=repr)
+def test_triplets_and_forms_take_hardly_more_steps_than_pairs(plain_loss):
+    """Although some are far stiffer than others, and F is singular in the end."""
+    steps = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((30, 6))
+        triplets = np.array([rng.choice(30, 3, replace=False) for _ in range(25)])
+        constraints = (
+            random_pair_constraints(rng, X, 25)
+            + Constraints.from_triplets(triplets, margin=1.0)
+            + indefinite_forms(rng, X, 25)
+        )
+        solution = dual(problem_of(constraints, X, 2.0, plain_loss=plain_loss))
+        assert solution.certificate.converged
+        steps.append(solution.n_iter)
+    assert np.median(steps) <= 13 and max(steps) <= 30, steps
+
+
 def test_steps_that_go_too_far_are_taken_back_without_a_word():
     """exp of what a long step adds to S overflows when it is squared."""
     X, y = labelled_data(np.random.default_rng(6))

@@ -1,4 +1,4 @@
-"""One step of the dual engine under a barrier: the Newton direction of D_μ = D + μ Σ ln λ_k, and how far to go along it.
+"""One step of the dual engine under a barrier: the Newton direction of D_μ = D + μ Σ ln λ_k, and its length.
 
 As in primal-dual interior-point methods the barrier's curvature μ/λ² is replaced by τ/λ, where τ > 0 estimates how far
 each constraint is from its bound and λτ = μ holds along the way. The system is that of system.py for X = √Ω ∘ (A* dλ):

@@ -26,6 +26,7 @@ __all__ = ["KernelProjections", "Projections", "bregman"]
 
 _BLOCKED_FROM = 112  # rank from which blocks beat rank-one updates
 _BLOCK = 64
+_SMALL_KERNEL = 200  # points up to which K is projected on as printed
 _REBUILD_EVERY = 50  # sweeps after which F is rebuilt from λ
 _MAX_SWEEPS = 1000
 
@@ -37,12 +38,15 @@ def bregman(
     max_iter: int | None = None,
     start: Solution | None = None,
     on_step: Callable[[Step], None] | None = None,
-    on_kernel: bool = False,
+    on_kernel: bool | None = None,
 ) -> Solution:
     """Sweep over all pairs until the relative gap is within `tol`; `max_iter` counts sweeps (default 1000).
 
-    `on_kernel` projects on the kernel matrix of the points, as the paper prints it, instead of in their coordinates.
+    `on_kernel` projects on the kernel matrix of the points, as the paper prints it, instead of in their coordinates; by
+    default where that is small and the points are hardly more than their coordinates.
     """
+    if on_kernel is None:
+        on_kernel = problem.forms.n_rows <= min(_SMALL_KERNEL, 1.1 * problem.rank + 1)
     state = Projections(problem, start, on_kernel)
     history: list[Step] = []
     next_check = 1

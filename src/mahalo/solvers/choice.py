@@ -1,23 +1,67 @@
-from functools import partial
+"""Which method solves a problem, and why another cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
 
 from ..losses import LogDet
 from .bregman import bregman
 from .dual import dual
 from .newton import newton
+from .problem import Problem
+from .result import Solution, Step
+
+__all__ = ["METHODS", "solve"]
+
+METHODS: dict[str, Callable[..., Solution]] = {"newton": newton, "dual": dual, "bregman": bregman}
 
 
-def solve(problem, method="auto", *, tol=1e-4, max_iter=None, start=None, on_step=None):
+def solve(
+    problem: Problem,
+    method: str = "auto",
+    *,
+    tol: float = 1e-4,
+    max_iter: int | None = None,
+    start: Solution | None = None,
+    on_step: Callable[[Step], None] | None = None,
+) -> Solution:
+    """Solve to relative gap `tol` by the method named, or by the one that suits the problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to solve.
+    method : {"auto", "newton", "dual", "bregman"}, default="auto"
+        "newton" is for LogDet with finite γ, "dual" for every loss and for γ = ∞, and "auto" chooses between them.
+        "bregman" is the paper's Algorithm 1, for LogDet.
+    tol : float, default=1e-4
+        Relative duality gap to reach.
+    max_iter : int, optional
+        Limit on steps or sweeps; the method's own if not given.
+    start : Solution, optional
+        The solution of the same problem at a smaller γ.
+    on_step : callable, optional
+        Called with every `Step`.
+
+    Returns
+    -------
+    Solution
+        With a certificate that says whether `tol` was reached.
+    """
+    chosen = METHODS[_suitable(method, problem)]
+    return chosen(problem, tol=tol, max_iter=max_iter, start=start, on_step=on_step)
+
+
+def _suitable(method: str, problem: Problem) -> str:
+    """The method to use, or an error where the one asked for cannot."""
+    if method not in ("auto", *METHODS):
+        raise ValueError(f"solver must be 'auto', 'newton', 'dual' or 'bregman'; got {method!r}.")
     logdet = type(problem.loss) is LogDet and problem.tilt is None
     if method == "auto":
-        method = "newton" if logdet and not problem.hard else "dual"
-    elif method != "dual" and not logdet:
+        return "newton" if logdet and not problem.hard else "dual"
+    if method != "dual" and not logdet:
         what = "a linear objective" if type(problem.loss) is LogDet else f"the loss {type(problem.loss).__name__}"
         raise ValueError(f"solver={method!r} cannot do {what}; use solver='dual' or 'auto'.")
-    elif method == "newton" and problem.hard:
+    if method == "newton" and problem.hard:
         raise ValueError("solver='newton' needs a finite gamma; for hard constraints use solver='dual' or 'auto'.")
-    f = {
-        "newton": newton,
-        "dual": dual,
-        "bregman": partial(bregman, on_kernel=problem.forms.n_rows <= min(200, problem.rank + 1)),
-    }[method]
-    return f(problem, tol=tol, max_iter=max_iter, start=start, on_step=on_step)
+    return method

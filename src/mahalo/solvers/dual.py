@@ -64,8 +64,8 @@ def _optimum(problem: Problem, walk: Walk, start: Solution | None) -> DualState:
     if problem.hard:
         _refute(problem, walk)
         return _without_idle(walk.under_barrier(*inside(problem, start)), walk)
-    near = plain_start(origin) if start is None else DualState.at(problem, start.lam)
-    return walk.plainly(near) or _without_idle(walk.under_barrier(*inside(problem, start), walk.plainly), walk)
+    near, shift = plain_start(origin) if start is None else (DualState.at(problem, start.lam), 0.0)
+    return walk.plainly(near, shift) or _without_idle(walk.under_barrier(*inside(problem, start), walk.plainly), walk)
 
 
 def _without_idle(state: DualState, walk: Walk) -> DualState:

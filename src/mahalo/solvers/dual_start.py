@@ -7,7 +7,6 @@ import dataclasses
 import numpy as np
 
 from .dual_state import DualState
-from .plain_steps import foresee
 from .problem import Problem
 from .result import Solution
 from .walk import Walk, barrier_for
@@ -21,45 +20,57 @@ _WARM_WIDTH = 0.03  # of the first barrier after a start at a smaller γ
 _MODERATE = 3.0  # norm of Σ s_k R_k at the γ the walk begins with
 _MAX_SHIFTS = 60
 _MAX_TRIALS = 12
-_FIRST_INEXACT = 0.1
 
 
-def plain_start(origin: DualState | None) -> DualState | None:
-    """A state to begin at without a barrier, where F answers to multipliers; nothing if there is none.
+def plain_start(origin: DualState | None) -> tuple[DualState | None, float]:
+    """A state to begin at without a barrier, where F answers to multipliers, and what is added to its S; nothing if
+    there is none.
 
-    Where F is singular at λ = 0, as it is where the loss rests at 0, the first step is made from another F instead,
-    ∇f*(τI − R_0) with the τ of several that has the lowest objective.
+    Where F is singular at λ = 0, as it is where the loss rests at 0, that is τI: F is ∇f*(τI − R_0) with the τ of
+    several that has the lowest objective.
     """
-    if origin is None or (origin.w > 0).all():
-        return origin
+    if origin is None:
+        return None, 0.0
+    if (origin.w > 0).all():
+        return (origin if origin.problem.tilt is None else _along_ray(origin)), 0.0
+    return _shifted(origin)
+
+
+def _along_ray(origin: DualState) -> DualState | None:
+    """On the ray of multipliers γ, in units of the constraints, on those that the origin violates: a point where D is
+    still rising, by going back from the far end; nothing if there is none."""
     problem = origin.problem
-    shift, shifted = _best_shift(origin)
-    if shifted is None:
-        return None
-    return DualState.at(problem, foresee(shifted, problem, _FIRST_INEXACT, shift).lam)
+    ray = np.where(problem.relative_violation(origin.v) > 0, problem.gamma * problem.weight / problem.scale, 0.0)
+    t, rise = 1.0, float(origin.gradient @ ray)
+    for _ in range(_MAX_TRIALS):
+        state = DualState.at(problem, t * ray)
+        slope = -np.inf if state is None else float(state.gradient @ ray)
+        if slope > 0:
+            return state
+        t *= float(np.clip(rise / (rise - slope), 0.1, 0.25))
+    return None
 
 
-def _best_shift(origin: DualState) -> tuple[float, DualState | None]:
-    """τ, and the state at λ = 0 with −τI added to R_0, by going up or down from where the forms are of their bounds' size."""
+def _shifted(origin: DualState) -> tuple[DualState | None, float]:
+    """The state at λ = 0 with τI added to S, and τ: up or down from where forms are of the size of their bounds."""
     problem, identity = origin.problem, np.eye(len(origin.w))
     tilt = np.zeros_like(identity) if problem.tilt is None else problem.tilt
 
-    def at(shift: float) -> DualState | None:
-        return DualState.at(dataclasses.replace(problem, tilt=tilt - shift * identity), origin.lam)
+    def at(shift: float) -> tuple[float, DualState | None]:
+        state = DualState.at(dataclasses.replace(problem, tilt=tilt - shift * identity), origin.lam)
+        return np.inf if state is None else state.primal + shift * float(state.w.sum()), state
 
     lengths = np.abs(problem.forms.apply(problem.points, problem.points))
     unit = float(problem.loss.conjugate_slope(np.ones(1))[0])  # of F, for one of S
     shift = float(np.abs(problem.bound - problem.offset).sum() / max(unit * lengths.sum(), 1e-300))
-    best = at(shift)
-    if best is None:
-        return 0.0, None
+    lowest, best = at(shift)
     for factor in (4.0, 0.25):
         for _ in range(_MAX_TRIALS):
-            trial = at(factor * shift)
-            if trial is None or not trial.primal < best.primal:
+            objective, trial = at(factor * shift)
+            if not objective < lowest:
                 break
-            shift, best = factor * shift, trial
-    return shift, best
+            shift, lowest, best = factor * shift, objective, trial
+    return best, shift
 
 
 def inside(problem: Problem, start: Solution | None) -> tuple[DualState, float]:

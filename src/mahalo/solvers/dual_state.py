@@ -1,4 +1,4 @@
-"""Everything the dual engine knows at multipliers λ: S and F = ∇f*(S) in the eigenbasis of S, values, objectives, gap."""
+"""Everything the dual engine knows at multipliers λ: S and F = ∇f*(S), in the eigenbasis of S, values and gap."""
 
 from __future__ import annotations
 

@@ -28,9 +28,8 @@ def farkas(problem: Problem, lam: np.ndarray) -> InfeasibleError | None:
         return None
     # The fewest constraints that prove as much.
     for least in (0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5):
-        shorter = (
-            _proof(problem, np.where(relative > least * total, lam, 0.0)) if (relative > least * total).any() else None
-        )
+        large = relative > least * total
+        shorter = _proof(problem, np.where(large, lam, 0.0)) if large.any() else None
         if shorter is not None and shorter.outcome == proof.outcome:
             return shorter
     return proof
@@ -101,7 +100,7 @@ def _error(problem: Problem, lam: np.ndarray, outcome: str, trace_bound: float =
 
 
 def equalised(problem: Problem) -> np.ndarray:
-    """What makes edges point all ways alike: a symmetric root of the inverse of their covariance, 1 where they have none."""
+    """Makes edges point all ways alike: a symmetric root of their inverse covariance; 1 where they have none."""
     edges = problem.points[problem.forms.tail] - problem.points[problem.forms.head]
     values, vectors = np.linalg.eigh(symmetrize(edges.T @ edges / max(1, len(edges))))
     spread = np.where(values > 1e-12 * max(values[-1], 1e-300), values, 1.0)

@@ -10,8 +10,8 @@ and its minimum gives the new multipliers, λ = penalty′(v + q) ≥ 0. It is f
 correction of X is that of system.py with E = penalty″(v + q), and the best length of a correction costs O(m).
 
 Stiff constraints that turn from held to violated are so dealt with inside a step, without one decomposition of S for
-each. What is left to go wrong is that F is not linear in S. Steps are not made to lower the objective one by one: where F
-is singular it must turn, and turning along a straight line costs at first. It may only not exceed what it was at the start.
+each. What is left to go wrong is that F is not linear in S. Steps are not made to lower the objective one by one: where
+F is singular it must turn, and turning along a straight line costs at first. It may only not rise far above the start.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg.lapack import dposv
 from scipy.optimize import brentq
 
 from ..constraints.forms import EdgeForms
@@ -30,6 +31,7 @@ __all__ = ["Foreseen", "diagonal_of", "foresee", "try_step"]
 
 _FEW_NUMBERS = 40_000  # entries of all matrices R_k, up to which they are written out
 _SMALL_RANK = 10  # the same for systems over r × r matrices
+_BENT, _BENT_SMALL = 0.5, 0.1  # residual of the model that its kinks may leave, relative to X; where solving is cheap
 _MAX_CORRECTIONS = 20
 _MAX_CG = 500
 _SHORTEST = 1e-3
@@ -48,16 +50,18 @@ def foresee(state: DualState, problem: Problem, inexact: float, shift: float = 0
     `state` may be one of `problem` with −`shift` I added to R_0; the step then takes that away.
     """
     slack, v = problem.slack, state.v
-    model = _written_out(state) if _few(state) else _Implicit(state)
+    model = _WrittenOut(state) if _few(state) else _Implicit(state)
     s = problem.sign * state.lam
-    linear = model.adjoint(s) - shift * np.sqrt(state.omega) * np.eye(len(state.w))
+    linear = model.adjoint(s) - shift * model.trace
     X, q, n_products = np.zeros_like(linear), np.zeros_like(s), 0
     for k in range(_MAX_CORRECTIONS):
         slope = slack.slope(v + q)
         residual = linear - model.adjoint(slope) - X
-        if k and np.linalg.norm(residual) <= inexact * np.linalg.norm(X):
+        if k and np.vdot(residual, residual) <= model.bent**2 * np.vdot(X, X):
             break
-        dX, n = model.solve(slack.curvature(v + q, slope if k else s), residual, 0.3 * inexact)
+        # X, not its correction, has to be as exact as that.
+        enough = inexact * max(1.0, float(np.linalg.norm(X) / np.linalg.norm(residual)))
+        dX, n = model.solve(slack.curvature(v + q, slope if k else s), residual, enough)
         dq = model.apply(dX)
         t = _best_length(problem, v + q, dq, float(np.vdot(X - linear, dX)), float(np.vdot(dX, dX)))
         X, q, n_products = X + t * dX, q + t * dq, n_products + n
@@ -72,16 +76,17 @@ def _best_length(problem: Problem, v: np.ndarray, dq: np.ndarray, slope: float, 
     def derivative(t: float) -> float:
         return slope + t * curvature + float(problem.slack.slope(v + t * dq) @ dq)
 
-    # The paper's slack ends where distances that should be long come down to 0.
-    log = slice(problem.n_log)
-    ending = (problem.sign[log] < 0) & (dq[log] < 0)
-    longest = min(1.0, 0.99 * float(np.min(-v[log][ending] / dq[log][ending], initial=np.inf)))
-    at_start, at_end = derivative(0.0), derivative(longest)
-    if not at_start < 0:
+    longest = 1.0
+    if problem.n_log:  # the paper's slack ends where distances that should be long come down to 0
+        log = slice(problem.n_log)
+        ending = (problem.sign[log] < 0) & (dq[log] < 0)
+        longest = min(1.0, 0.99 * float(np.min(-v[log][ending] / dq[log][ending], initial=np.inf)))
+    at_end = derivative(longest)
+    if not np.isfinite(at_end):
         return 0.0
-    if at_end <= -1e-3 * at_start:
+    if at_end <= 1e-3 * curvature * longest:
         return longest
-    return float(brentq(derivative, 0.0, longest, rtol=0.01)) if np.isfinite(at_end) else 0.1 * longest
+    return float(brentq(derivative, 0.0, longest, rtol=0.01)) if derivative(0.0) < 0 else 0.0
 
 
 def try_step(state: DualState, problem: Problem, lam: np.ndarray, highest: float) -> tuple[float, DualState | None]:
@@ -102,38 +107,45 @@ def _few(state: DualState) -> bool:
     return len(state.w) <= _SMALL_RANK and len(state.problem.forms.tail) * state.Y.shape[1] ** 2 <= _FEW_NUMBERS
 
 
-class _WrittenOut(NamedTuple):
-    """√Ω ∘ R_k as rows of a matrix, for small problems."""
+class _WrittenOut:
+    """√Ω ∘ R_k as rows of numbers, one half of each, for small problems; entries off the diagonal count √2 times."""
 
-    B: np.ndarray
-    rank: int
+    bent = _BENT_SMALL
+
+    def __init__(self, state: DualState):
+        forms, rank = state.problem.forms, len(state.w)
+        self.upper = np.triu_indices(rank)
+        i, j = self.upper
+        Z = state.Y[forms.tail] - state.Y[forms.head]
+        B = Z[:, i] * Z[:, j]
+        B *= np.sqrt(np.where(i == j, 1.0, 2.0) * state.omega[self.upper])
+        self.B = B if forms.combine is None else forms.combine @ B
+        self.trace = np.where(i == j, np.sqrt(state.omega[self.upper]), 0.0)
 
     def adjoint(self, s: np.ndarray) -> np.ndarray:
-        return (s @ self.B).reshape(self.rank, self.rank)
+        return s @ self.B
 
     def apply(self, X: np.ndarray) -> np.ndarray:
-        return self.B @ X.ravel()
+        return self.B @ X
 
     def solve(self, E: np.ndarray, residual: np.ndarray, inexact: float) -> tuple[np.ndarray, int]:
-        B = self.B[E > 0]
-        system = (B.T * E[E > 0]) @ B
-        np.einsum("ii->i", system)[:] += 1.0
-        return np.linalg.solve(system, residual.ravel()).reshape(residual.shape), 1
-
-
-def _written_out(state: DualState) -> _WrittenOut:
-    forms, rank = state.problem.forms, len(state.w)
-    Z = state.Y[forms.tail] - state.Y[forms.head]
-    B = (np.sqrt(state.omega) * (Z[:, :, None] * Z[:, None, :])).reshape(len(Z), -1)
-    return _WrittenOut(B if forms.combine is None else forms.combine @ B, rank)
+        bent = E > 0
+        B = np.sqrt(E[bent])[:, None] * self.B[bent]
+        system = B.T @ B
+        system.flat[:: len(system) + 1] += 1.0
+        return dposv(system, residual)[1], 1
 
 
 class _Implicit:
     """The same through edges, solved by conjugate gradients."""
 
+    bent = _BENT
+
     def __init__(self, state: DualState):
         self.forms, self.Y, self.omega = state.problem.forms, state.Y, state.omega
         self.root = np.sqrt(state.omega)
+        self.trace = np.diag(np.diagonal(self.root))
+        self.precondition: Preconditioner | None = None
 
     def adjoint(self, s: np.ndarray) -> np.ndarray:
         return self.root * self.forms.adjoint(self.Y, s)
@@ -144,9 +156,10 @@ class _Implicit:
     def solve(self, E: np.ndarray, residual: np.ndarray, inexact: float) -> tuple[np.ndarray, int]:
         kept = E > 0
         forms, E = self.forms.restricted(kept), E[kept]
-        precondition = Preconditioner(diagonal_of(forms, self.Y, E, self.omega))
+        if self.precondition is None:  # one for all corrections, which change E here and there
+            self.precondition = Preconditioner(diagonal_of(forms, self.Y, E, self.omega))
         answer = solve_system(
-            forms, self.Y, E, residual, precondition, root=self.root, inexact=inexact, max_products=_MAX_CG
+            forms, self.Y, E, residual, self.precondition, root=self.root, inexact=inexact, max_products=_MAX_CG
         )
         return answer.X, answer.n_products
 

@@ -16,10 +16,26 @@ __all__ = ["Problem"]
 class Problem:
     """Minimise tr f(F) + tr(R_0 F) + Σ penalty_k(v_k) over F ⪰ 0, with v_k = offset_k + tr(F X̂ᵀ C_k X̂).
 
-    `points` holds the coordinates x̂ of the constrained rows, `forms` the C_k. The first `n_log` constraints pay the
-    paper's slack, the others the squared hinge of their violation relative to `scale`; all pay γ_k = gamma ·
-    weight_k, or nothing and must hold if gamma is ∞. `tilt` is R_0, None where there is no linear objective, `constant`
-    what the coordinates leave out of it.
+    Parameters
+    ----------
+    points : ndarray of shape (n, rank)
+        Coordinates x̂ of the constrained rows.
+    forms : EdgeForms
+        The C_k.
+    sign : ndarray of shape (n_constraints,)
+        +1 asks v ≤ bound, −1 asks v ≥ bound.
+    bound, scale, weight, offset : ndarray of shape (n_constraints,)
+        What values are held against, what a violation is relative to, what γ is multiplied by, and c_k.
+    gamma : float
+        γ_k = gamma · weight_k is what constraints pay; with ∞ they pay nothing and must hold.
+    n_log : int
+        The first so many constraints pay the paper's slack, the others the squared hinge of their relative violation.
+    loss : Loss, default=LogDet()
+        f.
+    tilt : ndarray of shape (rank, rank), optional
+        R_0; None where there is no linear objective.
+    constant : float, default=0.0
+        What the coordinates leave out of the linear objective.
     """
 
     points: np.ndarray
@@ -48,6 +64,7 @@ class Problem:
         return bool(np.isinf(self.gamma))
 
     def with_gamma(self, gamma: float) -> Problem:
+        """The same problem at another γ."""
         return dataclasses.replace(self, gamma=gamma)
 
     def compact(self) -> Problem:
@@ -71,4 +88,5 @@ class Problem:
         return SlackStack(log, hinge, k) if k else hinge
 
     def relative_violation(self, v: np.ndarray) -> np.ndarray:
+        """max(0, sign (v − bound)) / scale."""
         return np.maximum(self.sign * (v - self.bound), 0.0) / self.scale

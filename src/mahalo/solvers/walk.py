@@ -23,8 +23,9 @@ _NEARLY_HARD = 10.0  # the γ after which comes the last, and beyond which barri
 _CENTRED = 3.0  # slope of D_μ along a step, in units of mμ, below which μ moves on
 _SLOW, _FAST = 0.1, 0.02  # factors for μ
 _WITHIN_REACH = 0.1  # gap from which the barrier may not be needed any more
-_INEXACT, _LEAST_INEXACT = 0.1, 0.03  # residual of a step without a barrier relative to its solution
-_MAX_PLAIN = 25  # steps without a barrier, after which one is tried
+_INEXACT, _LEAST_INEXACT = 0.4, 0.15  # residual of a step without a barrier relative to its solution
+_HIGHER = 10.0  # objective that steps without a barrier may reach above where they began, in units of the gap there
+_MAX_PLAIN, _MAX_SHORT = 40, 4  # steps without a barrier, and those of them cut short, after which one is tried
 
 
 def barrier_for(gamma: float, width: float = _WIDTH) -> float:
@@ -43,22 +44,29 @@ class Walk:
         self.history: list[Step] = []
         self.proof: InfeasibleError | None = None  # the last thing the multipliers proved about hard constraints
 
-    def plainly(self, state: DualState | None) -> DualState | None:
-        """The optimum by steps without a barrier, as far as the budget goes; nothing if they do not lead there soon."""
+    def plainly(self, state: DualState | None, shift: float = 0.0) -> DualState | None:
+        """The optimum by steps without a barrier, as far as the budget goes; nothing if they do not lead there soon.
+
+        The first is made from R_0 − `shift` I, see dual_start.py.
+        """
         if state is None or self.problem.hard:
             return None
-        highest, last = state.primal, min(self.budget, len(self.history) + _MAX_PLAIN)
-        best = state
+        best, highest, n_short = state, np.inf, 0
+        last = min(self.budget, len(self.history) + _MAX_PLAIN)
         while not self.arrived(state):
-            if len(self.history) == last:
-                return best if last == self.budget else None
-            lam, n_products = foresee(state, self.problem, self._inexact(state))
+            if len(self.history) >= last:
+                return best if last == self.budget and best.problem is self.problem else None
+            if highest == np.inf and not shift:
+                highest = state.primal + _HIGHER * state.gap
+            lam, n_products = foresee(state, self.problem, self._inexact(state), shift)
             t, trial = try_step(state, self.problem, lam, highest)
-            if trial is None:
+            n_short += t < 1.0
+            if trial is None or n_short > _MAX_SHORT:
                 return None
-            state = trial
+            state, shift = trial, 0.0
             self._record(state, t, n_products)
-            best = min(best, state, key=lambda found: found.relative_gap)
+            if best.problem is not self.problem or state.relative_gap < best.relative_gap:
+                best = state
         return state
 
     def _inexact(self, state: DualState) -> float:
