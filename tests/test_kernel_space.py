@@ -256,7 +256,7 @@ def test_matrix_kept_beside_a_singular_kernel(rng):
 @pytest.mark.parametrize("small", [0, 200], ids=["in coordinates", "on K"])
 def test_either_solver_in_kernel_space(rng, monkeypatch, n, small):
     """Also where pairs share no rows, so that differences take the place of points."""
-    monkeypatch.setattr("mahalo.solvers.choice._SMALL_KERNEL", small)
+    monkeypatch.setattr(sys.modules["mahalo.solvers.bregman"], "_SMALL_KERNEL", small)
     X, new = rng.standard_normal((n, 3)), rng.standard_normal((7, 3))
     pairs = random_pair_constraints(rng, X, 14, weights=True)
     if n > 14:
@@ -275,7 +275,7 @@ def test_either_solver_in_kernel_space(rng, monkeypatch, n, small):
 @pytest.mark.parametrize("small", [0, 200], ids=["in coordinates", "on K"])
 def test_projections_over_a_basis(rng, monkeypatch, small):
     """Offsets c > 0 on either side."""
-    monkeypatch.setattr("mahalo.solvers.choice._SMALL_KERNEL", small)
+    monkeypatch.setattr(sys.modules["mahalo.solvers.bregman"], "_SMALL_KERNEL", small)
     X, y = labelled_data(rng, n=30)
     one, two = (
         MetricLearner(
