@@ -1,43 +1,155 @@
-"""The metric to start from."""
+"""The metric to start from: a name, an object with its own shrinkage, or a matrix."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 
-from .linalg import column_variances, shrunk_correlation, spd_factor, spd_roots
+from .linalg import (
+    Scatter,
+    column_variances,
+    scatter_of_differences,
+    shrunk_correlation,
+    spd_factor,
+    spd_roots,
+    within_scatter,
+)
 from .rows import MappedRows, Rows
+from .validation import warn
 
-__all__ = ["Prior"]
+__all__ = ["Covariance", "Known", "Prior", "Within", "as_prior"]
+
+_NAMES = ("identity", "diagonal", "covariance", "within")
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known about rows: a class 0, 1, … of each (−1: none), or which pairs of them are alike."""
+
+    codes: np.ndarray | None = None
+    similar: np.ndarray | None = None
+
+
+class _Shrunk(BaseEstimator):
+    """A prior that is the inverse of a shrunk covariance."""
+
+    shrinkage: Any
+    extra: float
+
+    def check(self) -> None:
+        number = isinstance(self.shrinkage, Real) and not isinstance(self.shrinkage, bool)
+        if not (self.shrinkage == "auto" if isinstance(self.shrinkage, str) else number and self.shrinkage >= 0):
+            raise ValueError(
+                f"{type(self).__name__}: shrinkage must be 'auto' (Ledoit and Wolf) or a number ≥ 0, in units of the "
+                f"mean eigenvalue; got {self.shrinkage!r}."
+            )
+        if not (isinstance(self.extra, Real) and 0 <= float(self.extra) < np.inf):
+            raise ValueError(f"{type(self).__name__}: extra must be a number ≥ 0; got {self.extra!r}.")
+
+
+class Within(_Shrunk):
+    """Inverse of the pooled covariance within classes, shrunk, scaled to trace n_features.
+
+    Directions in which rows of one class differ count little, those in which they agree count much. From labels;
+    where there are only constraints, from the differences of similar pairs.
+
+    Parameters
+    ----------
+    shrinkage : "auto" or float, default="auto"
+        How the covariance is made invertible and stable: as Ledoit and Wolf would, or by adding this many times its
+        mean eigenvalue to its diagonal.
+    extra : float, default=0.0
+        So many mean eigenvalues more; 0.3 to 3 help where classes are to be told apart that were never seen.
+    """
+
+    def __init__(self, shrinkage: float | str = "auto", extra: float = 0.0):
+        self.shrinkage = shrinkage
+        self.extra = extra
+
+    def scatter(self, rows: Rows, known: Known) -> Scatter:
+        """What is shrunk; the same for every shrinkage."""
+        if known.codes is not None:
+            return within_scatter(rows.blocks, known.codes)
+        if known.similar is None or not len(known.similar):
+            raise ValueError(
+                "prior='within' is learned from rows that are alike: pass labels y, or constraints with similar pairs."
+            )
+        return scatter_of_differences(rows.take, known.similar, rows.shape[1])
+
+
+class Covariance(_Shrunk):
+    """Inverse of the covariance of all rows, shrunk, scaled to trace n_features.
+
+    The name "covariance" is something else: it shrinks correlations, and only where they are singular.
+
+    Parameters
+    ----------
+    shrinkage : "auto" or float, default="auto"
+        By Ledoit and Wolf, or this many times its mean eigenvalue added to its diagonal.
+    extra : float, default=0.0
+        So many mean eigenvalues more.
+    """
+
+    def __init__(self, shrinkage: float | str = "auto", extra: float = 0.0):
+        self.shrinkage = shrinkage
+        self.extra = extra
+
+    def scatter(self, rows: Rows, known: Known) -> Scatter:
+        return within_scatter(rows.blocks, np.zeros(rows.shape[0], dtype=np.intp))
+
+
+def as_prior(prior: Any) -> Any:
+    """A name as it is, "within" as its object; an object checked; an array as it is."""
+    if isinstance(prior, str):
+        if prior not in _NAMES:
+            raise ValueError(
+                "prior must be 'identity', 'diagonal', 'covariance', 'within', one of mahalo.priors or an SPD matrix; "
+                f"got {prior!r}."
+            )
+        return Within() if prior == "within" else prior
+    if isinstance(prior, _Shrunk):
+        prior.check()
+    elif isinstance(prior, type):
+        raise ValueError(f"prior must be an object, such as {prior.__name__}(); got the class itself.")
+    return prior
 
 
 @dataclass(frozen=True)
 class Prior:
     """W0 through a root, W0 = root rootᵀ: x → rootᵀ x makes every prior the identity.
 
-    root is None (identity), a vector (diagonal W0) or a matrix. `shrinkage` is what was needed to make a singular
-    covariance invertible, 0 if nothing was.
+    root is None (identity), a vector (diagonal W0) or a matrix; with `directions` A, a vector r that stands for
+    diag(r) (I + A diag(gain) Aᵀ). `shrinkage` is what was needed to make a singular covariance invertible, 0 if nothing
+    was. `level` is what the shrunk covariance becomes, times the identity, if this prior is made of one.
     """
 
     root: np.ndarray | None = None
     shrinkage: float = 0.0
+    directions: np.ndarray | None = None
+    gain: np.ndarray | None = None
+    level: float | None = None
 
     @classmethod
-    def of(cls, prior, rows: Rows) -> Prior:
-        """From the `prior` parameter of a learner: a name, or an SPD matrix."""
+    def of(cls, prior: Any, rows: Rows, known: Known | None = None, scatter: Scatter | None = None) -> Prior:
+        """From the `prior` parameter of a learner; `scatter` where it is known already."""
+        prior = as_prior(prior)
+        if isinstance(prior, _Shrunk):
+            scatter = prior.scatter(rows, known or Known()) if scatter is None else scatter  # type: ignore[attr-defined]
+            return cls._from(scatter, prior)
         if isinstance(prior, str):
             if prior == "identity":
                 return cls()
             if prior == "diagonal":
                 return cls(1.0 / np.sqrt(column_variances(rows.blocks)))
-            if prior == "covariance":
-                # W0 = D^−½ R⁻¹ D^−½: the units of the columns, in D, stay out of the factorization of R.
-                correlation, deviation, shrinkage = shrunk_correlation(rows.blocks)
-                values, vectors = spd_factor(correlation, "the correlation matrix of X")
-                return cls(spd_roots(values, vectors)[1] / deviation[:, None], shrinkage)
-            raise ValueError(f"prior must be 'identity', 'diagonal', 'covariance' or an SPD matrix; got {prior!r}.")
+            # W0 = D^−½ R⁻¹ D^−½: the units of the columns, in D, stay out of the factorization of R.
+            correlation, deviation, shrinkage = shrunk_correlation(rows.blocks)
+            values, vectors = spd_factor(correlation, "the correlation matrix of X")
+            return cls(spd_roots(values, vectors)[1] / deviation[:, None], shrinkage)
         values, vectors = spd_factor(prior, "prior")
         n_features = rows.shape[1]
         if len(values) != n_features:
@@ -46,11 +158,48 @@ class Prior:
             )
         return cls(spd_roots(values, vectors)[0])
 
+    @classmethod
+    def _from(cls, scatter: Scatter, prior: _Shrunk) -> Prior:
+        if scatter.mean <= 0:
+            warn(
+                f"{type(prior).__name__}: rows that are alike do not differ, so their covariance says nothing; the "
+                "identity takes its place. Give classes more than one row, or leave prior='identity'."
+            )
+            return cls()
+        values, rest = scatter.shrunk(prior.shrinkage, prior.extra)
+        rho = scatter.intensity if prior.shrinkage == "auto" else 0.0
+        d = scatter.n_features
+        if rest is None:
+            if values.min() <= 1e-13 * values.max():
+                raise ValueError(
+                    f"{type(prior).__name__}(shrinkage={prior.shrinkage!r}) leaves a singular covariance; shrink it "
+                    "more, or use shrinkage='auto'."
+                )
+            # tr W0 = Σ level/value = d
+            level = d / float((1.0 / values).sum())
+            return cls((scatter.vectors * np.sqrt(level / values)) @ scatter.vectors.T, rho, level=level)
+        # Σ = D + V diag(w) Vᵀ = D^½ (I + A diag(σ²) Aᵀ) D^½, where D^−½ V diag(√w) = A diag(σ) Bᵀ
+        rest = np.maximum(rest, 1e-12 * scatter.mean)
+        A, sigma, _ = np.linalg.svd(scatter.vectors * np.sqrt(values) / np.sqrt(rest)[:, None], full_matrices=False)
+        gain = 1.0 / np.sqrt(1.0 + sigma**2) - 1.0
+        trace = float((1.0 / rest).sum() + ((A**2).T @ (1.0 / rest)) @ ((1.0 + gain) ** 2 - 1.0))
+        level = d / trace
+        return cls(np.sqrt(level / rest), rho, A, gain, level=level)
+
+    @property
+    def dense(self) -> bool:
+        """Whether whitening mixes columns."""
+        return self.root is not None and (self.root.ndim == 2 or self.directions is not None)
+
     def compose(self, M: np.ndarray) -> np.ndarray:
         """root M: for rows as they come, what M is for whitened ones (x ↦ Mᵀ rootᵀ x)."""
         if self.root is None:
             return M
-        return self.root @ M if self.root.ndim == 2 else self.root[:, None] * M
+        if self.root.ndim == 2:
+            return self.root @ M
+        if self.directions is not None and self.gain is not None:
+            M = M + self.directions @ (self.gain[:, None] * (self.directions.T @ M))
+        return self.root[:, None] * M
 
     def whiten(self, X):
         """Rows rootᵀ x; sparse stays sparse unless W0 is dense."""
@@ -59,10 +208,14 @@ class Prior:
         root = self.root.astype(X.dtype, copy=False) if X.dtype.kind == "f" else self.root
         if root.ndim == 2:
             return np.asarray(X @ root)
-        return sp.csr_array(X.multiply(root)) if sp.issparse(X) else X * root
+        Y = sp.csr_array(X.multiply(root)) if sp.issparse(X) else X * root
+        if self.directions is None or self.gain is None:
+            return Y
+        A, gain = self.directions.astype(root.dtype, copy=False), self.gain.astype(root.dtype, copy=False)
+        return np.asarray((Y @ A * gain) @ A.T + (Y.toarray() if sp.issparse(Y) else Y))
 
     def whitened(self, rows: Rows) -> Rows:
         """The rows rootᵀ x, made as they are asked for."""
         if self.root is None:
             return rows
-        return MappedRows(rows, self.whiten, rows.shape[1], linear=True, dense=self.root.ndim == 2)
+        return MappedRows(rows, self.whiten, rows.shape[1], linear=True, dense=self.dense)

@@ -138,9 +138,10 @@ def _check_space(s: Any) -> None:
         what = "weighs what lies outside a basis" if s.residual else "learns the part inside a basis alone"
         raise ValueError(f"residual={s.residual!r} {what}; give a basis too, such as basis=20.")
     linear = is_linear(s.kernel)
-    if not linear and not (isinstance(s.prior, str) and s.prior == "identity"):
+    if not linear and (s.prior == "diagonal" if isinstance(s.prior, str) else hasattr(s.prior, "__array__")):
         raise ValueError(
-            "a prior is a matrix over features and needs kernel='linear'; with another kernel leave prior='identity'."
+            "a diagonal prior, or a matrix, is over features and needs kernel='linear'; with another kernel use "
+            "prior='within' or prior='covariance', or leave prior='identity'."
         )
     if not (s.kernel_params is None or isinstance(s.kernel_params, dict)):
         raise ValueError(f"kernel_params must be a dict, such as {{'gamma': 0.1}}; got {s.kernel_params!r}.")

@@ -21,7 +21,9 @@ class Seen:
     """What a basis may look at: vectors, or similarities of some rows; labels where there are any.
 
     `rows` is None in the feature space of a kernel; `gram(index)` is the kernel matrix of some rows in either case.
-    `codes` holds a class 0, 1, … for each row, −1 for none.
+    `codes` holds a class 0, 1, … for each row, −1 for none; `similar` pairs of rows that are alike, where that is all
+    that is known. `within` is what the covariance of rows that are alike is, times the identity, if the prior has made
+    it so.
     """
 
     def __init__(
@@ -30,8 +32,11 @@ class Seen:
         rows: Rows | None,
         gram: Callable[[np.ndarray], np.ndarray],
         codes: np.ndarray | None = None,
+        similar: np.ndarray | None = None,
+        within: float | None = None,
     ):
         self.n_rows, self.rows, self.gram, self.codes = n_rows, rows, gram, codes
+        self.similar, self.within = similar, within
 
     def sample(self, rng: np.random.Generator, most: int, among: np.ndarray | None = None) -> np.ndarray:
         """At most `most` rows, in order."""

@@ -124,6 +124,21 @@ class KernelSpace:
     def gram(self, rows: np.ndarray) -> np.ndarray:
         return self._geometry.gram(rows)
 
+    def span(self, rows: np.ndarray) -> KernelCoordinates:
+        """Orthonormal coordinates of the span of the images of `rows`."""
+        return self._factored(rows)[0]
+
+    def _factored(self, rows: np.ndarray) -> tuple[KernelCoordinates, np.ndarray, np.ndarray]:
+        """Coordinates of the span of some rows, the rows in them, and their kernel matrix."""
+        K0, precision = self._exact_gram(rows)
+        factors = factor_kernel(K0, precision)
+        if factors is None:
+            remedy = "psd='clip' to leave out the negative part, or psd='shift' to add to the diagonal"
+            raise _indefinite(np.linalg.eigvalsh(K0), f"of the {len(rows)} constrained points", remedy)
+        points, support, T = factors
+        coordinates = KernelCoordinates(self.kernel, self._support(rows[support]), T, self.n_features, self.residual)
+        return coordinates, points, K0
+
     def _support(self, rows: np.ndarray):
         return rows if self.kernel.precomputed else self.X[rows]
 
@@ -181,14 +196,7 @@ class KernelSpace:
             coordinates, points = self._fixed, self._fixed.map(self.X[real]).astype(np.float64)
             K0 = None
         else:
-            K0, precision = self._exact_gram(real)
-            factors = factor_kernel(K0, precision)
-            if factors is None:
-                remedy = "psd='clip' to leave out the negative part, or psd='shift' to add to the diagonal"
-                raise _indefinite(np.linalg.eigvalsh(K0), f"of the {len(real)} constrained points", remedy)
-            points, support, T = factors
-            support = self._support(real[support])
-            coordinates = KernelCoordinates(self.kernel, support, T, self.n_features, self.residual)
+            coordinates, points, K0 = self._factored(real)
         left = np.zeros(len(forms.tail))
         if self.residual:
             left = self.residual * self._left_out(forms, rows, points, K0)

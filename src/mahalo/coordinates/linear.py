@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,7 +10,7 @@ import scipy.sparse as sp
 from ..constraints import EdgeForms, MappedGeometry, VectorGeometry, sq_distances
 from ..priors import Prior
 from ..rows import JoinedRows, MappedRows, Rows
-from .span import Directions, span_of_edges
+from .span import span_of_edges
 
 __all__ = ["LinearCoordinates", "LinearSpace", "orthonormal"]
 
@@ -31,8 +32,16 @@ class LinearCoordinates:
     def rank(self) -> int:
         return self.n_features if self.basis is None else self.basis.shape[1]
 
+    @cached_property
+    def projection(self) -> np.ndarray:
+        """W0^½ Q, n_features × k."""
+        assert self.basis is not None
+        return self.prior.compose(self.basis)
+
     def map(self, X) -> np.ndarray:
         """Coordinates of rows of X, dense."""
+        if self.basis is not None:
+            return np.asarray(X @ self.projection.astype(X.dtype, copy=False))
         return self.map_whitened(self.prior.whiten(X))
 
     def map_whitened(self, Z) -> np.ndarray:
@@ -77,7 +86,7 @@ class LinearSpace:
         """Distances under the start metric, W0^½ [ρI + (1 − ρ) QQᵀ] W0^½."""
         if self.basis is None or self.residual == 1.0:
             return VectorGeometry(self.whitened)
-        inside = MappedRows(self.whitened, self.coordinates.map_whitened, self.basis.shape[1], linear=True, dense=True)
+        inside = MappedRows(self.rows, self.coordinates.map, self.basis.shape[1], linear=True, dense=True)
         if self.residual == 0.0:
             return MappedGeometry(inside, lambda rows: _sq_norms(self.whitened.take(rows)))
         return VectorGeometry(JoinedRows(self.whitened, self.residual**0.5, inside, (1.0 - self.residual) ** 0.5))
@@ -90,13 +99,14 @@ class LinearSpace:
     def pose(self, forms: EdgeForms, rows: np.ndarray) -> tuple[LinearCoordinates, np.ndarray, np.ndarray]:
         """Coordinates, points x̂ of `rows` (−1: the origin), and ρ times what they leave out of each edge's squared
         length."""
+        if self.basis is not None and self.residual == 0.0:
+            used = _with_origin(self.rows.take(np.maximum(rows, 0)), rows)
+            return self.coordinates, self.coordinates.map(used).astype(np.float64), np.zeros(len(forms.tail))
         used = _with_origin(self.whitened.take(np.maximum(rows, 0)), rows)
+        coordinates, exact = self.coordinates, False
         if self.basis is None:
-            span: Directions = span_of_edges(used, forms)
-            coordinates = LinearCoordinates(self.prior, self.rows.shape[1], span.basis)
-            exact = span.exact
-        else:
-            coordinates, exact = self.coordinates, self.residual == 0.0
+            span = span_of_edges(used, forms)
+            coordinates, exact = dataclasses.replace(coordinates, basis=span.basis), span.exact
         points = coordinates.map_whitened(used).astype(np.float64)
         left = np.zeros(len(forms.tail)) if exact else self.residual * _left_out(used, points, forms)
         return coordinates, points, left

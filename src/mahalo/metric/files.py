@@ -36,6 +36,7 @@ def save(metric: Metric, path: str | PathLike) -> None:
     if isinstance(c, LinearCoordinates):
         header |= {"kernel": "linear", "shrinkage": float(c.prior.shrinkage)}
         arrays |= {"basis": c.basis, "prior_root": c.prior.root}
+        arrays |= {"prior_directions": c.prior.directions, "prior_gain": c.prior.gain}
     else:
         named = isinstance(c.kernel.kind, str)
         header |= {
@@ -123,8 +124,11 @@ def load(path: str | PathLike, *, kernel=None, points=None) -> Metric:
         shrinkage = header.get("shrinkage")
         if not isinstance(shrinkage, float):
             raise wrong(f"shrinkage is {shrinkage!r}")
+        root, low_rank = arrays.get("prior_root"), [arrays.get(f"prior_{part}") for part in ("directions", "gain")]
+        if (low_rank[0] is None) != (low_rank[1] is None) or (low_rank[0] is not None and np.ndim(root) != 1):
+            raise wrong("the low-rank part of its prior is not whole")
         coordinates = LinearCoordinates(
-            Prior(arrays.get("prior_root"), shrinkage), d_known, arrays.get("basis"), float(residual)
+            Prior(root, shrinkage, *low_rank), d_known, arrays.get("basis"), float(residual)
         )
     else:
         coordinates = _kernel_coordinates(header, arrays, kernel, points, wrong)
@@ -142,12 +146,15 @@ def _is_weight(residual: Any) -> bool:
 
 def _linear_shapes(arrays, d: int) -> dict[str, list[tuple[int, ...]]]:
     rank = arrays["basis"].shape[-1] if "basis" in arrays else d
+    m = len(arrays["prior_gain"]) if "prior_gain" in arrays else 0
     directions = arrays.get("directions")
     return {
         "core": [(rank, rank)],
         "basis": [(d, rank)],
         "rotation": [(rank, rank)],
         "prior_root": [(d,), (d, d)],
+        "prior_directions": [(d, m)],
+        "prior_gain": [(m,)],
         "directions": [] if directions is None else [(len(directions), d), (len(directions), rank)],
     }
 

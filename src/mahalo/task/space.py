@@ -10,36 +10,60 @@ import scipy.sparse as sp
 from ..basis import as_basis
 from ..basis.common import FixedBasis, Seen
 from ..constraints import class_codes
-from ..coordinates import BaseKernel, KernelSpace, LinearSpace, orthonormal
+from ..coordinates import (
+    BaseKernel,
+    EmbeddedCoordinates,
+    EmbeddedSpace,
+    KernelSpace,
+    LinearSpace,
+    embedding,
+    orthonormal,
+)
 from ..metric import Metric
-from ..priors import Prior
+from ..priors import Known, Prior
 from ..rows import HeldRows, Rows, combine
 from ..validation import as_generator, is_linear, len_of, warn
 
-__all__ = ["make_space", "start_metric"]
+__all__ = ["Space", "make_space", "settled", "start_metric"]
+
+
+Space = LinearSpace | KernelSpace | EmbeddedSpace
 
 
 def make_space(
-    settings: Any, X: Any, y: Any, rows: Any, rng: np.random.Generator, *, quiet: bool = False
-) -> LinearSpace | KernelSpace:
+    settings: Any, X: Any, known: Known, rows: Any, rng: np.random.Generator, *, quiet: bool = False
+) -> Space:
     """The space that the parameters of a learner ask for."""
     linear = is_linear(settings.kernel)
     basis = None
     if settings.basis is not None:
-        basis = as_basis(settings.basis, kernel_space=not linear, has_labels=y is not None)
-    codes = class_codes(y) if basis is not None and y is not None else None
-    if basis is not None and not quiet:
-        _say_if_too_many(basis, X.shape[1] if linear else len_of(X), "columns" if linear else "rows")
+        basis = as_basis(settings.basis, kernel_space=not linear, has_labels=known.codes is not None)
+        if not quiet:
+            _say_if_too_many(basis, X.shape[1] if linear else len_of(X), "columns" if linear else "rows")
     if linear:
-        held = HeldRows(X)
-        prior = Prior.of(settings.prior, held)
-        if basis is None:
-            return LinearSpace(prior, held)
-        directions = orthonormal(_vectors(basis, prior, held, codes, rng))
-        return LinearSpace(prior, held, directions, float(settings.residual))
+        return _linear_space(settings, HeldRows(X), basis, known, rng)
     kernel = BaseKernel.of(settings.kernel, settings.kernel_params)
-    J = None if basis is None else _combinations(basis, kernel, X, codes, rows, rng)
+    if not _is_identity(settings.prior):
+        if isinstance(basis, FixedBasis):
+            raise ValueError(
+                "a basis J of one's own is not for a prior over a kernel's coordinates; give one of the two."
+            )
+        labelled = None if known.codes is None else known.codes >= 0
+        outer = embedding(KernelSpace(kernel, X, psd=settings.psd), rng, labelled)
+        return EmbeddedSpace.of(outer, X, lambda held: _linear_space(settings, held, basis, known, rng))
+    J = None if basis is None else _combinations(basis, kernel, X, known.codes, rows, rng)
     return KernelSpace(kernel, X, J, float(settings.residual), settings.psd)
+
+
+def _linear_space(settings: Any, rows: Rows, basis: Any, known: Known, rng: np.random.Generator) -> LinearSpace:
+    prior = Prior.of(settings.prior, rows, known)
+    if basis is None:
+        return LinearSpace(prior, rows)
+    return LinearSpace(prior, rows, orthonormal(_vectors(basis, prior, rows, known, rng)), float(settings.residual))
+
+
+def _is_identity(prior: Any) -> bool:
+    return isinstance(prior, str) and prior == "identity"
 
 
 def _say_if_too_many(basis: Any, most: int, what: str) -> None:
@@ -50,12 +74,20 @@ def _say_if_too_many(basis: Any, most: int, what: str) -> None:
 
 def start_metric(settings: Any, X: Any, y: Any = None, *, rows: Any = None) -> Metric:
     """What a learner starts from: the prior as a metric, over the basis if there is one."""
-    space = make_space(settings, X, y, rows, as_generator(settings.random_state), quiet=True)
+    known = Known(None if y is None else class_codes(y))
+    space = make_space(settings, X, known, rows, as_generator(settings.random_state), quiet=True)
     coordinates = space.coordinates
-    return Metric(coordinates, np.eye(coordinates.rank), normalize=getattr(settings, "normalize", False))
+    return Metric(*settled(coordinates, np.eye(coordinates.rank), 1.0), normalize=settings.normalize)
 
 
-def _vectors(basis: Any, prior: Prior, rows: Rows, codes: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
+def settled(coordinates: Any, F: np.ndarray, eta: float) -> tuple[Any, np.ndarray]:
+    """Coordinates that a metric can be made of, and the core matrix over them."""
+    if isinstance(coordinates, EmbeddedCoordinates):
+        return coordinates.settled(F, eta * coordinates.residual)
+    return coordinates, F
+
+
+def _vectors(basis: Any, prior: Prior, rows: Rows, known: Known, rng: np.random.Generator) -> np.ndarray:
     """R, n_features × k, of whitened rows."""
     n, d = rows.shape
     if isinstance(basis, FixedBasis):
@@ -65,7 +97,7 @@ def _vectors(basis: Any, prior: Prior, rows: Rows, codes: np.ndarray | None, rng
         R = prior.whiten(R.T).T
         return np.asarray(R.todense() if sp.issparse(R) else R, dtype=np.float64)
     whitened = prior.whitened(rows)
-    seen = Seen(n, whitened, lambda index: _gram_of(whitened.take(index)), codes)
+    seen = Seen(n, whitened, lambda index: _gram_of(whitened.take(index)), known.codes, known.similar, prior.level)
     if hasattr(basis, "vectors"):
         return np.asarray(basis.vectors(seen, rng), dtype=np.float64)
     return combine(whitened, basis.coefficients(seen, rng)).T

@@ -11,14 +11,15 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from ..constraints import Constraints, Meaningful, meaningful, resolve_bounds
-from ..coordinates import KernelCoordinates, KernelSpace, LinearCoordinates, LinearSpace, span_of
+from ..coordinates import EmbeddedCoordinates, KernelCoordinates, KernelSpace, LinearCoordinates, span_of
 from ..errors import InfeasibleError
 from ..linalg import symmetrize
 from ..losses import LogDet, Loss, as_loss, resting_point
 from ..metric import Metric, leading_part
+from ..priors import Known
 from ..solvers import Problem, Solution, Step, solve
 from ..validation import as_generator, as_rows, len_of, warn
-from .space import make_space
+from .space import Space, make_space, settled
 
 __all__ = ["Task"]
 
@@ -59,8 +60,12 @@ class Task:
         rng = as_generator(settings.random_state)
         _check_magnitude(X)
         rows = None if rows is None else as_rows(rows, len_of(X))
-        space = make_space(settings, X, y, rows, rng, quiet=quiet)
-        given = None
+        given, similar = None, None
+        if constraints is not None:
+            _check_not_empty(constraints)
+            constraints, given = constraints.of_data(rows, len_of(X))
+            similar = constraints.pairs.index[constraints.pairs.sign > 0]
+        space = make_space(settings, X, Known(y, similar), rows, rng, quiet=quiet)
         if constraints is None:
             constraints = Constraints.from_labels(
                 y,
@@ -69,9 +74,6 @@ class Task:
                 pairs_per_class=settings.pairs_per_class,
                 random_state=rng,
             )
-        else:
-            _check_not_empty(constraints)
-            constraints, given = constraints.of_data(rows, len_of(X))
         if isinstance(space, KernelSpace):
             space = space.definite(constraints)
         geometry = space.geometry
@@ -128,7 +130,7 @@ class Task:
         if pose.span is not None:
             # Outside the span nothing pulls: the loss rests.
             F = symmetrize(pose.span @ (F - eta * np.eye(len(F))) @ pose.span.T) + eta * np.eye(len(pose.span))
-        metric = Metric(pose.coordinates, F, eta=eta, normalize=self._settings.normalize)
+        metric = Metric(*settled(pose.coordinates, F, eta), eta=eta, normalize=self._settings.normalize)
         if not F.any() and eta * pose.coordinates.residual == 0 and not self._quiet:
             warn(
                 "the learned metric is zero: under this loss nothing keeps distances up but dissimilar pairs, triplets "
@@ -212,13 +214,13 @@ class _Pose:
     """A problem, and what it takes to come back from it: coordinates in units of 2**exponent, over `span`."""
 
     problem: Problem
-    coordinates: LinearCoordinates | KernelCoordinates
+    coordinates: LinearCoordinates | KernelCoordinates | EmbeddedCoordinates
     span: np.ndarray | None
     exponent: int
     eta: float
 
 
-def _pose(constraints: Constraints, space: LinearSpace | KernelSpace, loss: Loss) -> _Pose:
+def _pose(constraints: Constraints, space: Space, loss: Loss) -> _Pose:
     """The problem in coordinates, in units in which bounds are of order 1."""
     posed = constraints.posed()
     forms, eta = posed.forms, resting_point(loss)

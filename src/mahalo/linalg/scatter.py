@@ -1,0 +1,59 @@
+"""Second moments of centred rows, d × d or as diagonal plus low rank, and how much to shrink them.
+
+Σ = Σ_i z_i z_iᵀ / n. Ledoit and Wolf (2004) shrink it to (1 − ρ) Σ + ρ μ I, μ = tr Σ / d, with
+
+    ρ = min(1, noise / spread),   spread = ‖Σ‖²/d − μ²,   noise = (Σ_i ‖z_i‖⁴ − n ‖Σ‖²) / (d n²)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Scatter"]
+
+_LEAST = 1e-6  # shrinkage: a covariance with directions of no size must be invertible
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """The eigen-decomposition of Σ, and what shrinking it takes: a few directions beside a diagonal, or all of them.
+
+    Σ = diag(rest) + V diag(values) Vᵀ; `rest` is None where V has all directions.
+    """
+
+    n: int
+    n_features: int
+    values: np.ndarray
+    vectors: np.ndarray
+    rest: np.ndarray | None
+    mean: float  # μ
+    sq_norm: float  # ‖Σ‖²
+    fourth: float  # Σ ‖z‖⁴
+
+    @classmethod
+    def of(cls, S: np.ndarray, n: int, fourth: float) -> Scatter:
+        """Of a whole matrix."""
+        values, vectors = np.linalg.eigh(S)
+        values = np.maximum(values, 0.0)
+        mean = float(values.mean()) if len(values) else 0.0
+        return cls(n, len(S), values, vectors, None, mean, float(values @ values), fourth)
+
+    @property
+    def intensity(self) -> float:
+        """ρ."""
+        spread = self.sq_norm / self.n_features - self.mean**2
+        if spread <= 0 or self.n == 0:
+            return 1.0
+        noise = (self.fourth - self.n * self.sq_norm) / (self.n_features * self.n**2)
+        return float(min(max(noise / spread, _LEAST), 1.0))
+
+    def shrunk(self, shrinkage: float | str, extra: float = 0.0) -> tuple[np.ndarray, np.ndarray | None]:
+        """(values, rest) of the shrunk matrix: by Ledoit and Wolf, or with a number of μ added; and `extra` μ more."""
+        rho, added = (self.intensity, 0.0) if shrinkage == "auto" else (0.0, float(shrinkage))
+        level = (rho + added + extra) * self.mean
+        values = (1.0 - rho) * self.values
+        if self.rest is None:
+            return values + level, None
+        return values, (1.0 - rho) * self.rest + level

@@ -1,0 +1,166 @@
+"""Scatter of rows around what they have in common: their class, or the other row of a pair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .covariance import Blocks, second_moment
+from .scatter import Scatter
+
+__all__ = ["class_means", "scatter_of_differences", "within_scatter"]
+
+WIDEST = 3_000  # columns beyond which no d × d matrix is made
+_LEADING = 200  # directions kept beside a diagonal then
+_PROBES = 100  # random vectors that estimate ‖Σ‖² then
+
+
+def class_means(blocks: Blocks, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sizes of the classes 0, 1, …, and their means, c × d; rows of class −1 are passed over."""
+    n_classes = int(codes.max(initial=-1)) + 1
+    sums: Any = 0.0
+    for block, part in _with_codes(blocks, codes):
+        member = sp.csr_array((np.ones(len(part)), (part, np.arange(len(part)))), shape=(n_classes, len(part)))
+        total = member @ block
+        sums = sums + (total.toarray() if sp.issparse(total) else np.asarray(total, dtype=np.float64))
+    sizes = np.bincount(codes[codes >= 0], minlength=n_classes)
+    return sizes, sums / np.maximum(sizes, 1)[:, None]
+
+
+def _with_codes(blocks: Blocks, codes: np.ndarray) -> Iterable[tuple[Any, np.ndarray]]:
+    """The labelled rows of each block, and their classes."""
+    first = 0
+    for block in blocks():
+        part = codes[first : first + block.shape[0]]
+        first += block.shape[0]
+        known = part >= 0
+        if known.any():
+            yield (block if known.all() else block[known]), part[known]
+
+
+def within_scatter(blocks: Blocks, codes: np.ndarray) -> Scatter:
+    """Of the labelled rows around the means of their classes."""
+    sizes, means = class_means(blocks, codes)
+    n, d = int(sizes.sum()), means.shape[1]
+
+    def centred() -> Iterable[np.ndarray]:
+        for block, part in _with_codes(blocks, codes):
+            for a, b in _parts(block):
+                piece = block[a:b].toarray() if sp.issparse(block) else block[a:b]
+                yield piece - means[part[a:b]]
+
+    if d > WIDEST:
+        return _low_rank(blocks, codes, means, n)
+    if any(sp.issparse(block) for block in _first(blocks)):
+        return _sparse_within(blocks, codes, sizes, means)
+    S, fourth = _sums(centred(), d)
+    return Scatter.of(S / max(n, 1), n, fourth)
+
+
+def _first(blocks: Blocks) -> Iterable[Any]:
+    for block in blocks():
+        yield block
+        return
+
+
+def _parts(block: Any) -> Iterable[tuple[int, int]]:
+    step = max(1, (1 << 21) // max(1, block.shape[1]))
+    return ((a, min(a + step, block.shape[0])) for a in range(0, block.shape[0], step))
+
+
+def _sums(pieces: Iterable[np.ndarray], d: int) -> tuple[np.ndarray, float]:
+    """Σ z zᵀ and Σ ‖z‖⁴."""
+    S, fourth = np.zeros((d, d)), 0.0
+    for Z in pieces:
+        Z = Z.astype(np.float64, copy=False)
+        S += Z.T @ Z
+        sq_norms = np.einsum("ij,ij->i", Z, Z)
+        fourth += float(sq_norms @ sq_norms)
+    return S, fourth
+
+
+def _sparse_within(blocks: Blocks, codes: np.ndarray, sizes: np.ndarray, means: np.ndarray) -> Scatter:
+    """All scatter less that of the class means, so that sparse rows are never centred one by one."""
+    n, d = int(sizes.sum()), means.shape[1]
+
+    def labelled() -> Iterable[Any]:
+        return (block for block, _ in _with_codes(blocks, codes))
+
+    centre = sizes @ means / n
+    around = means - centre
+    S = second_moment(labelled, centre, np.ones(d)) - (around.T * (sizes / n)) @ around
+    return Scatter.of(0.5 * (S + S.T), n, _fourth(blocks, codes, means))
+
+
+def _fourth(blocks: Blocks, codes: np.ndarray, means: np.ndarray) -> float:
+    """Σ ‖x − m‖⁴ of sparse rows."""
+    total = 0.0
+    for block, part in _with_codes(blocks, codes):
+        sq_norms = _sq_norms(sp.csr_array(block, dtype=np.float64), means, part)
+        total += float(sq_norms @ sq_norms)
+    return total
+
+
+def _sq_norms(X: sp.csr_array, means: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """‖x − m‖² = ‖x‖² − 2 xᵀm + ‖m‖² of sparse rows."""
+    own = np.einsum("ij,ij->i", means, means)
+    length = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    return np.maximum(length - 2.0 * _row_products(X, means, labels) + own[labels], 0.0)
+
+
+def _row_products(X: sp.csr_array, means: np.ndarray, part: np.ndarray) -> np.ndarray:
+    """x_iᵀ m_i over the entries of x_i alone."""
+    row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    return np.bincount(row, X.data * means[part[row], X.indices], minlength=X.shape[0])
+
+
+def scatter_of_differences(take: Callable[[np.ndarray], Any], index: np.ndarray, d: int) -> Scatter:
+    """Of (x − y)/√2 over pairs of rows: their covariance is that within classes, if pairs are of one class."""
+    if d > WIDEST:
+        D = take(index[:, 0]) - take(index[:, 1])
+        codes, blocks = np.zeros(len(index), dtype=np.intp), [sp.csr_array(D) / 2**0.5]
+        return _low_rank(lambda: iter(blocks), codes, np.zeros((1, d)), len(index))
+
+    def halves() -> Iterable[np.ndarray]:
+        step = max(1, (1 << 21) // max(1, d))
+        for a in range(0, len(index), step):
+            i, j = index[a : a + step].T
+            D = take(i) - take(j)
+            yield (D.toarray() if sp.issparse(D) else D).astype(np.float64) / 2**0.5
+
+    S, fourth = _sums(halves(), d)
+    return Scatter.of(S / max(len(index), 1), len(index), fourth)
+
+
+def _low_rank(blocks: Blocks, codes: np.ndarray, means: np.ndarray, n: int) -> Scatter:
+    """Σ as diagonal plus low rank: its leading directions, and its own diagonal for the rest."""
+    d = means.shape[1]
+    X = sp.csr_array(sp.vstack([sp.csr_array(block) for block, _ in _with_codes(blocks, codes)]), dtype=np.float64)
+    labels = codes[codes >= 0]
+    rng = np.random.default_rng(0)
+    diagonal = np.asarray(X.multiply(X).sum(axis=0)).ravel() / n - (means**2).T @ (np.bincount(labels) / n)
+    diagonal = np.maximum(diagonal, 0.0)
+
+    def times(B: np.ndarray) -> np.ndarray:  # Z B, Z the centred rows
+        return X @ B - (means @ B)[labels]
+
+    def times_t(B: np.ndarray) -> np.ndarray:  # Zᵀ B
+        member = sp.csr_array((np.ones(n), (labels, np.arange(n))), shape=(len(means), n))
+        return X.T @ B - means.T @ (member @ B)
+
+    probes = rng.standard_normal((d, _PROBES))
+    image = times_t(times(probes)) / n
+    sq_norm = float((image**2).sum() / _PROBES)  # E ‖Σ g‖² = ‖Σ‖²
+    k = min(_LEADING, n - 1, d - 1)
+    Q = np.linalg.qr(times_t(times(rng.standard_normal((d, k + 20)))))[0]
+    for _ in range(3):
+        Q = np.linalg.qr(times_t(times(Q)))[0]
+    B = times(Q)
+    values, inner = np.linalg.eigh(B.T @ B / n)
+    values, vectors = values[::-1][:k], Q @ inner[:, ::-1][:, :k]
+    rest = np.maximum(diagonal - (vectors**2) @ values, 0.0)
+    sq_norms = _sq_norms(X, means, labels)
+    return Scatter(n, d, values, vectors, rest, float(diagonal.mean()), sq_norm, float(sq_norms @ sq_norms))
