@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from .solvers import Step
 
-__all__ = ["progress"]
+__all__ = ["progress", "say"]
 
 _INTERVAL = 1.0  # seconds between lines, where not every step has one
 
@@ -40,7 +40,7 @@ def progress(
             )
 
         yield on_step
-    _print(f"{title}: {n_steps} steps, {time.perf_counter() - began:.2f} s")
+    say(f"{title}: {n_steps} steps, {time.perf_counter() - began:.2f} s")
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def _line(verbose: int) -> Iterator[Callable[[str], None]]:
     """What shows a line of text."""
     console = _terminal() if verbose == 1 else None
     if console is None:
-        yield _print if verbose > 1 else _now_and_then()
+        yield say if verbose > 1 else _now_and_then()
     else:
         with console.status("…") as status:
             yield status.update
@@ -72,10 +72,11 @@ def _now_and_then() -> Callable[[str], None]:
         nonlocal last
         if time.perf_counter() - last >= _INTERVAL:
             last = time.perf_counter()
-            _print(text)
+            say(text)
 
     return show
 
 
-def _print(text: str) -> None:
+def say(text: str) -> None:
+    """A line on standard error."""
     print(text, file=sys.stderr, flush=True)

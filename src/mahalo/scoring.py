@@ -9,7 +9,7 @@ import numpy as np
 from .constraints import Constraints, n_classes
 from .linalg import nearest_of
 
-__all__ = ["knn_predict", "nearest_of", "pair_auc", "vote"]
+__all__ = ["average_precision", "knn_predict", "nearest_of", "pair_auc", "precision_at", "recall_at", "vote"]
 
 
 def vote(codes: np.ndarray) -> np.ndarray:
@@ -64,3 +64,27 @@ def pair_auc(
             f"{int((~similar).sum())}. Use more pairs or larger folds."
         )
     return float(roc_auc_score(similar, -sq_distances(index)))
+
+
+def average_precision(distances: np.ndarray, relevant: np.ndarray) -> np.ndarray:
+    """Of each row: the mean, over its relevant columns, of the share of relevant ones among those as near.
+
+    Equal distances stand in the order of the columns. A row without relevant columns has NaN.
+    """
+    order = np.argsort(distances, axis=1, kind="stable")
+    found = np.take_along_axis(relevant, order, axis=1)
+    precision = np.cumsum(found, axis=1) / np.arange(1, found.shape[1] + 1)
+    total = found.sum(axis=1)
+    return np.divide((precision * found).sum(axis=1), total, out=np.full(len(found), np.nan), where=total > 0)
+
+
+def precision_at(distances: np.ndarray, relevant: np.ndarray, k: int) -> np.ndarray:
+    """Of each row: the share of relevant columns among its k nearest."""
+    return np.take_along_axis(relevant, nearest_of(distances, k), axis=1).mean(axis=1)
+
+
+def recall_at(distances: np.ndarray, relevant: np.ndarray, k: int) -> np.ndarray:
+    """Of each row: the share of its relevant columns that are among its k nearest; NaN where there are none."""
+    total = relevant.sum(axis=1)
+    found = np.take_along_axis(relevant, nearest_of(distances, k), axis=1).sum(axis=1)
+    return np.divide(found, total, out=np.full(len(found), np.nan), where=total > 0)

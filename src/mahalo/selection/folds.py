@@ -1,16 +1,19 @@
-"""Training and held-out rows, and how well a metric learned on the former does on the latter."""
+"""Training and held-out rows, and distances between them under the variants of one solution."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import dataclasses
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..constraints import Constraints
-from ..metric import Metric
-from ..scoring import nearest_of, pair_auc, vote
+from ..coordinates import LinearCoordinates
+from ..metric import Metric, leading_part
+from ..scoring import pair_auc
 
 __all__ = ["Fold"]
 
@@ -25,58 +28,72 @@ class Fold:
     X: Any
     y: np.ndarray | None
     labels: np.ndarray | None
-    rows: np.ndarray | None
+    rows: np.ndarray
     train: np.ndarray
     test: np.ndarray
     pairwise: bool
+    _kept: dict = field(default_factory=dict, repr=False)
 
     @cached_property
-    def X_train(self):
+    def X_train(self) -> Any:
         return self.X[np.ix_(self.train, self.train)] if self.pairwise else self.X[self.train]
 
     @cached_property
-    def X_test(self):
+    def X_test(self) -> Any:
         return self.X[np.ix_(self.test, self.train)] if self.pairwise else self.X[self.test]
 
     @property
-    def y_train(self):
+    def y_train(self) -> np.ndarray | None:
         return None if self.y is None else self.y[self.train]
 
     @property
-    def y_test(self):
+    def y_test(self) -> np.ndarray | None:
         return None if self.y is None else self.y[self.test]
 
-    def labels_of(self, part: np.ndarray):
+    def labels_of(self, part: np.ndarray) -> np.ndarray | None:
         return None if self.labels is None else self.labels[part]
 
     @property
-    def train_rows(self):
-        return None if self.rows is None else self.rows[self.train]
+    def train_rows(self) -> np.ndarray:
+        return self.rows[self.train]
 
-    def knn_accuracy(self, metric: Metric, k: int = 10) -> float:
-        """Of k nearest training rows on held-out rows; unlabelled rows neither vote nor count."""
-        codes = self.y
-        votes_of, truth = codes[self.train], codes[self.test]
-        voters, judged = np.flatnonzero(votes_of >= 0), np.flatnonzero(truth >= 0)
-        n_right = 0
-        for part in np.array_split(judged, 1 + len(judged) * len(voters) // 40_000_000):
-            nearest = nearest_of(self._sq_distances(metric, part)[:, voters], k)
-            n_right += int((vote(votes_of[voters][nearest]) == truth[part]).sum())
-        return n_right / len(judged)
+    # -- distances under one variant of a metric --------------------------------------------------------------------
 
-    def _sq_distances(self, metric: Metric, part: np.ndarray) -> np.ndarray:
-        """Between some held-out rows and all training rows."""
+    def variant(self, metric: Metric, n_components: int | None, residual: float, normalize: bool) -> Metric:
+        """The metric with another weight outside its basis, by distance or by cosine, or of fewer directions."""
+        c = metric.coordinates
+        if not (isinstance(c, LinearCoordinates) and c.basis is None) and c.residual != residual:
+            c = dataclasses.replace(c, residual=residual)
+        metric = dataclasses.replace(metric, coordinates=c, normalize=normalize)
+        if n_components is None:
+            return metric
+        # A part of the rows may have fewer outputs than all.
+        return leading_part(metric, self.X_train, min(n_components, metric.n_outputs))
+
+    def sq_distances(self, metric: Metric, *, among: bool) -> np.ndarray:
+        """Of held-out rows to training rows, or among themselves."""
+        c = metric.coordinates
+        if isinstance(c, LinearCoordinates) and c.basis is not None and not sp.issparse(self.X):
+            return self._parts(c, among).sq_distances(metric)
         if not self.pairwise:
-            return metric.distances(self.X_test[part], self.X_train, squared=True)
+            return metric.distances(self.X_test, None if among else self.X_train, squared=True)
         own = np.diagonal(self.X)
-        cross = self.X_test[part]
+        if among:
+            return metric.distances(self.X_test, squared=True, cross=self.X[np.ix_(self.test, self.test)])
+        cross = self.X_test
         return metric.distances(
-            cross, self.X_train, squared=True, cross=cross, diag_x=own[self.test[part]], diag_y=own[self.train]
+            cross, self.X_train, squared=True, cross=cross, diag_x=own[self.test], diag_y=own[self.train]
         )
+
+    def _parts(self, c: LinearCoordinates, among: bool) -> _Parts:
+        """What all metrics over the same basis share, kept for the last one asked for."""
+        kept = self._kept.get(among)
+        if kept is None or kept.coordinates.basis is not c.basis:
+            kept = self._kept[among] = _Parts(c, self.X_test, self.X_test if among else self.X_train)
+        return kept
 
     def auc(self, metric: Metric, constraints: Constraints | None) -> float:
         """Of telling similar from dissimilar pairs among held-out rows."""
-        test_rows = None if self.rows is None else self.rows[self.test]
 
         def sq_distances(index: np.ndarray) -> np.ndarray:
             i, j = index.T
@@ -88,4 +105,39 @@ class Fold:
                 self.X_test[i], self.X_test[j], squared=True, cross=self.X[a, b], diag_x=own[a], diag_y=own[b]
             )
 
-        return pair_auc(sq_distances, len(self.test), self.y_test, constraints, test_rows)
+        return pair_auc(sq_distances, len(self.test), self.y_test, constraints, self.rows[self.test])
+
+
+class _Parts:
+    """κ = φᵀ F φ + w (κ0 − φᵀφ) of some rows with others: φ and the second term's factor, whatever F and w are."""
+
+    def __init__(self, coordinates: LinearCoordinates, X: Any, Y: Any):
+        self.coordinates = coordinates
+        self.phi_x, self.phi_y = (coordinates.map(rows.astype(np.float64)) for rows in (X, Y))
+        self._rows = X, Y
+
+    @cached_property
+    def _outside(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """κ0 − φᵀφ of all rows with all, and of each with itself."""
+        Zx, Zy = (self.coordinates.prior.whiten(rows.astype(np.float64)) for rows in self._rows)
+        own = (
+            np.einsum("ij,ij->i", Z, Z) - np.einsum("ij,ij->i", p, p) for Z, p in ((Zx, self.phi_x), (Zy, self.phi_y))
+        )
+        return Zx @ Zy.T - self.phi_x @ self.phi_y.T, *own
+
+    def sq_distances(self, metric: Metric) -> np.ndarray:
+        F, weight = metric.F, metric.eta * metric.coordinates.residual
+        moved = self.phi_x @ F
+        K = moved @ self.phi_y.T
+        own_x = np.einsum("ij,ij->i", moved, self.phi_x)
+        own_y = np.einsum("ij,ij->i", self.phi_y @ F, self.phi_y)
+        if weight:
+            outside, outside_x, outside_y = self._outside
+            K += weight * outside
+            own_x, own_y = own_x + weight * outside_x, own_y + weight * outside_y
+        if metric.normalize:
+            lengths = [np.sqrt(np.maximum(own, 1e-300)) for own in (own_x, own_y)]
+            K /= lengths[0][:, None]
+            K /= lengths[1]
+            own_x, own_y = np.ones_like(own_x), np.ones_like(own_y)
+        return own_x[:, None] + own_y - 2.0 * K

@@ -1,0 +1,83 @@
+"""Scores by name: what is measured on held-out rows to choose by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..constraints import Constraints
+from ..metric import Metric
+from ..scoring import average_precision, nearest_of, precision_at, recall_at, vote
+from .folds import Fold
+
+__all__ = ["RETRIEVAL", "Score", "retrieval", "scorer"]
+
+Score = Callable[[Metric, Fold], float]
+
+_AT = re.compile(r"(precision|recall)@([1-9][0-9]*)")
+RETRIEVAL = "'map', 'precision@10' or 'recall@10' (any number in place of 10)"
+
+
+def scorer(scoring: Any, y: np.ndarray | None, constraints: Constraints | None, *, unseen: bool = False) -> Score:
+    """What a `scoring` parameter stands for; larger is better.
+
+    `unseen` says that held-out rows are of classes that no training row has, so that these cannot vote.
+    """
+    if scoring is None:
+        scoring = ("auc" if y is None else "accuracy") if not unseen else "map"
+    if callable(scoring):
+        return lambda metric, f: float(scoring(metric, f.X_train, f.labels_of(f.train), f.X_test, f.labels_of(f.test)))
+    if scoring == "auc":
+        return lambda metric, f: f.auc(metric, constraints)
+    if isinstance(scoring, str) and y is not None:
+        if scoring == "accuracy" and not unseen:
+            return _knn_accuracy
+        if scoring == "map":
+            return lambda metric, f: _mean(average_precision(*retrieval(metric, f)))
+        if found := _AT.fullmatch(scoring):
+            measure, k = {"precision": precision_at, "recall": recall_at}[found[1]], int(found[2])
+            return lambda metric, f: _mean(measure(*retrieval(metric, f), k))
+    if scoring == "accuracy" and unseen:
+        raise ValueError(
+            "scoring='accuracy' needs training rows of the held-out classes, and holdout='classes' leaves none; use "
+            f"{RETRIEVAL}, or 'auc'."
+        )
+    raise ValueError(
+        f"scoring must be 'accuracy', {RETRIEVAL} (all of which need y), 'auc' or a callable; got {scoring!r}"
+        f"{'' if y is not None else ' without y'}."
+    )
+
+
+def _knn_accuracy(metric: Metric, fold: Fold, k: int = 10) -> float:
+    """Of k nearest training rows on held-out rows; unlabelled rows neither vote nor count."""
+    votes_of, truth = fold.y_train, fold.y_test
+    assert votes_of is not None and truth is not None
+    voters, judged = votes_of >= 0, truth >= 0
+    D = fold.sq_distances(metric, among=False)
+    D = D if voters.all() and judged.all() else D[np.ix_(judged, voters)]
+    return float((vote(votes_of[voters][nearest_of(D, k)]) == truth[judged]).mean())
+
+
+def retrieval(metric: Metric, fold: Fold) -> tuple[np.ndarray, np.ndarray]:
+    """Distances among labelled held-out rows, itself left out, and which are relevant; rows that have such."""
+    codes = fold.y_test
+    assert codes is not None
+    labelled = np.flatnonzero(codes >= 0)
+    D = fold.sq_distances(metric, among=True)
+    D = D if len(labelled) == len(D) else D[np.ix_(labelled, labelled)]
+    relevant = codes[labelled][:, None] == codes[labelled]
+    np.fill_diagonal(relevant, False)
+    np.fill_diagonal(D, np.inf)
+    asked = relevant.any(axis=1)
+    if not asked.any():
+        raise ValueError(
+            "retrieval among held-out rows needs two rows of one class there; use fewer folds, or more labels a class."
+        )
+    return D[asked], relevant[asked]
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean())
