@@ -47,7 +47,7 @@ class Foreseen(NamedTuple):
 
 
 def foresee(state: DualState, problem: Problem, inexact: float, shift: float = 0.0) -> Foreseen:
-    """Minimise the model to a residual of `inexact` relative to X.
+    """Minimise the model: systems to a residual of `inexact` relative to X, its kinks as far as the model asks.
 
     `state` may be one of `problem` with −`shift` I added to R_0; the step then takes that away.
     """
@@ -162,7 +162,7 @@ class _Implicit:
 
     def solve(self, E: np.ndarray, residual: np.ndarray, inexact: float) -> tuple[np.ndarray, int]:
         if self.gram is not None:
-            return self._solve_by_gram(E, residual), 1
+            return self._solve_by_gram(self.gram, E, residual), 1
         bent = E > 0
         forms, weight = self.forms.restricted(bent), E[bent]
         if self.precondition is None:  # one for all corrections, which change E here and there
@@ -175,12 +175,12 @@ class _Implicit:
             return answer.X, answer.n_products
         B = _WrittenOut(self.state).B
         self.gram = B @ B.T
-        return self._solve_by_gram(E, residual), most
+        return self._solve_by_gram(self.gram, E, residual), most
 
-    def _solve_by_gram(self, E: np.ndarray, residual: np.ndarray) -> np.ndarray:
+    def _solve_by_gram(self, gram: np.ndarray, E: np.ndarray, residual: np.ndarray) -> np.ndarray:
         bent = E > 0
         root_E, s = np.sqrt(E[bent]), np.zeros_like(E)
-        system = root_E[:, None] * self.gram[np.ix_(bent, bent)] * root_E
+        system = root_E[:, None] * gram[np.ix_(bent, bent)] * root_E
         system.flat[:: len(system) + 1] += 1.0
         s[bent] = root_E * dposv(system, root_E * self.apply(residual)[bent])[1]
         return residual - self.adjoint(s)
