@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 
 import numpy as np
@@ -239,7 +240,7 @@ def test_offset_projection_goes_back_no_further_than_its_multiplier(rng):
 def test_tiny_offset_is_no_offset(rng, variant):
     """The quadratic passes into the paper's formula as c → 0."""
     problem = feature_problem(rng, 1.0)
-    tiny = type(problem)(**{**problem.__dict__, "offset": np.full(problem.n_constraints, 1e-13)})
+    tiny = dataclasses.replace(problem, offset=np.full(problem.n_constraints, 1e-13))
     one, other = Projections(problem), Projections(tiny)
     for _ in range(5):
         one.sweep()

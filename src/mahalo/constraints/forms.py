@@ -149,7 +149,7 @@ class EdgeForms:
         return out if self.combine is None else self.combine @ out
 
     def adjoint(self, Y: np.ndarray, s: np.ndarray) -> np.ndarray:
-        """Σ_k s_k Yᵀ C_k Y = Yᵀ Laplacian(w) Y, w the edge weights that s combines to."""
+        """Σ_k s_k Yᵀ C_k Y = Yᵀ Laplacian(w) Y, exactly symmetric; w the edge weights that s combines to."""
         self._check_rows(Y)
         w = np.ascontiguousarray(s if self._combine_t is None else self._combine_t @ s)
         if len(w) * Y.shape[1] <= _FEW:
@@ -164,7 +164,8 @@ class EdgeForms:
                 2 * len(w) * Y.shape[1],
                 lambda a, b: edge_laplacian(Y, start, neighbour, edge, w, Z, a, b),
             )
-        return Y.T @ Z
+        R = Y.T @ Z
+        return 0.5 * (R + R.T)
 
     def second_moments(self, Y: np.ndarray, E: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Σ_k E_k (R_k)_ij² for R_k = Yᵀ C_k Y, r × r, and Σ_k E_k (R_k)_ii².

@@ -66,7 +66,7 @@ class _State:
     """Everything the solver knows at one F = A Aᵀ. Its multipliers are s = θ slope."""
 
     problem: Problem
-    A: np.ndarray
+    A: np.ndarray  # lower triangular
     log_det_F: float
     Y: np.ndarray
     v: np.ndarray
@@ -76,9 +76,9 @@ class _State:
     pull: np.ndarray  # Σ slope_k Yᵀ C_k Y
 
     @classmethod
-    def at(cls, problem: Problem, A: np.ndarray, log_det_F: float) -> _State:
+    def at(cls, problem: Problem, A: np.ndarray) -> _State:
         Y = problem.points @ A
-        return cls._at(problem, A, log_det_F, Y, problem.offset + problem.forms.apply(Y, Y))
+        return cls._at(problem, A, log_det(A), Y, problem.offset + problem.forms.apply(Y, Y))
 
     def at_gamma(self, gamma: float) -> _State:
         return self._at(self.problem.with_gamma(gamma), self.A, self.log_det_F, self.Y, self.v)
@@ -87,7 +87,7 @@ class _State:
     def _at(cls, problem: Problem, A: np.ndarray, log_det_F: float, Y: np.ndarray, v: np.ndarray) -> _State:
         slope = problem.slack.slope(v)
         violated = _Violated.of(problem, Y, slope)
-        pull = symmetrize(violated.forms.adjoint(violated.Y, slope[violated.which]))
+        pull = violated.forms.adjoint(violated.Y, slope[violated.which])
         return cls(problem, A, log_det_F, Y, v, slope, violated, A.T @ A, pull)
 
     @cached_property
@@ -131,19 +131,21 @@ class _State:
 
     def dual_at(self, share: float) -> float:
         """D(θ slope), through log det(I + θ Σ slope_k R_k) = log det Z − log det F."""
-        factor = cholesky_or_none(self.Z_at(share))
-        if factor is None:
-            return -np.inf
         s, problem = share * self.slope, self.problem
-        return log_det(factor) - self.log_det_F + float(s @ problem.offset) + float(problem.slack.dual(s).sum())
+        linear = float(s @ problem.offset) + float(problem.slack.dual(s).sum())
+        return self.log_det_Z_at(share) - self.log_det_F + linear
+
+    def log_det_Z_at(self, share: float) -> float:
+        """−∞ unless Z ≻ 0."""
+        factor = cholesky_or_none(self.Z_at(share))
+        return -np.inf if factor is None else log_det(factor)
 
     def _gap_of_slopes(self) -> float:
         """P(F) − D(slope) = tr G − log det(I + G); ∞ unless I + G ≻ 0."""
         sq_norm = float(np.vdot(self.G, self.G))
         if sq_norm < 1e-8:
             return 0.5 * sq_norm  # to relative 1e-4, where the difference would be rounding
-        factor = cholesky_or_none(self.Z_at(1.0))
-        return np.inf if factor is None else float(np.trace(self.G)) - log_det(factor)
+        return float(np.trace(self.G)) - self.log_det_Z_at(1.0)
 
 
 def _best_share(state: _State) -> tuple[float, float]:
@@ -177,7 +179,7 @@ def newton(
     """Solve to relative gap `tol`; `start` is the solution of the same problem at a smaller γ."""
     history: list[Step] = []
     state = follow_path(problem, 0.5 * tol, max_iter, start, history, on_step)
-    F, lam = symmetrize(state.A @ state.A.T), np.maximum(problem.sign * state.s, 0.0)
+    F, lam = state.A @ state.A.T, np.maximum(problem.sign * state.s, 0.0)
     return Solution(F, lam, certify(problem, F, lam, tol), tuple(history), len(history))
 
 
@@ -193,7 +195,7 @@ def follow_path(
     factor = None if start is None else cholesky_or_none(start.F)
     A = np.eye(problem.rank) if factor is None else factor
     budget = _MAX_STEPS if max_iter is None else max_iter
-    state = _State.at(problem, A, log_det(A))
+    state = _State.at(problem, A)
     if factor is None:
         # At F = I the gradient is linear in γ: begin where its norm is moderate.
         moderate = _FIRST_GRADIENT * (10.0 if problem.rank <= _TINY_RANK else 1.0)
@@ -238,7 +240,7 @@ def _minimise(
         if t == 0.0:
             break
         previous = state
-        state = _State.at(state.problem, state.A @ factor, state.log_det_F + log_det(factor))
+        state = _State.at(state.problem, state.A @ factor)
         if not state.gap < np.inf:
             return previous
         # Rounding has the last word where neither objective nor gap falls any more.
@@ -303,7 +305,7 @@ def _scaling(state: _State, weight: np.ndarray, by_both: bool) -> tuple[np.ndarr
     """
     n_violated = max(1, int(np.count_nonzero(weight)))
     omega = 0.5 * n_violated
-    S = symmetrize(state.violated.forms.adjoint(state.violated.Y, np.sqrt(weight)) / n_violated)
+    S = state.violated.forms.adjoint(state.violated.Y, np.sqrt(weight)) / n_violated
     M = None
     if by_both:
         values, vectors = np.linalg.eigh(state.Z_at(state.share))

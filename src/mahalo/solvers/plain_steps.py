@@ -32,6 +32,8 @@ __all__ = ["Foreseen", "diagonal_of", "foresee", "try_step"]
 _FEW_NUMBERS = 40_000  # entries of all matrices R_k, up to which they are written out
 _SMALL_RANK = 10  # the same for systems over r × r matrices
 _BENT, _BENT_SMALL = 0.5, 0.1  # residual of the model that its kinks may leave, relative to X; where solving is cheap
+_FEW, _MANY_NUMBERS = 400, 4_000_000  # constraints and entries of their matrices for a system over the constraints
+_PATIENCE = 50  # products, after which it is written out
 _MAX_CORRECTIONS = 20
 _MAX_CG = 500
 _SHORTEST = 1e-3
@@ -45,7 +47,7 @@ class Foreseen(NamedTuple):
 
 
 def foresee(state: DualState, problem: Problem, inexact: float, shift: float = 0.0) -> Foreseen:
-    """Minimise the model to a residual of `inexact` relative to X.
+    """Minimise the model: systems to a residual of `inexact` relative to X, its kinks as far as the model asks.
 
     `state` may be one of `problem` with −`shift` I added to R_0; the step then takes that away.
     """
@@ -137,15 +139,20 @@ class _WrittenOut:
 
 
 class _Implicit:
-    """The same through edges, solved by conjugate gradients."""
+    """The same through edges, solved by conjugate gradients; or, where they are slow and constraints few, through the
+    matrix A Ω A* over the constraints: (I + √E A Ω A* √E)⁻¹ is all that it takes (Woodbury)."""
 
     bent = _BENT
 
     def __init__(self, state: DualState):
+        self.state = state
         self.forms, self.Y, self.omega = state.problem.forms, state.Y, state.omega
         self.root = np.sqrt(state.omega)
         self.trace = np.diag(np.diagonal(self.root))
         self.precondition: Preconditioner | None = None
+        n_constraints, rank = state.problem.n_constraints, len(state.w)
+        self.few = n_constraints <= _FEW and len(self.forms.tail) * rank**2 <= _MANY_NUMBERS
+        self.gram: np.ndarray | None = None
 
     def adjoint(self, s: np.ndarray) -> np.ndarray:
         return self.root * self.forms.adjoint(self.Y, s)
@@ -154,14 +161,29 @@ class _Implicit:
         return self.forms.apply(self.Y @ (self.root * X), self.Y)
 
     def solve(self, E: np.ndarray, residual: np.ndarray, inexact: float) -> tuple[np.ndarray, int]:
-        kept = E > 0
-        forms, E = self.forms.restricted(kept), E[kept]
+        if self.gram is not None:
+            return self._solve_by_gram(self.gram, E, residual), 1
+        bent = E > 0
+        forms, weight = self.forms.restricted(bent), E[bent]
         if self.precondition is None:  # one for all corrections, which change E here and there
-            self.precondition = Preconditioner(diagonal_of(forms, self.Y, E, self.omega))
+            self.precondition = Preconditioner(diagonal_of(forms, self.Y, weight, self.omega))
+        most = _PATIENCE if self.few else _MAX_CG
         answer = solve_system(
-            forms, self.Y, E, residual, self.precondition, root=self.root, inexact=inexact, max_products=_MAX_CG
+            forms, self.Y, weight, residual, self.precondition, root=self.root, inexact=inexact, max_products=most
         )
-        return answer.X, answer.n_products
+        if not self.few or answer.n_products < most:
+            return answer.X, answer.n_products
+        B = _WrittenOut(self.state).B
+        self.gram = B @ B.T
+        return self._solve_by_gram(self.gram, E, residual), most
+
+    def _solve_by_gram(self, gram: np.ndarray, E: np.ndarray, residual: np.ndarray) -> np.ndarray:
+        bent = E > 0
+        root_E, s = np.sqrt(E[bent]), np.zeros_like(E)
+        system = root_E[:, None] * gram[np.ix_(bent, bent)] * root_E
+        system.flat[:: len(system) + 1] += 1.0
+        s[bent] = root_E * dposv(system, root_E * self.apply(residual)[bent])[1]
+        return residual - self.adjoint(s)
 
 
 def diagonal_of(forms: EdgeForms, Y: np.ndarray, E: np.ndarray, omega: np.ndarray) -> np.ndarray:

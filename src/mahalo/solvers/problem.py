@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -36,6 +37,13 @@ class Problem:
         R_0; None where there is no linear objective.
     constant : float, default=0.0
         What the coordinates leave out of the linear objective.
+
+    Attributes
+    ----------
+    rank, n_constraints : int
+        Size of F, and how many constraints there are.
+    hard : bool
+        Whether gamma is ∞.
     """
 
     points: np.ndarray
@@ -50,18 +58,13 @@ class Problem:
     loss: Loss = field(default_factory=LogDet)
     tilt: np.ndarray | None = None
     constant: float = 0.0
+    rank: int = field(init=False)
+    n_constraints: int = field(init=False)
+    hard: bool = field(init=False)
 
-    @property
-    def rank(self) -> int:
-        return self.points.shape[1]
-
-    @property
-    def n_constraints(self) -> int:
-        return len(self.sign)
-
-    @property
-    def hard(self) -> bool:
-        return bool(np.isinf(self.gamma))
+    def __post_init__(self) -> None:
+        derived = {"rank": self.points.shape[1], "n_constraints": len(self.sign), "hard": math.isinf(self.gamma)}
+        self.__dict__.update(derived)  # frozen
 
     def with_gamma(self, gamma: float) -> Problem:
         """The same problem at another γ."""
