@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from mahalo._core.distances import finish_distances
 from mahalo._core.edges import edge_dots, edge_gram, edge_laplacian
 from mahalo._core.intersections import LANES, intersect_rows

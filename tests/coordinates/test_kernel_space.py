@@ -20,9 +20,9 @@ from builders import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paper_algorithm import PaperAlgorithm1
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
-from test_algorithm1 import PaperAlgorithm1
 
 from mahalo import Constraints, InfeasibleError, MetricLearner, NotPositiveDefiniteError
 from mahalo.basis import KMeansBasis, RandomCombination, RandomSubset

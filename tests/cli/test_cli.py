@@ -1,0 +1,114 @@
+"""The command line: what it prints, what it refuses, and that nothing else needs it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from running import run_python
+from sklearn.datasets import load_wine
+
+import mahalo
+from mahalo import MetricLearner
+from mahalo.cli.app import main
+from mahalo.report import figures
+
+ROOT = Path(__file__).parents[2]
+
+
+def run_main(capsys, *arguments) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stopped:
+        main(list(arguments))
+    out, err = capsys.readouterr()
+    return stopped.value.code, out, err
+
+
+def test_version_is_printed(capsys):
+    assert run_main(capsys, "--version") == (0, f"mahalo {mahalo.__version__}\n", "")
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("demo", "--help")])
+def test_help_is_printed(capsys, arguments):
+    code, out, err = run_main(capsys, *arguments)
+    assert code == 0 and not err
+    assert "demo" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "names"),
+    [
+        (("demo", "--sed", "1"), 2, "--sed"),
+        (("demo", "--seed", "-1"), 2, "--seed"),
+        (("demo", "--seed", "one"), 2, "--seed"),
+        (("dmo",), 2, "dmo"),
+        (("demo", "--out", "a-file"), 1, "a-file"),
+        (("reproduce", "text", "--quick"), 1, "python -m experiments"),
+    ],
+)
+def test_errors_are_one_line(capsys, tmp_path, monkeypatch, arguments, code, names):
+    monkeypatch.chdir(tmp_path)
+    Path("a-file").write_text("in the way")
+    got, out, err = run_main(capsys, *arguments)
+    assert got == code and not out
+    assert err.startswith("mahalo: ") and err.count("\n") == 1
+    assert names in err
+
+
+@pytest.mark.parametrize("missing", ["typer", "rich"])
+def test_without_typer_or_rich_the_command_says_what_to_install(tmp_path, missing):
+    code = f"import sys; sys.modules[{missing!r}] = None; from mahalo.cli import main; main(['demo'])"
+    done = run_python("-c", code, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f'mahalo: the command line needs {missing}: pip install "mahalo[cli]"\n'
+
+
+def test_missing_matplotlib_is_said_at_once(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, out, err = run_main(capsys, "demo")
+    assert code == 1 and not out
+    assert "pip install 'mahalo[plots]'" in err and "--no-plot" in err and err.count("\n") == 1
+    with pytest.raises(ImportError, match="pip install"):
+        figures.spectrum(MetricLearner().fit(*load_wine(return_X_y=True)))
+
+
+def test_import_brings_no_edges(tmp_path):
+    """`import mahalo` loads neither the command line nor anything that prints or draws (unless scikit-learn does)."""
+    code = (
+        "import sys, sklearn.neighbors; before = set(sys.modules); import mahalo; "
+        "edges = {'mahalo.cli', 'mahalo.report', 'typer', 'rich', 'matplotlib'}; "
+        "print(sorted(edges & (set(sys.modules) - before)))"
+    )
+    done = run_python("-c", code, cwd=tmp_path)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_the_library_knows_nothing_of_what_is_run_from_a_checkout():
+    importing = re.compile(r"^\s*(from|import) (experiments|benchmarks)\b", flags=re.M)
+    found = [path for path in (ROOT / "src").rglob("*.py") if importing.search(path.read_text(encoding="utf-8"))]
+    assert not found
+
+
+def test_demo_tells_its_story_on_wine(capsys, tmp_path, monkeypatch):
+    from mahalo.cli import demo
+
+    wine = [example for example in demo._EXAMPLES if example.name == "wine"]
+    monkeypatch.setattr(demo, "_EXAMPLES", wine)
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = run_main(capsys, "demo", "--no-plot")
+    assert code == 0
+    for words in ("Euclidean", "inverse covariance", "learned", "10-NN error", "pair AUC", "certificate", "γ", "time"):
+        assert words in out
+    assert "converged in 10 of" in " ".join(out.split())
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_demo_saves_a_picture_for_each_data_set(tmp_path):
+    done = run_python("-m", "mahalo.cli", "demo", "--out", tmp_path / "new" / "folder", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for name in ("digits", "wine"):
+        picture = tmp_path / "new" / "folder" / f"demo-{name}.png"
+        assert 20_000 < picture.stat().st_size < 200_000
+        assert str(picture) in done.stdout
