@@ -191,7 +191,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _validated(self, X, y, constraints) -> tuple[Any, Any, Constraints | None]:
         """Rows that can be indexed, class codes (−1 for none), constraints; after a look at the parameters."""
         self._check_parameters()
-        constraints = as_constraints(constraints)
+        constraints = None if constraints is None else as_constraints(constraints)
         if y is None and constraints is None:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None. "
@@ -202,7 +202,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             if len(X) < 2:
                 raise ValueError(f"at least 2 objects are needed to learn a distance; got {len(X)}.")
         else:
-            X = validate_data(self, at_least_single(X), ensure_min_samples=2, **self._form())
+            X = validate_data(self, self._held(X), ensure_min_samples=2, **self._form())
             if self._pairwise:
                 _check_gram(X)
         if y is not None:
@@ -224,6 +224,10 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Of arrays of rows."""
         return {"accept_sparse": False if self._pairwise else "csr", "dtype": [np.float64, np.float32]}
 
+    @staticmethod
+    def _held(X) -> Any:
+        return X if getattr(X, "dtype", np.float16) != np.float16 else at_least_single(X)
+
     @property
     def _pairwise(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
@@ -240,7 +244,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _rows(self, X):
         if self.metric_.n_features is None:
             return as_objects(X)
-        return validate_data(self, at_least_single(X), reset=False, **self._form())
+        return validate_data(self, self._held(X), reset=False, **self._form())
 
     def score(self, X, y=None, *, constraints=None, rows=None) -> float:
         """How well the learned distance tells alike from unalike: area under the ROC curve over pairs of rows of X.

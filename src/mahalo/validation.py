@@ -73,12 +73,13 @@ def check_gamma(gamma) -> None:
         )
 
 
-def check_sampling(strategy, pairs_per_class, n_neighbors=1) -> None:
-    """Raise unless this is a way to make constraints from labels."""
+def check_sampling(strategy, pairs_per_class, n_neighbors=1, random_state=None) -> np.random.Generator:
+    """Raise unless this is a way to make constraints from labels; what to draw them with if it is."""
     if not isinstance(strategy, str) or strategy not in _STRATEGIES:
         raise ValueError(f"strategy must be 'random', 'neighbors' or 'triplets'; got {strategy!r}.")
     check_count(pairs_per_class, "pairs_per_class", or_none=True)
     check_count(n_neighbors, "n_neighbors")
+    return as_generator(random_state)
 
 
 def checked_bounds(bounds) -> tuple[float, float]:

@@ -193,12 +193,12 @@ class Constraints:
         n_neighbors : int
         random_state : int, Generator, RandomState or None
         """
-        check_sampling(strategy, pairs_per_class, n_neighbors)
+        rng = check_sampling(strategy, pairs_per_class, n_neighbors, random_state)
         geometry = _geometry_of(X)
         if strategy == "triplets":
-            index = triplets_from_labels(y, geometry, pairs_per_class, n_neighbors, random_state)
+            index = triplets_from_labels(y, geometry, pairs_per_class, n_neighbors, rng)
             return cls.from_triplets(index, n_rows=len(y))
-        index, sign, local = pairs_from_labels(y, geometry, strategy, pairs_per_class, n_neighbors, random_state)
+        index, sign, local = pairs_from_labels(y, geometry, strategy, pairs_per_class, n_neighbors, rng)
         unset = np.full(len(sign), np.nan)
         pairs = Pairs(index, sign, unset, np.ones(len(sign)), np.full(len(sign), local))
         return cls(pairs=pairs, n_rows=len(y))

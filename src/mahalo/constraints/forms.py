@@ -105,6 +105,10 @@ class EdgeForms:
         edges = np.unique(combine.indices)
         return EdgeForms._derived(self.tail[edges], self.head[edges], self.n_rows, combine[:, edges])
 
+    def part(self, kept: np.ndarray, Y: np.ndarray) -> tuple[EdgeForms, np.ndarray]:
+        """The forms in the mask `kept` alone, over as few rows as will do."""
+        return self.restricted(kept).compact(Y)
+
     def compact(self, Y: np.ndarray) -> tuple[EdgeForms, np.ndarray]:
         """The same forms over as few rows as will do.
 

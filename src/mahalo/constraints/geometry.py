@@ -50,11 +50,11 @@ class VectorGeometry:
             return np.zeros(0)
         used, compact = np.unique(index, return_inverse=True)
         if len(used) * self.rows.shape[1] <= _HELD:
-            return sq_distances(self.rows.take(used), compact.reshape(index.shape))
+            return sq_distances(self._taken(used), compact.reshape(index.shape))
         parts = np.array_split(index, -(-index.size * self.rows.shape[1] // _HELD))
         lines = (np.arange(2 * len(part)).reshape(2, -1).T for part in parts)
         return np.concatenate(
-            [sq_distances(self.rows.take(part.T.ravel()), line) for part, line in zip(parts, lines, strict=True)]
+            [sq_distances(self._taken(part.T.ravel()), line) for part, line in zip(parts, lines, strict=True)]
         )
 
     def sample_sq_distances(self, rng: np.random.Generator) -> np.ndarray:
@@ -75,7 +75,10 @@ class VectorGeometry:
 
     @cached_property
     def _held(self):
-        return self.rows.take(np.arange(self.n_rows))
+        return self._taken(np.arange(self.n_rows))
+
+    def _taken(self, index: np.ndarray):
+        return self.rows.take(index)
 
     def nearest(self, anchors: np.ndarray, candidates: np.ndarray, k: int) -> np.ndarray:
         from sklearn.neighbors import NearestNeighbors

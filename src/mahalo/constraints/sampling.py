@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..validation import as_generator
 from .geometry import Geometry
 from .labels import class_codes
 
@@ -16,11 +15,10 @@ _MANY_RANDOM, _MANY_NEIGHBOURS = 500, 10_000
 
 
 def pairs_from_labels(
-    y, geometry: Geometry | None, strategy: str, pairs_per_class: int | None, n_neighbors: int, random_state
+    y, geometry: Geometry | None, strategy: str, pairs_per_class: int | None, n_neighbors: int, rng
 ) -> tuple[np.ndarray, np.ndarray, bool]:
     """(index, sign, local): pairs, +1/−1, and whether bounds should come from the pairs' own distances."""
     codes = class_codes(y)
-    rng = as_generator(random_state)
     if strategy == "random":
         index, sign = _random_pairs(codes, pairs_per_class or _MANY_RANDOM, rng)
         return index, sign, False
@@ -30,13 +28,10 @@ def pairs_from_labels(
     return index, sign, True
 
 
-def triplets_from_labels(
-    y, geometry: Geometry | None, per_class: int | None, n_neighbors: int, random_state
-) -> np.ndarray:
+def triplets_from_labels(y, geometry: Geometry | None, per_class: int | None, n_neighbors: int, rng) -> np.ndarray:
     """(row, target, impostor): every row with its nearest of its own class against its nearest of others."""
     if geometry is None:
         raise ValueError("strategy='triplets' looks for nearest rows and needs X; pass X=.")
-    rng = as_generator(random_state)
     found = []
     for anchors, inside, outside in _classes(class_codes(y), per_class or _MANY_NEIGHBOURS, n_neighbors**2, rng):
         if len(inside) < 2:

@@ -28,6 +28,10 @@ class BaseKernel:
     kind: str | Callable
     params: dict[str, Any] = field(default_factory=dict)
     shift: float = 0.0
+    precomputed: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "precomputed", isinstance(self.kind, str) and self.kind == "precomputed")
 
     @classmethod
     def of(cls, kernel, params) -> BaseKernel:
@@ -44,10 +48,6 @@ class BaseKernel:
         if isinstance(kernel, str) and set(params) - set(known := KERNEL_PARAMS.get(kernel, params)):
             raise ValueError(f"kernel={kernel!r} takes the kernel_params {sorted(known)}; got {sorted(params)}.")
         return cls(kernel, params)
-
-    @property
-    def precomputed(self) -> bool:
-        return self.kind == "precomputed"
 
     def __call__(self, X, Y) -> np.ndarray:
         """κ0 of all rows of X with all rows of Y (precomputed: Y are columns of X)."""

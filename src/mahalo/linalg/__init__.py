@@ -3,7 +3,15 @@
 from .covariance import column_variances, row_blocks, shrunk_correlation
 from .scatter import Scatter
 from .smallest import nearest_of
-from .symmetric import cholesky_or_none, inverse_factor, log_det, spd_factor, spd_roots, symmetrize
+from .symmetric import (
+    cholesky_or_none,
+    inverse_factor,
+    log_det,
+    log_det_or_minus_infinity,
+    spd_factor,
+    spd_roots,
+    symmetrize,
+)
 from .threads import in_threads
 from .within import class_means, scatter_of_differences, within_scatter
 
@@ -15,6 +23,7 @@ __all__ = [
     "in_threads",
     "inverse_factor",
     "log_det",
+    "log_det_or_minus_infinity",
     "nearest_of",
     "row_blocks",
     "scatter_of_differences",

@@ -5,7 +5,15 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 from ..errors import NotPositiveDefiniteError
 
-__all__ = ["cholesky_or_none", "inverse_factor", "log_det", "spd_factor", "spd_roots", "symmetrize"]
+__all__ = [
+    "cholesky_or_none",
+    "inverse_factor",
+    "log_det",
+    "log_det_or_minus_infinity",
+    "spd_factor",
+    "spd_roots",
+    "symmetrize",
+]
 
 
 def symmetrize(A: np.ndarray) -> np.ndarray:
@@ -50,6 +58,12 @@ def _invert_into(inverse: np.ndarray, L: np.ndarray) -> None:
 def log_det(L: np.ndarray) -> float:
     """log det(L Lᵀ) of a triangular factor."""
     return 2.0 * float(np.log(np.diagonal(L)).sum())
+
+
+def log_det_or_minus_infinity(A: np.ndarray) -> float:
+    """log det A of a symmetric A, −∞ where A is not numerically positive definite."""
+    factor = cholesky_or_none(A)
+    return -np.inf if factor is None else log_det(factor)
 
 
 def spd_factor(A: np.ndarray, what: str) -> tuple[np.ndarray, np.ndarray]:

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ..constraints.forms import EdgeForms
-from ..linalg import cholesky_or_none, inverse_factor, log_det, symmetrize
+from ..linalg import cholesky_or_none, inverse_factor, log_det, log_det_or_minus_infinity, symmetrize
 from .certificate import certify
 from .problem import Problem
 from .result import Solution, Step
@@ -58,7 +58,7 @@ class _Violated:
         if Y.size < _LARGE_SIZE:
             return cls(slice(None), problem.forms, Y)
         which = slope != 0.0
-        return cls(which, *problem.forms.restricted(which).compact(Y))
+        return cls(which, *problem.forms.part(which, Y))
 
 
 @dataclass(frozen=True)
@@ -137,8 +137,7 @@ class _State:
 
     def log_det_Z_at(self, share: float) -> float:
         """−∞ unless Z ≻ 0."""
-        factor = cholesky_or_none(self.Z_at(share))
-        return -np.inf if factor is None else log_det(factor)
+        return log_det_or_minus_infinity(self.Z_at(share))
 
     def _gap_of_slopes(self) -> float:
         """P(F) − D(slope) = tr G − log det(I + G); ∞ unless I + G ≻ 0."""
@@ -268,7 +267,7 @@ def _newton_direction(state: _State, by_both: bool, exact: bool) -> tuple[np.nda
     """
     weight = state.problem.slack.curvature(state.v, state.s)[state.violated.which]
     B, precondition = _scaling(state, weight, by_both)
-    residual = -symmetrize(B.T @ state.G @ B)
+    residual = -_congruent(B, state.G)
     rz = float(np.vdot(residual, precondition(residual)))
     inexact = 0.1 * _INEXACT if exact and state.problem.rank <= _TINY_RANK else _INEXACT
     delta, q, n_products = solve_system(
@@ -280,8 +279,13 @@ def _newton_direction(state: _State, by_both: bool, exact: bool) -> tuple[np.nda
         small=rz * min(inexact, rz**0.25) ** 2,
         max_products=_MAX_CG,
     )
-    delta = symmetrize(B @ delta @ B.T)
+    delta = _congruent(B.T, delta)
     return delta, _along(state, delta, q), n_products
+
+
+def _congruent(B: np.ndarray, S: np.ndarray) -> np.ndarray:
+    """Bᵀ S B, exactly symmetric."""
+    return symmetrize(B.T @ S @ B)
 
 
 def _along(state: _State, delta: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -291,7 +295,7 @@ def _along(state: _State, delta: np.ndarray, q: np.ndarray) -> np.ndarray:
         return q
     everywhere = np.empty(len(violated))
     everywhere[violated] = q
-    forms, Y = state.problem.forms.restricted(~violated).compact(state.Y)
+    forms, Y = state.problem.forms.part(~violated, state.Y)
     everywhere[~violated] = forms.apply(Y @ delta, Y)
     return everywhere
 
@@ -310,7 +314,7 @@ def _scaling(state: _State, weight: np.ndarray, by_both: bool) -> tuple[np.ndarr
     if by_both:
         values, vectors = np.linalg.eigh(state.Z_at(state.share))
         M = vectors * np.clip(values, 1e-2, 1e2) ** -0.25
-        S = symmetrize(M.T @ S @ M)
+        S = _congruent(M, S)
     sigma, Q = np.linalg.eigh(S)
     sigma = np.abs(sigma)
     divisor = 1.0 + 2.0 * omega * np.outer(sigma, sigma)

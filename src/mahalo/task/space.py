@@ -24,7 +24,7 @@ from ..priors import Known, Prior
 from ..rows import HeldRows, Rows, combine
 from ..validation import as_generator, is_linear, len_of, warn
 
-__all__ = ["Space", "make_space", "settled", "start_metric"]
+__all__ = ["Space", "make_space", "start_metric"]
 
 
 Space = LinearSpace | KernelSpace | EmbeddedSpace
@@ -77,14 +77,10 @@ def start_metric(settings: Any, X: Any, y: Any = None, *, rows: Any = None) -> M
     known = Known(None if y is None else class_codes(y))
     space = make_space(settings, X, known, rows, as_generator(settings.random_state), quiet=True)
     coordinates = space.coordinates
-    return Metric(*settled(coordinates, np.eye(coordinates.rank), 1.0), normalize=settings.normalize)
-
-
-def settled(coordinates: Any, F: np.ndarray, eta: float) -> tuple[Any, np.ndarray]:
-    """Coordinates that a metric can be made of, and the core matrix over them."""
+    F = np.eye(coordinates.rank)
     if isinstance(coordinates, EmbeddedCoordinates):
-        return coordinates.settled(F, eta * coordinates.residual)
-    return coordinates, F
+        coordinates, F = coordinates.settled(F, coordinates.residual)
+    return Metric(coordinates, F, normalize=settings.normalize)
 
 
 def _vectors(basis: Any, prior: Prior, rows: Rows, known: Known, rng: np.random.Generator) -> np.ndarray:

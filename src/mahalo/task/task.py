@@ -19,7 +19,7 @@ from ..metric import Metric, leading_part
 from ..priors import Known
 from ..solvers import Problem, Solution, Step, solve
 from ..validation import as_generator, as_rows, len_of, warn
-from .space import Space, make_space, settled
+from .space import Space, make_space
 
 __all__ = ["Task"]
 
@@ -74,7 +74,7 @@ class Task:
                 pairs_per_class=settings.pairs_per_class,
                 random_state=rng,
             )
-        if isinstance(space, KernelSpace):
+        if isinstance(space, KernelSpace) and settings.psd != "error":
             space = space.definite(constraints)
         geometry = space.geometry
         left = meaningful(constraints, geometry)
@@ -130,7 +130,10 @@ class Task:
         if pose.span is not None:
             # Outside the span nothing pulls: the loss rests.
             F = symmetrize(pose.span @ (F - eta * np.eye(len(F))) @ pose.span.T) + eta * np.eye(len(pose.span))
-        metric = Metric(*settled(pose.coordinates, F, eta), eta=eta, normalize=self._settings.normalize)
+        coordinates = pose.coordinates
+        if isinstance(coordinates, EmbeddedCoordinates):
+            coordinates, F = coordinates.settled(F, eta * coordinates.residual)
+        metric = Metric(coordinates, F, eta=eta, normalize=self._settings.normalize)
         if not F.any() and eta * pose.coordinates.residual == 0 and not self._quiet:
             warn(
                 "the learned metric is zero: under this loss nothing keeps distances up but dissimilar pairs, triplets "
