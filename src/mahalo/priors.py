@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
@@ -29,10 +29,14 @@ _NAMES = ("identity", "diagonal", "covariance", "within")
 
 @dataclass(frozen=True)
 class Known:
-    """What is known about rows: a class 0, 1, … of each (−1: none), or which pairs of them are alike."""
+    """What is known about rows: a class 0, 1, … of each (−1: none), or which pairs of them are alike.
+
+    `kept` holds what priors that differ in their shrinkage alone have in common.
+    """
 
     codes: np.ndarray | None = None
     similar: np.ndarray | None = None
+    kept: dict = field(default_factory=dict)  # what several priors share
 
 
 class _Shrunk(BaseEstimator):
@@ -40,6 +44,10 @@ class _Shrunk(BaseEstimator):
 
     shrinkage: Any
     extra: float
+
+    def scatter(self, rows: Rows, known: Known) -> Scatter:
+        """What is shrunk; the same for every shrinkage."""
+        raise TypeError(f"{type(self).__name__} must define scatter(rows, known).")
 
     def check(self) -> None:
         number = isinstance(self.shrinkage, Real) and not isinstance(self.shrinkage, bool)
@@ -135,12 +143,13 @@ class Prior:
     level: float | None = None
 
     @classmethod
-    def of(cls, prior: Any, rows: Rows, known: Known | None = None, scatter: Scatter | None = None) -> Prior:
-        """From the `prior` parameter of a learner; `scatter` where it is known already."""
+    def of(cls, prior: Any, rows: Rows, known: Known) -> Prior:
+        """From the `prior` parameter of a learner."""
         prior = as_prior(prior)
         if isinstance(prior, _Shrunk):
-            scatter = prior.scatter(rows, known or Known()) if scatter is None else scatter  # type: ignore[attr-defined]
-            return cls._from(scatter, prior)
+            if (kind := type(prior)) not in known.kept:
+                known.kept[kind] = prior.scatter(rows, known)
+            return cls._from(known.kept[kind], prior)
         if isinstance(prior, str):
             if prior == "identity":
                 return cls()

@@ -9,7 +9,7 @@ import numpy as np
 from .constraints import Constraints, n_classes
 from .linalg import nearest_of
 
-__all__ = ["average_precision", "knn_predict", "nearest_of", "pair_auc", "precision_at", "recall_at", "vote"]
+__all__ = ["average_precision", "knn_predict", "nearest_of", "pair_auc", "precision_at", "ranked", "recall_at", "vote"]
 
 
 def vote(codes: np.ndarray) -> np.ndarray:
@@ -66,25 +66,25 @@ def pair_auc(
     return float(roc_auc_score(similar, -sq_distances(index)))
 
 
-def average_precision(distances: np.ndarray, relevant: np.ndarray) -> np.ndarray:
-    """Of each row: the mean, over its relevant columns, of the share of relevant ones among those as near.
+def ranked(distances: np.ndarray, relevant: np.ndarray) -> np.ndarray:
+    """Which are relevant, of every row's columns from the nearest on."""
+    return np.take_along_axis(relevant, np.argsort(distances, axis=1), axis=1)
 
-    Equal distances stand in the order of the columns. A row without relevant columns has NaN.
-    """
-    order = np.argsort(distances, axis=1, kind="stable")
-    found = np.take_along_axis(relevant, order, axis=1)
-    precision = np.cumsum(found, axis=1) / np.arange(1, found.shape[1] + 1)
+
+def average_precision(found: np.ndarray) -> np.ndarray:
+    """Of each ranked row: the mean, over what is relevant, of the relevant share up to there; NaN if none is."""
+    precision = np.cumsum(found, axis=1, dtype=np.float32) / np.arange(1, found.shape[1] + 1, dtype=np.float32)
     total = found.sum(axis=1)
-    return np.divide((precision * found).sum(axis=1), total, out=np.full(len(found), np.nan), where=total > 0)
+    summed = np.einsum("ij,ij->i", precision, found.astype(np.float32), dtype=np.float64)
+    return np.divide(summed, total, out=np.full(len(found), np.nan), where=total > 0)
 
 
-def precision_at(distances: np.ndarray, relevant: np.ndarray, k: int) -> np.ndarray:
-    """Of each row: the share of relevant columns among its k nearest."""
-    return np.take_along_axis(relevant, nearest_of(distances, k), axis=1).mean(axis=1)
+def precision_at(found: np.ndarray, k: int) -> np.ndarray:
+    """Of each ranked row: the share of relevant ones among the first k."""
+    return found[:, :k].mean(axis=1)
 
 
-def recall_at(distances: np.ndarray, relevant: np.ndarray, k: int) -> np.ndarray:
-    """Of each row: the share of its relevant columns that are among its k nearest; NaN where there are none."""
-    total = relevant.sum(axis=1)
-    found = np.take_along_axis(relevant, nearest_of(distances, k), axis=1).sum(axis=1)
-    return np.divide(found, total, out=np.full(len(found), np.nan), where=total > 0)
+def recall_at(found: np.ndarray, k: int) -> np.ndarray:
+    """Of each ranked row: the share of what is relevant that is among the first k; NaN where nothing is."""
+    total = found.sum(axis=1)
+    return np.divide(found[:, :k].sum(axis=1), total, out=np.full(len(found), np.nan), where=total > 0)

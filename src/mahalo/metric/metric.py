@@ -92,6 +92,21 @@ class Metric:
         G = self._embedded(np.eye(d))
         return symmetrize(G @ G.T)
 
+    def linear_map(self) -> np.ndarray:
+        """G, n_features × n_outputs, with ``transform(X) = X @ G`` (before rows are brought to unit length)."""
+        if not self._linear:
+            raise ValueError("a metric in the feature space of a kernel is no linear map; use transform.")
+        if self.n_features > _WIDEST_DENSE and self.coordinates.residual:  # type: ignore[operator]
+            raise ValueError(
+                f"the map of this metric would be {self.n_features} × {self.n_features}; learn with a basis and "
+                "residual=False."
+            )
+        c = self.coordinates
+        assert isinstance(c, LinearCoordinates)
+        inside = c.basis is not None and not c.residual
+        G = c.projection @ self.root if inside else self._embedded(np.eye(c.n_features))
+        return G if self.rotation is None else G @ self.rotation
+
     # -- transform ---------------------------------------------------------------------------------------------
 
     @property

@@ -28,8 +28,8 @@ class Choices:
     normalize: tuple
 
     @classmethod
-    def of(cls, settings: Any) -> Choices:
-        return cls(*(_candidates(getattr(settings, name), name) for name in CHOSEN))
+    def of(cls, values: dict[str, Any]) -> Choices:
+        return cls(*(_candidates(values[name], name) for name in CHOSEN))
 
     @property
     def problems(self) -> list[tuple[Any, str]]:

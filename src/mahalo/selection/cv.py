@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
-from sklearn.base import clone
-from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, check_cv
 
-from ..basis import as_basis
-from ..constraints import Constraints, PairSplit, class_codes
 from ..learner import MetricLearner
-from ..progress import progress, say
-from ..solvers import Solution
+from ..progress import progress
 from ..task import Task
-from ..validation import as_generator, as_rows, check_parameters, is_linear, len_of
+from ..validation import as_rows, check_parameters, is_linear, len_of
 from .candidates import CHOSEN, Choices
-from .folds import Fold
-from .judging import scorer
+from .choosing import Choosing
+from .judging import Score, scorer
 from .path import checked_gammas
 
 __all__ = ["MetricLearnerCV"]
 
 DEFAULT_GAMMAS = tuple(np.logspace(-3, 2, 11))
-_UNTOUCHED = 1e-6  # times the smallest γ: the prior itself
-_LOOSE = 1e-2  # relative gap inside folds
-_MOST_ROWS = 3_000  # that folds are made of
-_MOST_PAIRS = 10_000  # that are learned from in a fold
-_FEW_ROWS = 1_000  # judged rows below which folds are repeated
-_MOST_REPEATS = 5
-_FALLEN = 0.02  # below the best score, at two γ in a row: larger ones are not tried
-_KERNEL_ROWS, _KERNEL_DIRECTIONS = 200, 100  # beyond so many rows choosing is done over so many directions
 
 
 class MetricLearnerCV(MetricLearner):
@@ -146,12 +130,12 @@ class MetricLearnerCV(MetricLearner):
 
     def fit(self, X, y=None, *, constraints=None, rows=None):
         """Choose by cross-validation, then learn on all rows. Arguments as in `MetricLearner.fit`."""
-        labels = y
+        labels = None if y is None else np.asarray(y)
         X, y, constraints = self._validated(X, y, constraints)
         if constraints is not None and rows is None:
             constraints.check_rows(len_of(X))
         rows = np.arange(len_of(X)) if rows is None else as_rows(rows, len_of(X))
-        choosing = _Choosing(self, X, y, None if labels is None else np.asarray(labels), constraints, rows)
+        choosing = Choosing(self, X, y, labels, constraints, rows)
         self._choose(choosing)
         winner = self._learner(**self._chosen, gamma=self.gamma_)
         task = Task.of(winner, X, y, constraints, rows)
@@ -166,33 +150,36 @@ class MetricLearnerCV(MetricLearner):
         for candidate in self._choices().every:
             check_parameters(self._learner(**candidate, gamma=1.0))
 
+    def _defaults(self) -> dict[str, Any]:
+        """What parameters stand for that are left at None."""
+        return {"prior": ("identity", "within") if is_linear(self.kernel) else "identity", "gammas": DEFAULT_GAMMAS}
+
+    def _value(self, name: str) -> Any:
+        value = getattr(self, name)
+        return self._defaults().get(name) if value is None else value
+
     def _choices(self) -> Choices:
-        if self.prior is not None:
-            return Choices.of(self)
-        prior = ("identity", "within") if is_linear(self.kernel) else "identity"
-        return Choices.of(clone(self).set_params(prior=prior))
+        return Choices.of({name: self._value(name) for name in CHOSEN})
+
+    def _gammas(self) -> np.ndarray:
+        return np.sort(checked_gammas(self._value("gammas")))
+
+    def _score(self, y: np.ndarray | None, constraints: Any) -> Score:
+        return scorer(self.scoring, y, constraints, unseen=self.holdout == "classes")
 
     def _learner(self, **values: Any) -> MetricLearner:
         """A MetricLearner of these values and all other parameters of this one."""
         names = set(MetricLearner().get_params()) & set(self.get_params()) - set(values) - {"verbose"}
-        return MetricLearner(**{name: getattr(self, name) for name in names}, **values)
+        return MetricLearner(**{name: self._value(name) for name in names}, **values)
 
     @property
     def _chosen(self) -> dict[str, Any]:
         return {name: getattr(self, f"{name}_") for name in CHOSEN}
 
-    def _choose(self, choosing: _Choosing) -> None:
-        table, scores = choosing.table, choosing.scores()
-        if not np.isfinite(scores).all():
-            k, f = np.argwhere(~np.isfinite(scores))[0]
-            what = ", ".join(f"{name}={value!r}" for name, value in table[k].items())
-            raise ValueError(
-                f"scoring returned {scores[k, f]} for {what} in fold {f}; it must return finite numbers, larger for "
-                "better."
-            )
+    def _choose(self, choosing: Choosing) -> None:
+        table, scores = choosing.table, choosing.scores
         mean = scores.mean(axis=1)
-        # Candidates stand from the simplest on: ties and near-ties go to the first.
-        best = int(np.flatnonzero(mean >= mean.max() - choosing.near)[0])
+        best = choosing.best()
         for name in CHOSEN:
             setattr(self, f"{name}_", table[best][name])
         self.gamma_ = float(table[best]["gamma"])
@@ -203,147 +190,3 @@ class MetricLearnerCV(MetricLearner):
             "std_score": scores.std(axis=1),
             "scores": scores,
         }
-
-
-class _Choosing:
-    """One choice: folds, candidates and their scores."""
-
-    def __init__(self, cv: MetricLearnerCV, X, y, labels, constraints: Constraints | None, rows: np.ndarray):
-        self.cv, self.choices, self.constraints = cv, cv._choices(), constraints
-        if constraints is not None:
-            self.choices = Choices(**{**vars(self.choices), "strategy": self.choices.strategy[:1]})
-        given = np.sort(checked_gammas(DEFAULT_GAMMAS if cv.gammas is None else cv.gammas))
-        self.gammas = np.concatenate([given[:1] * _UNTOUCHED, given])
-        self.score = scorer(cv.scoring, y, constraints, unseen=cv.holdout == "classes")
-        part = _sample(y, len_of(X), cv.random_state) if constraints is None else np.arange(len_of(X))
-        X, y, labels, rows = _take(X, part, cv._pairwise), *(None if a is None else a[part] for a in (y, labels, rows))
-        self.folds = [Fold(X, y, labels, rows, *split, cv._pairwise) for split in self._splits(X, y, rows)]
-        n_judged = sum(len(fold.test) for fold in self.folds)
-        self.near = 1.0 / max(n_judged, 1)
-        self.n_classes = 0 if y is None else len(np.unique(y[y >= 0]))
-
-    @property
-    def table(self) -> list[dict[str, Any]]:
-        """Every candidate, in the order of their scores."""
-        return [candidate | {"gamma": gamma} for candidate in self.choices.every for gamma in self.gammas.tolist()]
-
-    def scores(self) -> np.ndarray:
-        """Candidates × folds."""
-        work = [(problem, fold) for problem in self.choices.problems for fold in range(len(self.folds))]
-        done = Parallel(n_jobs=self.cv.n_jobs)(
-            delayed(self._of_problem)(*problem, self.folds[fold]) for problem, fold in self._said(work)
-        )
-        # problem × fold × variant × γ → (problem × variant × γ) × fold
-        shape = (len(self.choices.problems), len(self.folds), len(self.choices.variants), len(self.gammas))
-        return np.array(done).reshape(shape).transpose(0, 2, 3, 1).reshape(-1, len(self.folds))
-
-    def _said(self, work: list) -> Iterator:
-        """The work, with a word now and then on how far it is."""
-        began = time.perf_counter()
-        for k, item in enumerate(work):
-            if self.cv.verbose:
-                spent = time.perf_counter() - began
-                left = f", {spent * (len(work) - k) / k:.0f} s left" if k else ""
-                (prior, strategy), fold = item
-                say(f"choosing: {k + 1} of {len(work)}, fold {fold + 1}, prior {prior}, {strategy} pairs{left}")
-            yield item
-
-    def _of_problem(self, prior: Any, strategy: str, fold: Fold) -> np.ndarray:
-        """Scores in one fold of all variants and γ of one problem."""
-        variants = self.choices.variants
-        # Solved with the least residual, the others being judged with theirs added.
-        residual = min(float(variant[1]) for variant in variants)
-        learner = self._learner(prior, strategy, residual, fold)
-        task = Task.of(learner, fold.X_train, fold.y_train, self.constraints, fold.train_rows, quiet=True)
-        scores = np.empty((len(variants), len(self.gammas)))
-        best, fallen = -np.inf, 0
-        for k, solution in self._solutions(task):
-            if fallen == 2:
-                scores[:, k] = scores[:, k - 1]
-                continue
-            metric = task.metric(solution)
-            scores[:, k] = [self.score(fold.variant(metric, *variant), fold) for variant in variants]
-            best = max(best, scores[:, k].max())
-            fallen = fallen + 1 if scores[:, k].max() < best - _FALLEN else 0
-        return scores
-
-    def _solutions(self, task: Task) -> Iterable[tuple[int, Solution]]:
-        """In increasing order of γ."""
-        return task.path(self.gammas)
-
-    def _learner(self, prior: Any, strategy: str, residual: float, fold: Fold) -> MetricLearner:
-        cv = self.cv
-        values: dict[str, Any] = {"prior": prior, "strategy": strategy, "residual": residual, "n_components": None}
-        values |= {"normalize": False, "gamma": float(self.gammas[-1]), "tol": max(cv.tol, _LOOSE)}
-        if self.constraints is None and self.n_classes:
-            each = 500 if cv.pairs_per_class is None else cv.pairs_per_class
-            values["pairs_per_class"] = max(10, min(each, _MOST_PAIRS // (2 * self.n_classes)))
-            if cv.pairs_per_class is None and strategy != "random":
-                values["pairs_per_class"] = max(10, _MOST_PAIRS // (2 * self.n_classes))
-        if not is_linear(cv.kernel) and cv.basis is None and len(fold.train) > _KERNEL_ROWS:
-            labelled = fold.y is not None
-            values["basis"] = as_basis(_KERNEL_DIRECTIONS, kernel_space=True, has_labels=labelled)
-        return cv._learner(**values)
-
-    def _splits(self, X, y, rows) -> Iterable[tuple[np.ndarray, np.ndarray]]:
-        cv = self.cv.cv
-        if isinstance(cv, PairSplit):
-            return cv.split(X, rows=rows)
-        if y is None:
-            if cv is None:
-                return PairSplit(self.constraints, random_state=self.cv.random_state).split(X, rows=rows)
-            return check_cv(cv).split(X)
-        if self.cv.holdout == "classes":
-            return _by_classes(y, 3 if cv is None else cv, self._seed())
-        if cv is None:
-            smallest = np.bincount(class_codes(y)[y >= 0]).min()
-            n_splits, n_judged = max(2, min(3, smallest)), int((y >= 0).sum())
-            n_repeats = int(np.clip(-(-_FEW_ROWS // n_judged), 1, _MOST_REPEATS))
-            if n_repeats == 1:
-                return StratifiedKFold(n_splits, shuffle=True, random_state=self._seed()).split(X, y)
-            repeated = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=self._seed())
-            return repeated.split(X, y)
-        return check_cv(cv, y, classifier=True).split(X, y)
-
-    def _seed(self) -> int:
-        """Of the folds: the number given, or one drawn from the generator given."""
-        given = self.cv.random_state
-        if given is None or isinstance(given, (int, np.integer)):
-            return int(given or 0)
-        return int(as_generator(given).integers(2**31))
-
-
-def _sample(y: np.ndarray | None, n: int, random_state: Any) -> np.ndarray:
-    """All rows, or so many as choosing looks at, in equal shares of every class."""
-    if n <= _MOST_ROWS or y is None:
-        return np.arange(n)
-    seed = random_state if isinstance(random_state, (int, np.integer)) else 0
-    rng = np.random.default_rng(int(seed))
-    labelled = np.flatnonzero(y >= 0)
-    order = labelled[np.lexsort((rng.random(len(labelled)), y[labelled]))]
-    place = np.arange(len(order)) - np.searchsorted(y[order], y[order])  # within its class
-    share = _MOST_ROWS * np.bincount(y[order])[y[order]] / len(order)
-    return np.sort(order[place < np.maximum(share, 6)])
-
-
-def _take(X: Any, part: np.ndarray, pairwise: bool) -> Any:
-    if len(part) == len_of(X):
-        return X
-    return X[np.ix_(part, part)] if pairwise else X[part]
-
-
-def _by_classes(y: np.ndarray, n_splits: Any, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Folds that leave out whole classes; unlabelled rows are always among those learned from."""
-    n_classes = len(np.unique(y[y >= 0]))
-    if not isinstance(n_splits, (int, np.integer)):
-        raise ValueError(f"holdout='classes' takes a number of folds for cv; got {n_splits!r}.")
-    if n_classes < 4:
-        raise ValueError(
-            f"holdout='classes' needs four classes or more, two to learn from and two to judge; got {n_classes}. Use "
-            "holdout='rows'."
-        )
-    groups = np.array_split(np.random.default_rng(seed).permutation(n_classes), min(int(n_splits), n_classes // 2))
-    codes = np.unique(y[y >= 0])
-    for group in groups:
-        held_out = np.isin(y, codes[group])
-        yield np.flatnonzero(~held_out), np.flatnonzero(held_out)

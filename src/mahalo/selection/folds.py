@@ -32,7 +32,8 @@ class Fold:
     train: np.ndarray
     test: np.ndarray
     pairwise: bool
-    _kept: dict = field(default_factory=dict, repr=False)
+    kept: dict = field(default_factory=dict, repr=False)  # what tasks on the training rows share
+    _parts_kept: dict = field(default_factory=dict, repr=False)
 
     @cached_property
     def X_train(self) -> Any:
@@ -87,9 +88,9 @@ class Fold:
 
     def _parts(self, c: LinearCoordinates, among: bool) -> _Parts:
         """What all metrics over the same basis share, kept for the last one asked for."""
-        kept = self._kept.get(among)
+        kept = self._parts_kept.get(among)
         if kept is None or kept.coordinates.basis is not c.basis:
-            kept = self._kept[among] = _Parts(c, self.X_test, self.X_test if among else self.X_train)
+            kept = self._parts_kept[among] = _Parts(c, self.X_test, self.X_test if among else self.X_train)
         return kept
 
     def auc(self, metric: Metric, constraints: Constraints | None) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..constraints import Constraints
 from ..metric import Metric
-from ..scoring import average_precision, nearest_of, precision_at, recall_at, vote
+from ..scoring import average_precision, nearest_of, precision_at, ranked, recall_at, vote
 from .folds import Fold
 
 __all__ = ["RETRIEVAL", "Score", "retrieval", "scorer"]
@@ -18,6 +18,7 @@ __all__ = ["RETRIEVAL", "Score", "retrieval", "scorer"]
 Score = Callable[[Metric, Fold], float]
 
 _AT = re.compile(r"(precision|recall)@([1-9][0-9]*)")
+MOST_QUESTIONS = 500
 RETRIEVAL = "'map', 'precision@10' or 'recall@10' (any number in place of 10)"
 
 
@@ -36,10 +37,10 @@ def scorer(scoring: Any, y: np.ndarray | None, constraints: Constraints | None, 
         if scoring == "accuracy" and not unseen:
             return _knn_accuracy
         if scoring == "map":
-            return lambda metric, f: _mean(average_precision(*retrieval(metric, f)))
+            return lambda metric, f: _mean(average_precision(retrieval(metric, f)))
         if found := _AT.fullmatch(scoring):
             measure, k = {"precision": precision_at, "recall": recall_at}[found[1]], int(found[2])
-            return lambda metric, f: _mean(measure(*retrieval(metric, f), k))
+            return lambda metric, f: _mean(measure(retrieval(metric, f), k))
     if scoring == "accuracy" and unseen:
         raise ValueError(
             "scoring='accuracy' needs training rows of the held-out classes, and holdout='classes' leaves none; use "
@@ -61,22 +62,29 @@ def _knn_accuracy(metric: Metric, fold: Fold, k: int = 10) -> float:
     return float((vote(votes_of[voters][nearest_of(D, k)]) == truth[judged]).mean())
 
 
-def retrieval(metric: Metric, fold: Fold) -> tuple[np.ndarray, np.ndarray]:
-    """Distances among labelled held-out rows, itself left out, and which are relevant; rows that have such."""
+def retrieval(metric: Metric, fold: Fold) -> np.ndarray:
+    """What is relevant, nearest first, where held-out rows ask for their class among the others held out.
+
+    Of many rows some ask, drawn once and for all; all are there to be found.
+    """
     codes = fold.y_test
     assert codes is not None
     labelled = np.flatnonzero(codes >= 0)
-    D = fold.sq_distances(metric, among=True)
-    D = D if len(labelled) == len(D) else D[np.ix_(labelled, labelled)]
-    relevant = codes[labelled][:, None] == codes[labelled]
-    np.fill_diagonal(relevant, False)
-    np.fill_diagonal(D, np.inf)
-    asked = relevant.any(axis=1)
-    if not asked.any():
+    twice = np.bincount(codes[labelled])[codes[labelled]] > 1
+    asked = np.flatnonzero(twice)
+    if not len(asked):
         raise ValueError(
             "retrieval among held-out rows needs two rows of one class there; use fewer folds, or more labels a class."
         )
-    return D[asked], relevant[asked]
+    if len(asked) > MOST_QUESTIONS:
+        asked = np.sort(np.random.default_rng(0).choice(asked, MOST_QUESTIONS, replace=False))
+    D = fold.sq_distances(metric, among=True)
+    D = D[labelled[asked]] if len(labelled) == len(codes) else D[np.ix_(labelled[asked], labelled)]
+    D = D.astype(np.float32)
+    D[np.arange(len(asked)), asked] = np.inf  # itself, last
+    relevant = codes[labelled][asked][:, None] == codes[labelled]
+    relevant[np.arange(len(asked)), asked] = False
+    return ranked(D, relevant)
 
 
 def _mean(values: np.ndarray) -> float:

@@ -54,9 +54,20 @@ class Task:
 
     @classmethod
     def of(
-        cls, settings: Any, X: Any, y: Any, constraints: Constraints | None, rows: Any, *, quiet: bool = False
+        cls,
+        settings: Any,
+        X: Any,
+        y: Any,
+        constraints: Constraints | None,
+        rows: Any,
+        *,
+        quiet: bool = False,
+        kept: dict | None = None,
     ) -> Task:
-        """From data and the parameters of a learner; `quiet` keeps warnings back."""
+        """From data and the parameters of a learner.
+
+        `quiet` keeps warnings back; `kept` is where tasks on the same data share what they have in common.
+        """
         rng = as_generator(settings.random_state)
         _check_magnitude(X)
         rows = None if rows is None else as_rows(rows, len_of(X))
@@ -65,7 +76,7 @@ class Task:
             _check_not_empty(constraints)
             constraints, given = constraints.of_data(rows, len_of(X))
             similar = constraints.pairs.index[constraints.pairs.sign > 0]
-        space = make_space(settings, X, Known(y, similar), rows, rng, quiet=quiet)
+        space = make_space(settings, X, Known(y, similar, {} if kept is None else kept), rows, rng, quiet=quiet)
         if constraints is None:
             constraints = Constraints.from_labels(
                 y,

@@ -1,0 +1,191 @@
+"""One choice: folds, candidates and their scores."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, check_cv
+
+from ..basis import as_basis
+from ..constraints import Constraints, PairSplit, class_codes
+from ..learner import MetricLearner
+from ..progress import say
+from ..task import Task
+from ..validation import as_generator, is_linear, len_of
+from .folds import Fold
+
+__all__ = ["Choosing"]
+
+_UNTOUCHED = 1e-6  # times the smallest γ: the prior itself
+_LOOSE = 1e-2  # relative gap inside folds
+_MOST_ROWS = 3_000  # that folds are made of
+_MOST_PAIRS = 10_000  # that are learned from in a fold
+_FEW_ROWS = 1_000  # judged rows below which folds are repeated
+_MOST_REPEATS = 5
+_FALLEN = 0.02  # below the best score, at two γ in a row: larger ones are not tried
+_KERNEL_ROWS, _KERNEL_DIRECTIONS = 200, 100  # beyond so many rows choosing is done over so many directions
+
+
+class Choosing:
+    """One choice: folds, candidates and their scores."""
+
+    def __init__(self, cv: Any, X, y, labels, constraints: Constraints | None, rows: np.ndarray):
+        self.cv, self.choices, self.constraints = cv, cv._choices(), constraints
+        if constraints is not None:
+            self.choices = dataclasses.replace(self.choices, strategy=self.choices.strategy[:1])
+        given = cv._gammas()
+        self.gammas = np.concatenate([given[:1] * _UNTOUCHED, given])
+        self.score = cv._score(y, constraints)
+        part = _sample(y, len_of(X), cv.random_state) if constraints is None else np.arange(len_of(X))
+        X = _taken(X, part, cv._pairwise)
+        y, labels, rows = (None if a is None else a[part] for a in (y, labels, rows))
+        self.n_classes = 0 if y is None else len(np.unique(y[y >= 0]))
+        self.folds = [Fold(X, y, labels, rows, *split, cv._pairwise) for split in self._splits(X, y, rows)]
+
+    @property
+    def table(self) -> list[dict[str, Any]]:
+        """Every candidate, from the simplest on."""
+        return [candidate | {"gamma": gamma} for candidate in self.choices.every for gamma in self.gammas.tolist()]
+
+    def best(self, without: int | None = None) -> int:
+        """The candidate with the best mean score over all folds, or all but one; near-ties go to the simplest."""
+        kept = np.arange(len(self.folds)) != without
+        mean = self.scores[:, kept].mean(axis=1)
+        n_judged = sum(len(fold.test) for fold, keep in zip(self.folds, kept, strict=True) if keep)
+        return int(np.flatnonzero(mean >= mean.max() - 1.0 / max(n_judged, 1))[0])
+
+    @cached_property
+    def scores(self) -> np.ndarray:
+        """Candidates × folds."""
+        work = [(problem, fold) for problem in self.choices.problems for fold in range(len(self.folds))]
+        done = Parallel(n_jobs=self.cv.n_jobs)(
+            delayed(self._of_problem)(*problem, self.folds[fold]) for problem, fold in self._said(work)
+        )
+        # problem × fold × variant × γ → (problem × variant × γ) × fold
+        shape = (len(self.choices.problems), len(self.folds), len(self.choices.variants), len(self.gammas))
+        scores = np.array(done).reshape(shape).transpose(0, 2, 3, 1).reshape(-1, len(self.folds))
+        if not np.isfinite(scores).all():
+            k, f = np.argwhere(~np.isfinite(scores))[0]
+            what = ", ".join(f"{name}={value!r}" for name, value in self.table[k].items())
+            raise ValueError(
+                f"scoring returned {scores[k, f]} for {what} in fold {f}; it must return finite numbers, larger for "
+                "better."
+            )
+        return scores
+
+    def _said(self, work: list) -> Iterator:
+        """The work, with a word now and then on how far it is."""
+        began = time.perf_counter()
+        for k, item in enumerate(work):
+            if self.cv.verbose:
+                spent = time.perf_counter() - began
+                left = f", {spent * (len(work) - k) / k:.0f} s left" if k else ""
+                (prior, strategy), fold = item
+                say(f"choosing: {k + 1} of {len(work)}, fold {fold + 1}, prior {prior}, {strategy} pairs{left}")
+            yield item
+
+    def _of_problem(self, prior: Any, strategy: str, fold: Fold) -> np.ndarray:
+        """Scores in one fold of all variants and γ of one problem."""
+        variants = self.choices.variants
+        task = self.task(prior, strategy, fold)
+        scores = np.empty((len(variants), len(self.gammas)))
+        best, fallen = -np.inf, 0
+        for k, solution in task.path(self.gammas):
+            metric = task.metric(solution)
+            scores[:, k] = [self.score(fold.variant(metric, *variant), fold) for variant in variants]
+            best = max(best, scores[:, k].max())
+            fallen = fallen + 1 if scores[:, k].max() < best - _FALLEN else 0
+            if fallen == 2:
+                scores[:, k + 1 :] = scores[:, k : k + 1]
+                break
+        return scores
+
+    def task(self, prior: Any, strategy: str, fold: Fold) -> Task:
+        """Posed with the least residual of all; variants with more of it are judged with theirs added."""
+        residual = min(float(weight) for weight in self.choices.residual)
+        learner = self._learner(prior, strategy, residual, fold)
+        data = fold.X_train, fold.y_train, self.constraints, fold.train_rows
+        return Task.of(learner, *data, quiet=True, kept=fold.kept)
+
+    def _learner(self, prior: Any, strategy: str, residual: float, fold: Fold) -> MetricLearner:
+        cv = self.cv
+        values: dict[str, Any] = {"prior": prior, "strategy": strategy, "residual": residual, "n_components": None}
+        values |= {"normalize": False, "gamma": float(self.gammas[-1]), "tol": max(cv.tol, _LOOSE)}
+        if self.constraints is None and self.n_classes:
+            each = 500 if cv.pairs_per_class is None else cv.pairs_per_class
+            values["pairs_per_class"] = max(10, min(each, _MOST_PAIRS // (2 * self.n_classes)))
+            if cv.pairs_per_class is None and strategy != "random":
+                values["pairs_per_class"] = max(10, _MOST_PAIRS // (2 * self.n_classes))
+        if not is_linear(cv.kernel) and cv.basis is None and len(fold.train) > _KERNEL_ROWS:
+            labelled = fold.y is not None
+            values["basis"] = as_basis(_KERNEL_DIRECTIONS, kernel_space=True, has_labels=labelled)
+        return cv._learner(**values)
+
+    def _splits(self, X, y, rows) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+        cv = self.cv.cv
+        if isinstance(cv, PairSplit):
+            return cv.split(X, rows=rows)
+        if y is None:
+            if cv is None:
+                return PairSplit(self.constraints, random_state=self.cv.random_state).split(X, rows=rows)
+            return check_cv(cv).split(X)
+        if self.cv.holdout == "classes":
+            return _by_classes(y, 3 if cv is None else cv, self._seed())
+        if cv is None:
+            smallest = np.bincount(class_codes(y)[y >= 0]).min()
+            n_splits, n_judged = max(2, min(3, smallest)), int((y >= 0).sum())
+            n_repeats = int(np.clip(-(-_FEW_ROWS // n_judged), 1, _MOST_REPEATS))
+            if n_repeats == 1:
+                return StratifiedKFold(n_splits, shuffle=True, random_state=self._seed()).split(X, y)
+            repeated = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=self._seed())
+            return repeated.split(X, y)
+        return check_cv(cv, y, classifier=True).split(X, y)
+
+    def _seed(self) -> int:
+        """Of the folds: the number given, or one drawn from the generator given."""
+        given = self.cv.random_state
+        if given is None or isinstance(given, (int, np.integer)):
+            return int(given or 0)
+        return int(as_generator(given).integers(2**31))
+
+
+def _sample(y: np.ndarray | None, n: int, random_state: Any) -> np.ndarray:
+    """All rows, or so many as choosing looks at, in equal shares of every class."""
+    if n <= _MOST_ROWS or y is None:
+        return np.arange(n)
+    seed = random_state if isinstance(random_state, (int, np.integer)) else 0
+    rng = np.random.default_rng(int(seed))
+    labelled = np.flatnonzero(y >= 0)
+    order = labelled[np.lexsort((rng.random(len(labelled)), y[labelled]))]
+    place = np.arange(len(order)) - np.searchsorted(y[order], y[order])  # within its class
+    share = _MOST_ROWS * np.bincount(y[order])[y[order]] / len(order)
+    return np.sort(order[place < np.maximum(share, 6)])
+
+
+def _taken(X: Any, part: np.ndarray, pairwise: bool) -> Any:
+    if len(part) == len_of(X):
+        return X
+    return X[np.ix_(part, part)] if pairwise else X[part]
+
+
+def _by_classes(y: np.ndarray, n_splits: Any, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Folds that leave out whole classes; unlabelled rows are always among those learned from."""
+    n_classes = len(np.unique(y[y >= 0]))
+    if not isinstance(n_splits, (int, np.integer)):
+        raise ValueError(f"holdout='classes' takes a number of folds for cv; got {n_splits!r}.")
+    if n_classes < 4:
+        raise ValueError(
+            f"holdout='classes' needs four classes or more, two to learn from and two to judge; got {n_classes}. Use "
+            "holdout='rows'."
+        )
+    groups = np.array_split(np.random.default_rng(seed).permutation(n_classes), min(int(n_splits), n_classes // 2))
+    codes = np.unique(y[y >= 0])
+    for group in groups:
+        held_out = np.isin(y, codes[group])
+        yield np.flatnonzero(~held_out), np.flatnonzero(held_out)
