@@ -25,6 +25,15 @@ settings.register_profile("hunt", settings.get_profile("repeatable"), derandomiz
 settings.load_profile("repeatable")
 
 
+@pytest.fixture
+def exact_folds(monkeypatch):
+    """Folds once, solved to the end: what a plain loop over them would do."""
+    from mahalo.selection import choosing
+
+    for name, value in {"_LOOSE": 0.0, "_FALLEN": np.inf, "_MOST_REPEATS": 1}.items():
+        monkeypatch.setattr(choosing, name, value)
+
+
 def pytest_configure(config):
     # A fit that stops early says so, and no test here may pass over it in silence.
     config.addinivalue_line("filterwarnings", "error::sklearn.exceptions.ConvergenceWarning")

@@ -20,7 +20,6 @@ from .linalg import (
     within_scatter,
 )
 from .rows import MappedRows, Rows
-from .validation import warn
 
 __all__ = ["Covariance", "Known", "Prior", "Within", "as_prior"]
 
@@ -170,11 +169,7 @@ class Prior:
     @classmethod
     def _from(cls, scatter: Scatter, prior: _Shrunk) -> Prior:
         if scatter.mean <= 0:
-            warn(
-                f"{type(prior).__name__}: rows that are alike do not differ, so their covariance says nothing; the "
-                "identity takes its place. Give classes more than one row, or leave prior='identity'."
-            )
-            return cls()
+            return cls()  # rows that are alike do not differ, and say nothing
         values, rest = scatter.shrunk(prior.shrinkage, prior.extra)
         rho = scatter.intensity if prior.shrinkage == "auto" else 0.0
         d = scatter.n_features

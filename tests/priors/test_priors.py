@@ -99,7 +99,7 @@ def test_dependent_columns(X, prior):
 @pytest.mark.parametrize(
     ("prior", "error", "message"),
     [
-        ("euclid", ValueError, r"prior must be 'identity', 'diagonal', 'covariance', 'within', one of mahalo.priors or .*; got 'euclid'"),
+        ("euclid", ValueError, r"prior must be 'identity', .*, 'within', one of mahalo.priors or .*; got 'euclid'"),
         (np.eye(3), ValueError, r"prior must be 4 × 4, one row a feature; got 3 × 3"),
         (np.ones(4), ValueError, r"prior must be a square matrix; got an array of shape \(4,\)"),
         (np.ones((4, 3)), ValueError, r"prior must be a square matrix; got an array of shape \(4, 3\)"),

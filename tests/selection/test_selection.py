@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from mahalo import Constraints, MetricLearner, MetricLearnerCV, metric_path
 from mahalo.losses import Frobenius
 from mahalo.metric import metric as metric_module
 from mahalo.pairs import PairSplit
+from mahalo.selection.choosing import Choosing
 
 GAMMAS = [0.01, 1.0, 30.0]
 
@@ -332,46 +334,47 @@ def knn_accuracy_by_hand(W, X, y, train, test, k=10):
 
 
 @pytest.mark.parametrize("unlabelled", [False, True])
-def test_choice_by_accuracy_against_a_loop(rng, unlabelled):
+def test_choice_by_accuracy_against_a_loop(rng, exact_folds, unlabelled):
     X, y = labelled_data(rng, n=72, apart=0.5)
     if unlabelled:
         y[rng.random(72) < 0.25] = -1
     learner = MetricLearnerCV(gammas=[1.0, 0.01, 30.0], random_state=0, pairs_per_class=60, tol=1e-8).fit(X, y)
     expected, names = [], []
-    for strategy in ("random", "neighbors"):
-        for gamma in (0.01, 1.0, 30.0):
+    for prior, strategy in product(("identity", "within"), ("random", "neighbors")):
+        for gamma in (1e-8, 0.01, 1.0, 30.0):  # the first is the prior itself
             row = []
             for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(X, y):
-                fold = MetricLearner(gamma=gamma, strategy=strategy, random_state=0, pairs_per_class=60, tol=1e-8)
-                W = fold.fit(X[train], y[train]).metric_.matrix
+                fold = MetricLearner(gamma=gamma, prior=prior, strategy=strategy, random_state=0, tol=1e-8)
+                W = fold.set_params(pairs_per_class=60).fit(X[train], y[train]).metric_.matrix
                 row.append(knn_accuracy_by_hand(W, X, y, train, test))
             expected.append(row)
-            names.append((strategy, gamma))
+            names.append((prior, strategy, gamma))
     results = learner.cv_results_
-    assert list(zip(results["strategy"], results["gamma"], strict=True)) == names
+    assert list(zip(results["prior"], results["strategy"], results["gamma"], strict=True)) == names
     np.testing.assert_allclose(results["scores"], expected)
     np.testing.assert_allclose(results["mean_score"], results["scores"].mean(axis=1))
     np.testing.assert_allclose(results["std_score"], results["scores"].std(axis=1))
-    best = int(np.argmax(results["mean_score"]))
-    assert (learner.strategy_, learner.gamma_) == names[best]
+    # The first within one row of the best.
+    best = int(np.argmax(results["mean_score"] >= results["mean_score"].max() - 1 / 72))
+    assert (learner.prior_, learner.strategy_, learner.gamma_) == names[best]
     assert learner.best_score_ == results["mean_score"][best]
-    chosen = {"gamma": learner.gamma_, "strategy": learner.strategy_}
+    chosen = {"gamma": learner.gamma_, "strategy": learner.strategy_, "prior": learner.prior_}
     again = MetricLearner(**chosen, random_state=0, pairs_per_class=60, tol=1e-8)
     np.testing.assert_array_equal(again.fit(X, y).metric_.matrix, learner.metric_.matrix)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "precomputed"])
-def test_components_are_judged_in_the_space_they_span(rng, kernel):
+def test_components_are_judged_in_the_space_they_span(rng, exact_folds, kernel):
     X, y = labelled_data(rng, n=60, apart=0.5)
     X = X if kernel == "linear" else rbf_kernel(X)
-    shared = {"kernel": kernel, "n_components": 1, "random_state": 0, "tol": 1e-8}
+    shared = {"kernel": kernel, "prior": "identity", "n_components": 1, "random_state": 0, "tol": 1e-8}
     learner = MetricLearnerCV(gammas=[1.0], strategy="random", pairs_per_class=60, **shared).fit(X, y)
     expected = []
     for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(X, y):
         columns = slice(None) if kernel == "linear" else train
         fold = MetricLearner(pairs_per_class=60, **shared).fit(X[train][:, columns], y[train])
         expected.append(knn_accuracy_by_hand(np.eye(1), fold.transform(X[:, columns]), y, train, test))
-    np.testing.assert_allclose(learner.cv_results_["scores"], [expected])
+    np.testing.assert_allclose(learner.cv_results_["scores"][1], expected)
 
 
 def test_folds_may_have_fewer_components(rng):
@@ -380,24 +383,29 @@ def test_folds_may_have_fewer_components(rng):
     assert learner.transform(X).shape == (30, 25)
 
 
-def test_choice_by_pairs_against_a_loop(pairs):
+def test_choice_by_pairs_against_a_loop(pairs, exact_folds):
     """With constraints only: five splits by rows, AUC over held-out pairs."""
     X, constraints = pairs
-    learner = MetricLearnerCV(gammas=GAMMAS, random_state=2, tol=1e-8).fit(X, constraints=constraints)
+    options = {"prior": "identity", "tol": 1e-8}
+    learner = MetricLearnerCV(gammas=GAMMAS, random_state=2, **options).fit(X, constraints=constraints)
     splits = list(PairSplit(constraints, random_state=2).split(X))
-    assert learner.cv_results_["scores"].shape == (3, 5)
+    scores, mean = learner.cv_results_["scores"], learner.cv_results_["mean_score"]
+    assert scores.shape == (4, 5)
     for k, gamma in enumerate(GAMMAS):
         for f, (train, test) in enumerate(splits):
             fold = MetricLearner(gamma=gamma, tol=1e-8).fit(X[train], constraints=pairs_by_hand(constraints, train))
             expected = auc_by_hand(fold.metric_.matrix, X, constraints, test)
-            assert learner.cv_results_["scores"][k, f] == pytest.approx(expected, abs=2e-3)
-    assert learner.gamma_ == GAMMAS[int(np.argmax(learner.cv_results_["mean_score"]))]
+            assert scores[k + 1, f] == pytest.approx(expected, abs=2e-3)
+    n_judged = sum(len(test) for _, test in splits)
+    assert learner.gamma_ == [1e-6 * GAMMAS[0], *GAMMAS][int(np.argmax(mean >= mean.max() - 1 / n_judged))]
 
 
 def test_ties_go_to_the_prior(rng):
     X, y = labelled_data(rng, n=30, apart=0.5)
     learner = MetricLearnerCV(gammas=[5.0, 0.5], scoring=lambda *_: 1.0).fit(X, y)
-    assert (learner.gamma_, learner.strategy_) == (0.5, "random")
+    assert (learner.gamma_, learner.strategy_, learner.prior_) == (0.5e-6, "random", "identity")
+    np.testing.assert_allclose(learner.metric_.matrix, np.eye(X.shape[1]), atol=1e-4)
+    assert learner.certificate_.converged
 
 
 def test_own_scoring_gets_the_fold(rng):
@@ -408,17 +416,17 @@ def test_own_scoring_gets_the_fold(rng):
         seen.append((len(X_train), len(y_train), len(X_test), len(y_test)))
         return -metric.distances(X_test).mean()
 
-    MetricLearnerCV(gammas=[0.1], strategy="random", cv=KFold(5), scoring=scoring).fit(X, y)
-    assert seen == [(24, 24, 6, 6)] * 5
+    MetricLearnerCV(gammas=[0.1], prior="identity", strategy="random", cv=KFold(5), scoring=scoring).fit(X, y)
+    assert seen == [(24, 24, 6, 6)] * 10  # the prior itself and one γ
 
 
-def test_auc_of_labels(rng):
+def test_auc_of_labels(rng, exact_folds):
     X, y = labelled_data(rng, n=60, apart=0.5)
     cv = list(StratifiedKFold(2).split(X, y))
     learner = MetricLearnerCV(gammas=[0.1], strategy="random", cv=cv, scoring="auc", tol=1e-8).fit(X, y)
     for f, (train, test) in enumerate(cv):
         fold = MetricLearner(gamma=0.1, pairs_per_class=None, tol=1e-8).fit(X[train], y[train])
-        assert learner.cv_results_["scores"][0, f] == pytest.approx(fold.score(X[test], y[test]), abs=2e-3)
+        assert learner.cv_results_["scores"][1, f] == pytest.approx(fold.score(X[test], y[test]), abs=2e-3)
 
 
 def test_choice_among_rows_of_a_part(pairs):
@@ -427,7 +435,8 @@ def test_choice_among_rows_of_a_part(pairs):
     for rows in (part, part.tolist()):
         learner = MetricLearnerCV(gammas=[0.1, 1.0]).fit(X[part], constraints=constraints, rows=rows)
         assert learner.n_outside_ > 0
-        by_hand = MetricLearner(gamma=learner.gamma_).fit(X[part], constraints=pairs_by_hand(constraints, part))
+        chosen = MetricLearner(gamma=learner.gamma_, prior=learner.prior_)
+        by_hand = chosen.fit(X[part], constraints=pairs_by_hand(constraints, part))
         np.testing.assert_allclose(learner.metric_.matrix, by_hand.metric_.matrix)
 
 
@@ -439,24 +448,25 @@ def test_choice_without_rows_raises_where_constraints_know_better(pairs):
         MetricLearnerCV(gammas=[1.0]).fit(X[:80], constraints=Constraints.from_pairs([[0, 89], [1, 2]]))
 
 
-def test_labels_score_and_constraints_define_the_problem(pairs):
+def test_labels_score_and_constraints_define_the_problem(pairs, exact_folds):
     X, constraints = pairs
     y = np.arange(90) % 3
-    learner = MetricLearnerCV(gammas=[0.1, 1.0], random_state=0, tol=1e-8).fit(X, y, constraints=constraints)
+    learner = MetricLearnerCV(gammas=[0.1, 1.0], prior="identity", random_state=0, tol=1e-8)
+    learner.fit(X, y, constraints=constraints)
     assert learner.constraints_.n_constraints == constraints.n_constraints
-    assert learner.cv_results_["scores"].shape == (2, 3)
+    assert learner.cv_results_["scores"].shape == (3, 3)
     for k, gamma in enumerate((0.1, 1.0)):
         for f, (train, test) in enumerate(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y)):
             fold = MetricLearner(gamma=gamma, tol=1e-8).fit(X[train], constraints=constraints, rows=train)
             expected = knn_accuracy_by_hand(fold.metric_.matrix, X, y, train, test)
-            assert learner.cv_results_["scores"][k, f] == pytest.approx(expected, abs=0.04)
+            assert learner.cv_results_["scores"][k + 1, f] == pytest.approx(expected, abs=0.04)
 
 
 def test_choice_on_wide_sparse_rows(rng, monkeypatch):
     """Scoring measures distances; it needs no dense copy of the rows."""
     X, y = labelled_data(rng, n=60, d=4, apart=0.5)
     wide = sp.hstack([sp.csr_array(X), sp.csr_array((60, 36))], format="csr")
-    dense = MetricLearnerCV(gammas=[0.1, 10.0]).fit(wide.toarray(), y)
+    dense = MetricLearnerCV(gammas=[0.1, 10.0], prior="identity").fit(wide.toarray(), y)
     monkeypatch.setattr(metric_module, "_WIDEST_DENSE", 39)
     sparse = MetricLearnerCV(gammas=[0.1, 10.0]).fit(wide, y)
     np.testing.assert_allclose(sparse.cv_results_["scores"], dense.cv_results_["scores"], atol=0.06)
@@ -486,11 +496,8 @@ def test_identical_points_are_reported_once(rng):
 def test_folds_follow_the_generator_given(rng, make):
     """With 0 for a seed whatever was given, all of these would be cut alike."""
     X, y = labelled_data(rng, n=60, apart=0.5)
-    cut = {
-        tuple(MetricLearnerCV(random_state=make(seed))._splits(X, y, None, np.arange(60)).__next__()[1])
-        for seed in range(5)
-    }
-    assert len(cut) == 5
+    cuts = [Choosing(MetricLearnerCV(random_state=make(k)), X, y, y, None, np.arange(60)).folds[0] for k in range(5)]
+    assert len({tuple(fold.test) for fold in cuts}) == 5
     fits = [MetricLearnerCV(gammas=[0.1, 1.0], random_state=make(3)).fit(X, y) for _ in range(2)]
     np.testing.assert_array_equal(fits[0].cv_results_["scores"], fits[1].cv_results_["scores"])
 

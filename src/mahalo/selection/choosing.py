@@ -9,12 +9,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import Parallel, delayed
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, check_cv
 
 from ..basis import as_basis
 from ..constraints import Constraints, PairSplit, class_codes
 from ..learner import MetricLearner
+from ..losses import as_loss, resting_point
 from ..progress import say
 from ..task import Task
 from ..validation import as_generator, is_linear, len_of
@@ -39,8 +41,11 @@ class Choosing:
         self.cv, self.choices, self.constraints = cv, cv._choices(), constraints
         if constraints is not None:
             self.choices = dataclasses.replace(self.choices, strategy=self.choices.strategy[:1])
+        if cv.prior is None and (sp.issparse(X) or (y is None and not (constraints.pairs.sign > 0).any())):  # type: ignore[union-attr]
+            self.choices = dataclasses.replace(self.choices, prior=("identity",))  # nothing to find another from
         given = cv._gammas()
-        self.gammas = np.concatenate([given[:1] * _UNTOUCHED, given])
+        at_rest = resting_point(as_loss(cv.loss)) > 0  # elsewhere the metric that nothing is learned from is zero
+        self.gammas = np.concatenate([given[:1] * _UNTOUCHED, given]) if at_rest else given
         self.score = cv._score(y, constraints)
         part = _sample(y, len_of(X), cv.random_state) if constraints is None else np.arange(len_of(X))
         X = _taken(X, part, cv._pairwise)

@@ -41,7 +41,7 @@ def make_space(
         if not quiet:
             _say_if_too_many(basis, X.shape[1] if linear else len_of(X), "columns" if linear else "rows")
     if linear:
-        return _linear_space(settings, HeldRows(X), basis, known, rng)
+        return _linear_space(settings, HeldRows(X), basis, known, rng, quiet)
     kernel = BaseKernel.of(settings.kernel, settings.kernel_params)
     if not _is_identity(settings.prior):
         if isinstance(basis, FixedBasis):
@@ -50,13 +50,20 @@ def make_space(
             )
         labelled = None if known.codes is None else known.codes >= 0
         outer = embedding(KernelSpace(kernel, X, psd=settings.psd), rng, labelled)
-        return EmbeddedSpace.of(outer, X, lambda held: _linear_space(settings, held, basis, known, rng))
+        return EmbeddedSpace.of(outer, X, lambda held: _linear_space(settings, held, basis, known, rng, quiet))
     J = None if basis is None else _combinations(basis, kernel, X, known.codes, rows, rng)
     return KernelSpace(kernel, X, J, float(settings.residual), settings.psd)
 
 
-def _linear_space(settings: Any, rows: Rows, basis: Any, known: Known, rng: np.random.Generator) -> LinearSpace:
+def _linear_space(
+    settings: Any, rows: Rows, basis: Any, known: Known, rng: np.random.Generator, quiet: bool
+) -> LinearSpace:
     prior = Prior.of(settings.prior, rows, known)
+    if prior.root is None and not _is_identity(settings.prior) and not quiet:
+        warn(
+            f"prior={settings.prior!r}: rows that are alike do not differ, so their covariance says nothing; the "
+            "identity takes its place. Give classes more than one row, or leave prior='identity'."
+        )
     if basis is None:
         return LinearSpace(prior, rows)
     return LinearSpace(prior, rows, orthonormal(_vectors(basis, prior, rows, known, rng)), float(settings.residual))
