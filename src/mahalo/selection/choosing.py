@@ -31,7 +31,7 @@ _MOST_PAIRS = 10_000  # that are learned from in a fold
 _FEW_ROWS = 1_000  # judged rows below which folds are repeated
 _MOST_REPEATS = 5
 _FALLEN = 0.02  # below the best score, at two γ in a row: larger ones are not tried
-_KERNEL_ROWS, _KERNEL_DIRECTIONS = 200, 100  # beyond so many rows choosing is done over so many directions
+_WIDE, _DIRECTIONS = 100, 64  # beyond so many columns (rows under a kernel) choosing is done over so many directions
 
 
 class Choosing:
@@ -127,9 +127,9 @@ class Choosing:
             values["pairs_per_class"] = max(10, min(each, _MOST_PAIRS // (2 * self.n_classes)))
             if cv.pairs_per_class is None and strategy != "random":
                 values["pairs_per_class"] = max(10, _MOST_PAIRS // (2 * self.n_classes))
-        if not is_linear(cv.kernel) and cv.basis is None and len(fold.train) > _KERNEL_ROWS:
-            labelled = fold.y is not None
-            values["basis"] = as_basis(_KERNEL_DIRECTIONS, kernel_space=True, has_labels=labelled)
+        kernel = not is_linear(cv.kernel)
+        if cv._value("basis") is None and (len(fold.train) if kernel else fold.X.shape[1]) > _WIDE:
+            values["basis"] = as_basis(_DIRECTIONS, kernel_space=kernel, has_labels=fold.y is not None)
         return cv._learner(**values)
 
     def _splits(self, X, y, rows) -> Iterable[tuple[np.ndarray, np.ndarray]]:

@@ -73,8 +73,9 @@ class MetricLearnerCV(MetricLearner):
     Notes
     -----
     To choose, at most 3,000 rows are looked at, drawn at random in every class, and problems are solved to a relative
-    gap of 1 %. In the feature space of a kernel, beyond 200 rows, choosing is done over 100 directions. Candidates
-    whose scores differ by less than one held-out row go to the simpler one: the earlier in each list, the smaller γ.
+    gap of 1 %. Beyond 100 columns, or rows under a kernel, choosing is done over 64 directions; the winner is learned
+    over all. Candidates whose scores differ by less than one held-out row go to the simpler one: the earlier in each
+    list, the smaller γ.
     """
 
     def __init__(
