@@ -243,4 +243,4 @@ def test_verbose_goes_to_standard_error_only(rng, capsys, solver):
 def test_verbose_cross_validation(rng, capsys):
     X, y = labelled_data(rng)
     MetricLearnerCV(gammas=[0.1], strategy="random", verbose=1).fit(X, y)
-    assert "choosing: 1 of 30, fold 1, prior identity, random pairs" in capsys.readouterr().err
+    assert "choosing: 1 of 18, fold 1, prior identity, random pairs" in capsys.readouterr().err

@@ -28,8 +28,8 @@ _UNTOUCHED = 1e-6  # times the smallest γ: the prior itself
 _LOOSE = 1e-2  # relative gap inside folds
 _MOST_ROWS = 3_000  # that folds are made of
 _MOST_PAIRS = 10_000  # that are learned from in a fold
-_FEW_ROWS = 1_000  # judged rows below which folds are repeated
-_MOST_REPEATS = 5
+_FEW_ROWS = 600  # judged rows below which folds are repeated
+_MOST_REPEATS = 3
 _FALLEN = 0.02  # below the best score, at two γ in a row: larger ones are not tried
 _WIDE, _DIRECTIONS = 100, 64  # beyond so many columns (rows under a kernel) choosing is done over so many directions
 
