@@ -10,12 +10,14 @@ and its minimum gives the new multipliers, λ = penalty′(v + q) ≥ 0. It is f
 correction of X is that of system.py with E = penalty″(v + q), and the best length of a correction costs O(m).
 
 Stiff constraints that turn from held to violated are so dealt with inside a step, without one decomposition of S for
-each. What is left to go wrong is that F is not linear in S. Steps are not made to lower the objective one by one: where
-F is singular it must turn, and turning along a straight line costs at first. It may only not rise far above the start.
+each. What is left to go wrong is that F is not linear in S. Steps are nevertheless whole wherever they stay inside the
+domain, and not made to lower the objective one by one: where F is singular it must turn, and turning along a straight
+line costs at first. Where many such steps do not lead to the optimum, a barrier does.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +29,7 @@ from .dual_state import DualState
 from .problem import Problem
 from .system import Preconditioner, solve_system
 
-__all__ = ["Foreseen", "diagonal_of", "foresee", "try_step"]
+__all__ = ["Foreseen", "diagonal_of", "foresee", "go_to"]
 
 _FEW_NUMBERS = 40_000  # entries of all matrices R_k, up to which they are written out
 _SMALL_RANK = 10  # the same for systems over r × r matrices
@@ -91,12 +93,12 @@ def _best_length(problem: Problem, v: np.ndarray, dq: np.ndarray, slope: float, 
     return float(brentq(derivative, 0.0, longest, rtol=0.01)) if derivative(0.0) < 0 else 0.0
 
 
-def try_step(state: DualState, problem: Problem, lam: np.ndarray, highest: float) -> tuple[float, DualState | None]:
-    """t and the state that far on the way to λ, the first of 1, ¼, … where the objective is not above `highest`."""
+def go_to(state: DualState, problem: Problem, lam: np.ndarray) -> tuple[float, DualState | None]:
+    """t and the state that far on the way to λ, the first of 1, ¼, … inside the domain with a finite objective."""
     t = 1.0
     while t > _SHORTEST:
         trial = DualState.at(problem, state.lam + t * (lam - state.lam))
-        if trial is not None and trial.primal <= highest:
+        if trial is not None and math.isfinite(trial.primal):
             return t, trial
         t *= 0.25
     return 0.0, None
@@ -135,7 +137,7 @@ class _WrittenOut:
         B = np.sqrt(E[bent])[:, None] * self.B[bent]
         system = B.T @ B
         system.flat[:: len(system) + 1] += 1.0
-        return dposv(system, residual)[1], 1
+        return _solve(system, residual), 1
 
 
 class _Implicit:
@@ -182,8 +184,13 @@ class _Implicit:
         root_E, s = np.sqrt(E[bent]), np.zeros_like(E)
         system = root_E[:, None] * gram[np.ix_(bent, bent)] * root_E
         system.flat[:: len(system) + 1] += 1.0
-        s[bent] = root_E * dposv(system, root_E * self.apply(residual)[bent])[1]
+        s[bent] = root_E * _solve(system, root_E * self.apply(residual)[bent])
         return residual - self.adjoint(s)
+
+
+def _solve(system: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """By Cholesky's factors, which overwrite the system."""
+    return dposv(system, right, overwrite_a=1)[1] if len(right) else right
 
 
 def diagonal_of(forms: EdgeForms, Y: np.ndarray, E: np.ndarray, omega: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from ..errors import InfeasibleError
 from .barrier_steps import ROUNDING, ascent, barrier_value, direction_under, go_along
 from .dual_state import DualState
 from .farkas import farkas
-from .plain_steps import foresee, try_step
+from .plain_steps import foresee, go_to
 from .problem import Problem
 from .result import Step
 
@@ -18,13 +18,12 @@ __all__ = ["Walk", "barrier_for"]
 
 _FEASIBLE = 0.5e-8  # half of what the certificate asks for of hard constraints
 _WIDTH = 0.3  # of the first barrier, in units of a constraint's scale
-_STRIDE, _LONG_STRIDE = 3.0, 10.0  # from one γ to the next
+_STRIDE = 3.0  # from one γ to the next
 _NEARLY_HARD = 10.0  # the γ after which comes the last, and beyond which barriers do not grow
 _CENTRED = 3.0  # slope of D_μ along a step, in units of mμ, below which μ moves on
 _SLOW, _FAST = 0.1, 0.02  # factors for μ
 _WITHIN_REACH = 0.1  # gap from which the barrier may not be needed any more
 _INEXACT, _LEAST_INEXACT = 0.4, 0.15  # residual of a step without a barrier relative to its solution
-_HIGHER = 10.0  # objective that steps without a barrier may reach above where they began, in units of the gap there
 _MAX_PLAIN, _MAX_SHORT = 40, 4  # steps without a barrier, and those of them cut short, after which one is tried
 
 
@@ -51,15 +50,12 @@ class Walk:
         """
         if state is None or self.problem.hard:
             return None
-        best, highest, n_short = state, np.inf, 0
-        last = min(self.budget, len(self.history) + _MAX_PLAIN)
+        best, n_short, last = state, 0, min(self.budget, len(self.history) + _MAX_PLAIN)
         while not self.arrived(state):
             if len(self.history) >= last:
                 return best if last == self.budget and best.problem is self.problem else None
-            if highest == np.inf and not shift:
-                highest = state.primal + _HIGHER * state.gap
             lam, n_products = foresee(state, self.problem, self._inexact(state), shift)
-            t, trial = try_step(state, self.problem, lam, highest)
+            t, trial = go_to(state, self.problem, lam)
             n_short += t < 1.0
             if trial is None or n_short > _MAX_SHORT:
                 return None
@@ -111,11 +107,10 @@ class Walk:
         gamma = state.problem.gamma
         if state.problem is self.problem:
             return state, mu * (_FAST if easy else _SLOW), tau
-        stride = _LONG_STRIDE if easy else _STRIDE
-        if self.problem.gamma <= stride * gamma or (self.problem.hard and gamma >= _NEARLY_HARD):
+        if self.problem.gamma <= _STRIDE * gamma or (self.problem.hard and gamma >= _NEARLY_HARD):
             problem = self.problem
         else:
-            problem = self.problem.with_gamma(stride * gamma)
+            problem = self.problem.with_gamma(_STRIDE * gamma)
         # Where multipliers are short of γ already, most constraints hold and will not need larger ones.
         warranted = max(mu, _WIDTH * float(np.mean(state.lam * problem.scale)))
         mu = min(mu * barrier_for(problem.gamma) / barrier_for(gamma), warranted)
