@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from sklearn import datasets
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Bunch
 
 from ..report import figures
 from ..report.evaluation import Comparison, compare
@@ -68,7 +69,7 @@ def _check_pictures_can_be_made(out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
 
 
-def _compared(example: _Example, data, seed: int, console: Console) -> Comparison:
+def _compared(example: _Example, data: Bunch, seed: int, console: Console) -> Comparison:
     with console.status(f"{example.name} …") as status, warnings.catch_warnings():
         # A fit that stops early is counted in the table; a warning would say it twice.
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -86,7 +87,7 @@ def _compared(example: _Example, data, seed: int, console: Console) -> Compariso
         )
 
 
-def _print_comparison(console: Console, example: _Example, data, comparison: Comparison) -> None:
+def _print_comparison(console: Console, example: _Example, data: Bunch, comparison: Comparison) -> None:
     n, d = data.data.shape
     n_halves = len(comparison.views)
     console.print(
