@@ -32,9 +32,11 @@ class _Example:
     class_names: tuple[str, ...] | None = None
 
 
+# The quickest first, so that there is something to read within seconds.
 _EXAMPLES = (
-    _Example("digits", "load_digits", "handwritten digits", "pixels", False, 1),
+    _Example("iris", "load_iris", "flowers", "lengths in cm", False, 1, ("setosa", "versicolor", "virginica")),
     _Example("wine", "load_wine", "wines", "measurements, standardised", True, 5, ("class 0", "class 1", "class 2")),
+    _Example("digits", "load_digits", "handwritten digits", "pixels", False, 1),
 )
 
 _LEGEND = {
@@ -46,18 +48,24 @@ _LEGEND = {
 
 
 def run(out: Path | None, seed: int) -> None:
-    """Print the comparison for each data set and, where `out` is a directory, save a picture of it there."""
+    """Print the comparison for each data set, then, where `out` is a directory, save a picture of each there."""
     console = Console(highlight=False)
     if out is not None:
         _check_pictures_can_be_made(out)
     console.print("[bold]Learn on one half of the rows, judge on the other, then the other way round.[/bold]\n")
     console.print(_listed(_LEGEND))
+    comparisons = []
     for example in _EXAMPLES:
         data = getattr(datasets, example.load)()
         comparison = _compared(example, data, seed, console)
         _print_comparison(console, example, data, comparison)
-        if out is not None:
-            console.print(f"[cyan]picture[/cyan]      {_draw(example, comparison, out)}", soft_wrap=True)
+        comparisons.append(comparison)
+    if out is not None:
+        console.print()
+        for example, comparison in zip(_EXAMPLES, comparisons, strict=True):
+            with console.status(f"{example.name}: drawing …"):
+                picture = _draw(example, comparison, out)
+            console.print(f"[cyan]picture[/cyan]      {picture}", soft_wrap=True)
 
 
 def _check_pictures_can_be_made(out: Path) -> None:
