@@ -13,7 +13,7 @@ demo test test-all test-oldest test-bounds reproduce: export OMP_NUM_THREADS ?= 
 .PHONY: help demo test test-all test-oldest test-bounds lint format bench reproduce clean
 
 help:
-	@echo "make demo         learn on bundled data: a table, a certificate, pictures in out/"
+	@echo "make demo         learn on bundled data: tables, certificates, then pictures in out/"
 	@echo "make test         lint and the fast tests (a few minutes)"
 	@echo "make test-all     all tests, slow ones too"
 	@echo "make test-oldest  the fast tests with the oldest dependencies that are supported"

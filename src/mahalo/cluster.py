@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .constraints import Constraints, as_constraints
 from .learner import MetricLearner
 from .metric import Metric
 from .task import start_metric
-from .validation import as_generator, as_objects, is_linear
+from .validation import Seed, as_generator, as_objects, is_linear
 
 __all__ = ["MetricKMeans"]
 
@@ -81,7 +84,16 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     0
     """
 
-    def __init__(self, n_clusters=8, *, learner=None, n_init=10, max_iter=300, tol=1e-4, random_state=None):
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        learner: MetricLearner | None = None,
+        n_init: int = 10,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        random_state: Seed = None,
+    ):
         self.n_clusters = n_clusters
         self.learner = learner
         self.n_init = n_init
@@ -91,7 +103,9 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
     __metadata_request__fit = {"constraints": True, "rows": True}  # noqa: RUF012
 
-    def fit(self, X, y=None, *, constraints=None, rows=None):
+    def fit(
+        self, X: Any, y: Any = None, *, constraints: Constraints | None = None, rows: ArrayLike | None = None
+    ) -> Self:
         """Learn the metric and cluster the rows under it.
 
         Parameters
@@ -130,12 +144,12 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     def _run(self, Z: np.ndarray, seed: int) -> KMeans:
         return KMeans(self.n_clusters, n_init=1, max_iter=self.max_iter, tol=self.tol, random_state=seed).fit(Z)
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: Any) -> np.ndarray:
         """The nearest cluster of each row."""
         check_is_fitted(self)
         return pairwise_distances_argmin(self.metric_.transform(self._rows(X)), self.cluster_centers_)
 
-    def transform(self, X) -> np.ndarray:
+    def transform(self, X: Any) -> np.ndarray:
         """Learned distance of each row to each centre, n_samples × n_clusters."""
         check_is_fitted(self)
         return euclidean_distances(self.metric_.transform(self._rows(X)), self.cluster_centers_)
@@ -148,14 +162,14 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             raise ValueError(f"n_init must be a positive integer; got {self.n_init!r}.")
         return learner
 
-    def _rows(self, X, *, reset: bool = False):
+    def _rows(self, X: Any, *, reset: bool = False) -> Any:
         learner = self._checked_learner()
         if learner._takes_objects(X):
             return as_objects(X)
         sparse = "csr" if learner.__sklearn_tags__().input_tags.sparse else False
         return validate_data(self, X, accept_sparse=sparse, dtype=[np.float64, np.float32], reset=reset)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         of_learner = (self.learner or MetricLearner()).__sklearn_tags__().input_tags
         tags.input_tags.sparse, tags.input_tags.pairwise = of_learner.sparse, of_learner.pairwise
@@ -163,7 +177,7 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         return tags
 
 
-def _prior_metric(learner: MetricLearner, X) -> Metric:
+def _prior_metric(learner: MetricLearner, X: Any) -> Metric:
     """What the learner starts from, where there is nothing to learn."""
     if not is_linear(learner.kernel) or learner.basis is not None:
         raise ValueError(

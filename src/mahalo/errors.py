@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 __all__ = ["InfeasibleError", "NotPositiveDefiniteError"]
@@ -46,10 +49,10 @@ class InfeasibleError(ValueError):
         self.constraints = np.flatnonzero(self.multipliers > 0)
         self.trace_bound = trace_bound
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Callable[..., InfeasibleError], tuple[Any, ...]]:
         # Exceptions with keyword arguments need help to cross process borders (joblib, multiprocessing).
         return _rebuild, (str(self), self.outcome, self.multipliers, self.trace_bound)
 
 
-def _rebuild(message, outcome, multipliers, trace_bound):
+def _rebuild(message: str, outcome: str, multipliers: np.ndarray, trace_bound: float) -> InfeasibleError:
     return InfeasibleError(message, outcome=outcome, multipliers=multipliers, trace_bound=trace_bound)

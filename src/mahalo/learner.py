@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from .basis import Basis
 from .constraints import Constraints, as_constraints, as_labels
+from .losses import Loss
 from .progress import progress
 from .scoring import pair_auc
 from .solvers import Solution
 from .task import Task
-from .validation import as_objects, at_least_single, check_parameters, len_of
+from .validation import Seed, as_objects, at_least_single, check_parameters, len_of
 
 __all__ = ["MetricLearner"]
 
@@ -111,25 +116,25 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def __init__(
         self,
         *,
-        loss="logdet",
-        kernel="linear",
-        kernel_params=None,
-        basis=None,
-        residual=True,
-        psd="error",
-        prior="identity",
-        normalize=False,
-        gamma=1.0,
-        bounds=None,
-        percentiles=None,
-        strategy="random",
-        pairs_per_class=100,
-        n_components=None,
-        solver="auto",
-        tol=1e-4,
-        max_iter=None,
-        random_state=None,
-        verbose=0,
+        loss: str | Loss = "logdet",
+        kernel: str | Callable = "linear",
+        kernel_params: dict[str, Any] | None = None,
+        basis: int | Basis | ArrayLike | None = None,
+        residual: float = True,
+        psd: str = "error",
+        prior: str | ArrayLike = "identity",
+        normalize: bool = False,
+        gamma: float = 1.0,
+        bounds: tuple[float, float] | None = None,
+        percentiles: tuple[float, float] | None = None,
+        strategy: str = "random",
+        pairs_per_class: int | None = 100,
+        n_components: int | None = None,
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
     ):
         self.loss = loss
         self.kernel = kernel
@@ -155,7 +160,9 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     __metadata_request__fit = {"constraints": True, "rows": True}  # noqa: RUF012
     __metadata_request__score = {"constraints": True, "rows": True}  # noqa: RUF012
 
-    def fit(self, X, y=None, *, constraints=None, rows=None):
+    def fit(
+        self, X: Any, y: Any = None, *, constraints: Constraints | None = None, rows: ArrayLike | None = None
+    ) -> Self:
         """Learn the metric.
 
         Parameters
@@ -188,7 +195,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.n_iter_ = max(1, solution.n_iter)
         self.n_dropped_, self.n_outside_ = task.n_dropped, task.n_outside
 
-    def _validated(self, X, y, constraints) -> tuple[Any, Any, Constraints | None]:
+    def _validated(self, X: Any, y: Any, constraints: Constraints | None) -> tuple[Any, Any, Constraints | None]:
         """Rows that can be indexed, class codes (−1 for none), constraints; after a look at the parameters."""
         self._check_parameters()
         constraints = None if constraints is None else as_constraints(constraints)
@@ -213,7 +220,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _check_parameters(self) -> None:
         check_parameters(self)
 
-    def _takes_objects(self, X) -> bool:
+    def _takes_objects(self, X: Any) -> bool:
         """Whether rows are objects only the user's kernel understands, not vectors."""
         if not callable(self.kernel):
             return False
@@ -236,17 +243,19 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _n_features_out(self) -> int:
         return self.metric_.n_outputs
 
-    def transform(self, X) -> np.ndarray:
+    def transform(self, X: Any) -> np.ndarray:
         """Rows in the space where the learned distance is the Euclidean one."""
         check_is_fitted(self)
         return self.metric_.transform(self._rows(X))
 
-    def _rows(self, X):
+    def _rows(self, X: Any) -> Any:
         if self.metric_.n_features is None:
             return as_objects(X)
         return validate_data(self, self._held(X), reset=False, **self._form())
 
-    def score(self, X, y=None, *, constraints=None, rows=None) -> float:
+    def score(
+        self, X: Any, y: Any = None, *, constraints: Constraints | None = None, rows: ArrayLike | None = None
+    ) -> float:
         """How well the learned distance tells alike from unalike: area under the ROC curve over pairs of rows of X.
 
         The pairs are those of `constraints` with both ends among `rows`, or, from labels, random pairs of either kind;
@@ -268,7 +277,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         return pair_auc(sq_distances, len_of(X), y, as_constraints(constraints), rows)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.sparse = not self._pairwise

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from .solvers import Step
 
@@ -54,7 +55,7 @@ def _line(verbose: int) -> Iterator[Callable[[str], None]]:
             yield status.update
 
 
-def _terminal():
+def _terminal() -> Any:
     """rich's console, or None where nobody watches or rich is not installed."""
     if not sys.stderr.isatty():
         return None

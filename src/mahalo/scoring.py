@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .constraints import Constraints, n_classes
 from .linalg import nearest_of
@@ -28,7 +30,7 @@ def vote(codes: np.ndarray) -> np.ndarray:
     return winner
 
 
-def knn_predict(train, y_train, test, k: int = 10) -> np.ndarray:
+def knn_predict(train: Any, y_train: ArrayLike, test: Any, k: int = 10) -> np.ndarray:
     """Labels of `test` by the vote of the k nearest rows of `train`, in a space where distance is the Euclidean one."""
     from sklearn.neighbors import NearestNeighbors
 
@@ -38,7 +40,11 @@ def knn_predict(train, y_train, test, k: int = 10) -> np.ndarray:
 
 
 def pair_auc(
-    sq_distances: Callable[[np.ndarray], np.ndarray], n_rows: int, y, constraints: Constraints | None, rows
+    sq_distances: Callable[[np.ndarray], np.ndarray],
+    n_rows: int,
+    y: Any,
+    constraints: Constraints | None,
+    rows: ArrayLike | None,
 ) -> float:
     """Area under the ROC curve of "similar" against learned distance; triplets count as pairs (a,b) and (a,c)."""
     from sklearn.metrics import roc_auc_score

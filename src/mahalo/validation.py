@@ -8,9 +8,11 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 __all__ = [
+    "Seed",
     "as_generator",
     "as_indices",
     "as_numbers",
@@ -31,6 +33,8 @@ __all__ = [
     "warn",
 ]
 
+Seed = int | np.random.RandomState | np.random.Generator | None
+
 _STRATEGIES = ("random", "neighbors", "triplets")
 
 # Frames of these packages stand between the caller's line and a warning.
@@ -48,15 +52,15 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 # -- parameters ------------------------------------------------------------------------------------------------
 
 
-def is_linear(kernel) -> bool:
+def is_linear(kernel: Any) -> bool:
     return isinstance(kernel, str) and kernel == "linear"
 
 
-def is_precomputed(kernel) -> bool:
+def is_precomputed(kernel: Any) -> bool:
     return isinstance(kernel, str) and kernel == "precomputed"
 
 
-def check_count(value, name: str, or_none: bool = False) -> None:
+def check_count(value: Any, name: str, or_none: bool = False) -> None:
     """Raise unless `value` is a positive integer (or None where that may be)."""
     if or_none and value is None:
         return
@@ -64,7 +68,7 @@ def check_count(value, name: str, or_none: bool = False) -> None:
         raise ValueError(f"{name} must be a positive integer{' or None' * or_none}; got {value!r}.")
 
 
-def check_gamma(gamma) -> None:
+def check_gamma(gamma: Any) -> None:
     """Raise unless `gamma` is a positive number or infinity."""
     if isinstance(gamma, (bool, np.bool_)) or not (isinstance(gamma, Real) and float(gamma) > 0):
         raise ValueError(
@@ -73,7 +77,9 @@ def check_gamma(gamma) -> None:
         )
 
 
-def check_sampling(strategy, pairs_per_class, n_neighbors=1, random_state=None) -> np.random.Generator:
+def check_sampling(
+    strategy: Any, pairs_per_class: Any, n_neighbors: Any = 1, random_state: Seed = None
+) -> np.random.Generator:
     """Raise unless this is a way to make constraints from labels; what to draw them with if it is."""
     if not isinstance(strategy, str) or strategy not in _STRATEGIES:
         raise ValueError(f"strategy must be 'random', 'neighbors' or 'triplets'; got {strategy!r}.")
@@ -82,7 +88,7 @@ def check_sampling(strategy, pairs_per_class, n_neighbors=1, random_state=None) 
     return as_generator(random_state)
 
 
-def checked_bounds(bounds) -> tuple[float, float]:
+def checked_bounds(bounds: Any) -> tuple[float, float]:
     try:
         upper, lower = map(float, bounds)
     except (TypeError, ValueError):
@@ -92,7 +98,7 @@ def checked_bounds(bounds) -> tuple[float, float]:
     return upper, lower
 
 
-def checked_percentiles(percentiles, default: tuple[float, float]) -> tuple[float, float]:
+def checked_percentiles(percentiles: Any, default: tuple[float, float]) -> tuple[float, float]:
     if percentiles is None:
         return default
     try:
@@ -152,7 +158,7 @@ def _check_space(s: Any) -> None:
         raise ValueError(f"kernel='linear' takes no kernel_params; got {sorted(s.kernel_params)}.")
 
 
-def as_generator(random_state) -> np.random.Generator:
+def as_generator(random_state: Seed) -> np.random.Generator:
     """A Generator from whatever scikit-learn users pass; None gives a fixed sequence, so fits are repeatable."""
     if isinstance(random_state, np.random.Generator):
         return random_state
@@ -166,12 +172,12 @@ def as_generator(random_state) -> np.random.Generator:
 # -- rows and objects --------------------------------------------------------------------------------------------
 
 
-def len_of(X) -> int:
+def len_of(X: Any) -> int:
     """Number of rows of an array or sparse matrix, or of objects in a sequence."""
     return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
-def as_objects(X) -> np.ndarray:
+def as_objects(X: Any) -> np.ndarray:
     """Objects of any kind as a 1-D array that can be indexed; arrays of vectors stay as they are."""
     if hasattr(X, "shape") and len(X.shape) == 2:
         return X
@@ -181,7 +187,7 @@ def as_objects(X) -> np.ndarray:
     return objects
 
 
-def at_least_single(X):
+def at_least_single(X: Any) -> Any:
     """Half precision as single: it is for storing, not for reckoning with."""
     kinds = {X.dtype} if hasattr(X, "dtype") else set(getattr(X, "dtypes", ()))
     return X.astype(np.float32) if kinds == {np.dtype(np.float16)} else X
@@ -190,7 +196,7 @@ def at_least_single(X):
 # -- row indices -------------------------------------------------------------------------------------------------
 
 
-def as_indices(values, width: int, what: str) -> np.ndarray:
+def as_indices(values: ArrayLike | None, width: int, what: str) -> np.ndarray:
     """Row indices as an (n, width) integer array, or an error that says what is wrong with them."""
     if values is None:
         return np.empty((0, width), dtype=np.intp)
@@ -210,14 +216,14 @@ def as_indices(values, width: int, what: str) -> np.ndarray:
     return index.astype(np.intp)
 
 
-def as_rows(rows, n_samples: int | None = None) -> np.ndarray:
+def as_rows(rows: ArrayLike, n_samples: int | None = None) -> np.ndarray:
     """The indices `rows` of the rows of a data matrix (of `n_samples` of them), checked."""
     if n_samples is not None and np.shape(rows) != (n_samples,):
         raise ValueError(f"rows must have one index for each row of X, {n_samples}; got shape {np.shape(rows)}.")
     return as_indices(np.reshape(np.asarray(rows), (-1, 1)), 1, "rows").ravel()
 
 
-def as_row_count(n_rows, index: np.ndarray) -> int | None:
+def as_row_count(n_rows: int | None, index: np.ndarray) -> int | None:
     """The number of rows that `index` refers to, where it is known, checked."""
     check_count(n_rows, "n_rows", or_none=True)
     largest = int(index.max(initial=-1))
@@ -229,7 +235,7 @@ def as_row_count(n_rows, index: np.ndarray) -> int | None:
 # -- one number for all or one for each --------------------------------------------------------------------------
 
 
-def as_numbers(value, n: int, what: str, default: float | None, positive: bool = True) -> np.ndarray:
+def as_numbers(value: ArrayLike | None, n: int, what: str, default: float | None, positive: bool = True) -> np.ndarray:
     """n finite numbers from one or n of them; from None all `default`, or an error where that is None too."""
     if value is None:
         if default is None:
@@ -249,7 +255,7 @@ def as_numbers(value, n: int, what: str, default: float | None, positive: bool =
     return np.broadcast_to(array, n).astype(np.float64)
 
 
-def as_weights(value, n: int) -> np.ndarray:
+def as_weights(value: ArrayLike | None, n: int) -> np.ndarray:
     """n positive numbers of a size that can multiply γ; 1 from None."""
     weight = as_numbers(value, n, "weight", 1.0)
     wrong = (weight < 1e-20) | (weight > 1e20)

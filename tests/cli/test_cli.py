@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import sys
 from pathlib import Path
 
 import pytest
 from running import run_python
+from sklearn import datasets
 from sklearn.datasets import load_wine
 
 import mahalo
@@ -104,11 +106,32 @@ def test_demo_tells_its_story_on_wine(capsys, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+def test_demo_prints_all_tables_before_it_draws(capsys, tmp_path, monkeypatch):
+    from mahalo.cli import demo
+
+    iris = demo._EXAMPLES[0]
+    again = dataclasses.replace(iris, name="again")
+    monkeypatch.setattr(demo, "_EXAMPLES", (iris, again))
+    code, out, _ = run_main(capsys, "demo", "--out", str(tmp_path))
+    assert code == 0
+    places = [out.index(words) for words in ("\niris:", "\nagain:", "demo-iris.png", "demo-again.png")]
+    assert places == sorted(places)
+
+
+def test_the_first_table_of_the_demo_is_quick():
+    """Few rows, and each of them held out once."""
+    from mahalo.cli import demo
+
+    first = demo._EXAMPLES[0]
+    rows = {example.name: getattr(datasets, example.load)().data.shape[0] for example in demo._EXAMPLES}
+    assert first.n_repeats == 1 and rows[first.name] == min(rows.values())
+
+
 @pytest.mark.slow
 def test_demo_saves_a_picture_for_each_data_set(tmp_path):
     done = run_python("-m", "mahalo.cli", "demo", "--out", tmp_path / "new" / "folder", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    for name in ("digits", "wine"):
+    for name in ("iris", "wine", "digits"):
         picture = tmp_path / "new" / "folder" / f"demo-{name}.png"
         assert 20_000 < picture.stat().st_size < 200_000
         assert str(picture) in done.stdout

@@ -53,9 +53,9 @@ def demo(
 ) -> None:
     """The whole story on bundled data: learn, certify, compare, draw.
 
-    Learns a distance on one half of the rows of scikit-learn's digits and wine,
-    judges it on the other half beside the usual distances, and saves one
-    picture for each data set. Needs no network and no files.
+    Learns a distance on one half of the rows of scikit-learn's iris, wine and
+    digits, judges it on the other half beside the usual distances, and saves
+    one picture for each data set. Needs no network and no files.
     """
     from .demo import run
 

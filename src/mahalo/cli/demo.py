@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from sklearn import datasets
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Bunch
 
 from ..report import figures
 from ..report.evaluation import Comparison, compare
@@ -31,9 +32,11 @@ class _Example:
     class_names: tuple[str, ...] | None = None
 
 
+# The quickest first, so that there is something to read within seconds.
 _EXAMPLES = (
-    _Example("digits", "load_digits", "handwritten digits", "pixels", False, 1),
+    _Example("iris", "load_iris", "flowers", "lengths in cm", False, 1, ("setosa", "versicolor", "virginica")),
     _Example("wine", "load_wine", "wines", "measurements, standardised", True, 5, ("class 0", "class 1", "class 2")),
+    _Example("digits", "load_digits", "handwritten digits", "pixels", False, 1),
 )
 
 _LEGEND = {
@@ -45,18 +48,24 @@ _LEGEND = {
 
 
 def run(out: Path | None, seed: int) -> None:
-    """Print the comparison for each data set and, where `out` is a directory, save a picture of it there."""
+    """Print the comparison for each data set, then, where `out` is a directory, save a picture of each there."""
     console = Console(highlight=False)
     if out is not None:
         _check_pictures_can_be_made(out)
     console.print("[bold]Learn on one half of the rows, judge on the other, then the other way round.[/bold]\n")
     console.print(_listed(_LEGEND))
+    comparisons = []
     for example in _EXAMPLES:
         data = getattr(datasets, example.load)()
         comparison = _compared(example, data, seed, console)
         _print_comparison(console, example, data, comparison)
-        if out is not None:
-            console.print(f"[cyan]picture[/cyan]      {_draw(example, comparison, out)}", soft_wrap=True)
+        comparisons.append(comparison)
+    if out is not None:
+        console.print()
+        for example, comparison in zip(_EXAMPLES, comparisons, strict=True):
+            with console.status(f"{example.name}: drawing …"):
+                picture = _draw(example, comparison, out)
+            console.print(f"[cyan]picture[/cyan]      {picture}", soft_wrap=True)
 
 
 def _check_pictures_can_be_made(out: Path) -> None:
@@ -68,7 +77,7 @@ def _check_pictures_can_be_made(out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
 
 
-def _compared(example: _Example, data, seed: int, console: Console) -> Comparison:
+def _compared(example: _Example, data: Bunch, seed: int, console: Console) -> Comparison:
     with console.status(f"{example.name} …") as status, warnings.catch_warnings():
         # A fit that stops early is counted in the table; a warning would say it twice.
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -86,7 +95,7 @@ def _compared(example: _Example, data, seed: int, console: Console) -> Compariso
         )
 
 
-def _print_comparison(console: Console, example: _Example, data, comparison: Comparison) -> None:
+def _print_comparison(console: Console, example: _Example, data: Bunch, comparison: Comparison) -> None:
     n, d = data.data.shape
     n_halves = len(comparison.views)
     console.print(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,7 +14,11 @@ __all__ = ["resolve_bounds"]
 
 
 def resolve_bounds(
-    constraints: Constraints, geometry: Geometry, bounds, percentiles, rng: np.random.Generator
+    constraints: Constraints,
+    geometry: Geometry,
+    bounds: tuple[float, float] | None,
+    percentiles: tuple[float, float] | None,
+    rng: np.random.Generator,
 ) -> Constraints:
     """The same constraints with every bound and margin a number.
 
@@ -56,7 +61,7 @@ def resolve_bounds(
     )
 
 
-def _percentiles(distances: np.ndarray, q) -> np.ndarray:
+def _percentiles(distances: np.ndarray, q: Sequence[float]) -> np.ndarray:
     if len(distances) == 0:
         raise ValueError(
             "all rows are identical, so percentiles of their distances say nothing; check the data, or pass bounds=."

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from ..rows import HeldRows
-from ..validation import as_indices, as_numbers, as_row_count, as_rows, as_weights, check_count, check_sampling
+from ..validation import Seed, as_indices, as_numbers, as_row_count, as_rows, as_weights, check_count, check_sampling
 from .diagnosis import ConstraintReport, diagnose
 from .forms import EdgeForms
 from .geometry import Geometry, VectorGeometry
@@ -66,7 +68,16 @@ class Constraints:
     # -- making them ----------------------------------------------------------------------------------
 
     @classmethod
-    def from_pairs(cls, similar=None, dissimilar=None, *, upper=None, lower=None, weight=None, n_rows=None):
+    def from_pairs(
+        cls,
+        similar: ArrayLike | None = None,
+        dissimilar: ArrayLike | None = None,
+        *,
+        upper: ArrayLike | None = None,
+        lower: ArrayLike | None = None,
+        weight: ArrayLike | None = None,
+        n_rows: int | None = None,
+    ) -> Constraints:
         """Pairs of row indices that should be close, and pairs that should be far apart.
 
         Parameters
@@ -92,7 +103,14 @@ class Constraints:
         return cls(pairs=pairs, n_rows=n_rows)
 
     @classmethod
-    def from_triplets(cls, triplets, *, margin=None, weight=None, n_rows=None):
+    def from_triplets(
+        cls,
+        triplets: ArrayLike,
+        *,
+        margin: ArrayLike | None = None,
+        weight: ArrayLike | None = None,
+        n_rows: int | None = None,
+    ) -> Constraints:
         """Triplets (a, b, c) of row indices: a is closer to b than to c, d²(a, b) + margin ≤ d²(a, c).
 
         `margin` is a **squared** distance; by default the lower of the two percentiles that bound pairs. (a, a, c) says
@@ -107,7 +125,14 @@ class Constraints:
         return cls(triplets=Triplets(index, margin, weight), n_rows=n_rows)
 
     @classmethod
-    def from_linear(cls, matrices, bounds, *, sense="<=", weight=None):
+    def from_linear(
+        cls,
+        matrices: Sequence[Any],
+        bounds: ArrayLike,
+        *,
+        sense: str | Sequence[str] = "<=",
+        weight: ArrayLike | None = None,
+    ) -> Constraints:
         """General constraints tr(W X Cₖ Xᵀ) ≤ bₖ (or ≥), each Cₖ symmetric over the rows of X, sparse or dense.
 
         `sense` is "<=" or ">=", one for all or one for each.
@@ -131,7 +156,14 @@ class Constraints:
         return cls(linear=linear, n_rows=sizes.pop() if sizes else None)
 
     @classmethod
-    def from_quadruplets(cls, quadruplets, *, margin, weight=None, n_rows=None):
+    def from_quadruplets(
+        cls,
+        quadruplets: ArrayLike,
+        *,
+        margin: ArrayLike,
+        weight: ArrayLike | None = None,
+        n_rows: int | None = None,
+    ) -> Constraints:
         """Quadruplets (a, b, c, d) of row indices: a and b are closer than c and d, d²(a, b) + margin ≤ d²(c, d).
 
         `margin` is a **squared** distance. Where a = c this is a triplet; `from_triplets` is then leaner.
@@ -149,7 +181,7 @@ class Constraints:
         return cls(linear=linear, n_rows=n_rows)
 
     @classmethod
-    def target_pull(cls, y, X, *, n_neighbors=3, weight=1.0):
+    def target_pull(cls, y: Any, X: Any, *, n_neighbors: int = 3, weight: float = 1.0) -> Constraints:
         """The linear objective of large-margin methods: `weight` times the mean squared distance of targets.
 
         Targets are each row's `n_neighbors` nearest rows of its own class. Beside
@@ -163,7 +195,7 @@ class Constraints:
         return cls.linear_objective(laplacian(pairs, share, len(y)))
 
     @classmethod
-    def linear_objective(cls, C):
+    def linear_objective(cls, C: Any) -> Constraints:
         """The linear term tr(W X C Xᵀ) to minimise beside the loss; C symmetric over the rows of X, sparse or dense.
 
         The SDP losses are made for it; others take it too. Joined objectives add up. Fitted on a part of the rows, it
@@ -173,7 +205,16 @@ class Constraints:
         return cls(n_rows=C.shape[0], objective=C)
 
     @classmethod
-    def from_labels(cls, y, X=None, *, strategy="random", pairs_per_class=100, n_neighbors=5, random_state=None):
+    def from_labels(
+        cls,
+        y: Any,
+        X: Any = None,
+        *,
+        strategy: str = "random",
+        pairs_per_class: int | None = 100,
+        n_neighbors: int = 5,
+        random_state: Seed = None,
+    ) -> Constraints:
         """Pairs, or triplets, from class labels; −1, None, NaN or pandas' NA mark unlabelled rows.
 
         Parameters
@@ -203,7 +244,7 @@ class Constraints:
         pairs = Pairs(index, sign, unset, np.ones(len(sign)), np.full(len(sign), local))
         return cls(pairs=pairs, n_rows=len(y))
 
-    def __add__(self, other):
+    def __add__(self, other: Constraints) -> Constraints:
         if not isinstance(other, Constraints):
             return NotImplemented
         if None not in (self.n_rows, other.n_rows) and self.n_rows != other.n_rows:
@@ -260,7 +301,7 @@ class Constraints:
         k -= len(self.pairs)
         return self.triplets.describe(k) if k < len(self.triplets) else self.linear.describe(k - len(self.triplets))
 
-    def report(self, X) -> ConstraintReport:
+    def report(self, X: Any) -> ConstraintReport:
         """Counts, duplicates, self-pairs, pairs at distance zero and contradictions, as a printable object."""
         return diagnose(self, X)
 
@@ -281,7 +322,7 @@ class Constraints:
             self.objective,
         )
 
-    def on_rows(self, rows) -> tuple[Constraints, np.ndarray]:
+    def on_rows(self, rows: ArrayLike) -> tuple[Constraints, np.ndarray]:
         """The constraints with all ends among `rows`, renumbered to positions in it, and the mask of those kept.
 
         `rows[p]` is the index, in the numbering of these constraints, of row p of a data matrix.
@@ -321,7 +362,7 @@ class Constraints:
                 "the data, pass rows=, the index of each row of X in the numbering of the constraints."
             )
 
-    def of_data(self, rows, n_rows: int) -> tuple[Constraints, np.ndarray]:
+    def of_data(self, rows: ArrayLike | None, n_rows: int) -> tuple[Constraints, np.ndarray]:
         """These constraints by row of a data matrix, and the mask of those that have all their rows there."""
         if rows is not None:
             return self.on_rows(rows)
@@ -355,7 +396,7 @@ class Constraints:
         return EdgeForms(tail, head, len(rows), combine), rows
 
 
-def _geometry_of(X):
+def _geometry_of(X: Any) -> Any:
     """Distances between rows, from the rows or from whatever can tell already."""
     if X is None or hasattr(X, "nearest"):
         return X

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import check_array
@@ -80,7 +80,7 @@ def _listed(found: np.ndarray) -> str:
     return f"{len(found)}: {', '.join(map(named, found[:5]))}{', …' if len(found) > 5 else ''}"
 
 
-def diagnose(constraints: Constraints, X) -> ConstraintReport:
+def diagnose(constraints: Constraints, X: Any) -> ConstraintReport:
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=True)
     constraints.check_rows(X.shape[0])
     geometry = VectorGeometry(HeldRows(X))

@@ -60,7 +60,9 @@ class EdgeForms:
             self.combine.check_format(full_check=True)
 
     @classmethod
-    def _derived(cls, tail, head, n_rows: int, combine: sp.csr_array | None = None) -> EdgeForms:
+    def _derived(
+        cls, tail: np.ndarray, head: np.ndarray, n_rows: int, combine: sp.csr_array | None = None
+    ) -> EdgeForms:
         """Of forms that have been checked, others over some of their edges: nothing is looked at again."""
         forms = object.__new__(cls)
         forms.__dict__.update(tail=tail, head=head, n_rows=n_rows, combine=combine)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -74,10 +74,10 @@ class VectorGeometry:
         return self.sq_distances(np.column_stack(np.tril_indices(self.n_rows, -1)))
 
     @cached_property
-    def _held(self):
+    def _held(self) -> Any:
         return self._taken(np.arange(self.n_rows))
 
-    def _taken(self, index: np.ndarray):
+    def _taken(self, index: np.ndarray) -> Any:
         return self.rows.take(index)
 
     def nearest(self, anchors: np.ndarray, candidates: np.ndarray, k: int) -> np.ndarray:
@@ -110,7 +110,7 @@ class MappedGeometry(VectorGeometry):
         return self.sq_distances(np.column_stack(np.tril_indices(self.n_rows, -1)))
 
 
-def sq_distances(X, index: np.ndarray) -> np.ndarray:
+def sq_distances(X: Any, index: np.ndarray) -> np.ndarray:
     """Squared Euclidean distances between rows of X, pair by pair, a chunk at a time."""
     out = np.empty(len(index))
     step = max(1, (1 << 21) // max(1, X.shape[1]))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,17 +25,17 @@ class _Group:
     def __len__(self) -> int:
         return len(self.weight)  # type: ignore[attr-defined]
 
-    def _fields(self):
+    def _fields(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
 
-    def take(self, keep: np.ndarray):
+    def take(self, keep: np.ndarray) -> Self:
         index = np.flatnonzero(keep) if keep.dtype == bool else keep
         parts = {
             name: tuple(a[k] for k in index) if isinstance(a, tuple) else a[index] for name, a in self._fields().items()
         }
         return type(self)(**parts)
 
-    def joined(self, other):
+    def joined(self, other: Self) -> Self:
         parts = {}
         for name, a in self._fields().items():
             b = getattr(other, name)
@@ -51,7 +53,7 @@ class _Indexed(_Group):
         """Which have all their rows in the mask `known`."""
         return np.all(known[self.index], axis=1)
 
-    def renumbered(self, position: np.ndarray, size: int):
+    def renumbered(self, position: np.ndarray, size: int) -> Self:
         """The same constraints where row i is row position[i] of `size`."""
         return dataclasses.replace(self, index=position[self.index])
 
@@ -99,7 +101,7 @@ class LinearForms(_Group):
     def inside(self, known: np.ndarray) -> np.ndarray:
         return np.array([known[np.unique(C.nonzero()[0])].all() for C in self.matrix], dtype=bool)
 
-    def renumbered(self, position: np.ndarray, size: int):
+    def renumbered(self, position: np.ndarray, size: int) -> Self:
         return dataclasses.replace(
             self,
             matrix=tuple(renumbered(C, position, size) for C in self.matrix),
@@ -117,7 +119,7 @@ class LinearForms(_Group):
         return f"linear form {k} {_relation(self.sign[k])} {_number(self.bound[k])}"
 
 
-def named(index) -> str:
+def named(index: Iterable[Any]) -> str:
     """Row indices as people write them, (3, 7)."""
     return f"({', '.join(map(str, index))})"
 

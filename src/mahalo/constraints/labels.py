@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
@@ -22,7 +23,7 @@ class Labels:
     classes: np.ndarray
 
 
-def as_labels(y) -> Labels:
+def as_labels(y: Any) -> Labels:
     """One label for each row, numbers or strings in an array, a list or a column of a table, checked.
 
     None, NaN and pandas' NA and NaT are no label; nor is −1 among numbers.
@@ -39,7 +40,7 @@ def as_labels(y) -> Labels:
     return Labels(codes, classes[is_class])
 
 
-def class_codes(y) -> np.ndarray:
+def class_codes(y: Any) -> np.ndarray:
     """Labels as 0, 1, ...; −1 for unlabelled. Raises if there is nothing to tell apart."""
     labels = as_labels(y)
     n = len(labels.classes)
@@ -56,12 +57,12 @@ def class_codes(y) -> np.ndarray:
     return labels.codes
 
 
-def n_classes(y) -> int:
+def n_classes(y: Any) -> int:
     """Number of classes, unlabelled rows not counted."""
     return len(as_labels(y).classes)
 
 
-def _one_column(y) -> np.ndarray:
+def _one_column(y: Any) -> np.ndarray:
     from .collection import Constraints  # which can be made from labels
 
     if isinstance(y, Constraints):
@@ -86,7 +87,7 @@ def _missing(values: np.ndarray) -> np.ndarray:
     return np.zeros(len(values), dtype=bool)
 
 
-def _is_missing(value) -> bool:
+def _is_missing(value: Any) -> bool:
     if value is None:
         return True
     try:
@@ -117,7 +118,7 @@ def _unique(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.array(classes, dtype=object), np.array([number[label] for label in values], dtype=np.intp)
 
 
-def _kind_of(value) -> str:
+def _kind_of(value: Any) -> str:
     if isinstance(value, (Real, np.bool_)):
         return "numbers"
     return "strings" if isinstance(value, str) else type(value).__name__

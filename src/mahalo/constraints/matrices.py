@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
@@ -9,7 +11,7 @@ from numpy.typing import ArrayLike
 __all__ = ["edges_of", "laplacian", "renumbered", "restricted", "sum_of", "symmetric"]
 
 
-def symmetric(C, k: int) -> sp.csr_array:
+def symmetric(C: Any, k: int) -> sp.csr_array:
     """Matrix k of the caller's as a sparse one, exactly symmetric, or an error that says what is wrong with it."""
     C = sp.csr_array(C).astype(np.float64)
     if C.shape[0] != C.shape[1]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
 from .geometry import Geometry
@@ -15,7 +18,12 @@ _MANY_RANDOM, _MANY_NEIGHBOURS = 500, 10_000
 
 
 def pairs_from_labels(
-    y, geometry: Geometry | None, strategy: str, pairs_per_class: int | None, n_neighbors: int, rng
+    y: Any,
+    geometry: Geometry | None,
+    strategy: str,
+    pairs_per_class: int | None,
+    n_neighbors: int,
+    rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray, bool]:
     """(index, sign, local): pairs, +1/−1, and whether bounds should come from the pairs' own distances."""
     codes = class_codes(y)
@@ -28,7 +36,9 @@ def pairs_from_labels(
     return index, sign, True
 
 
-def triplets_from_labels(y, geometry: Geometry | None, per_class: int | None, n_neighbors: int, rng) -> np.ndarray:
+def triplets_from_labels(
+    y: Any, geometry: Geometry | None, per_class: int | None, n_neighbors: int, rng: np.random.Generator
+) -> np.ndarray:
     """(row, target, impostor): every row with its nearest of its own class against its nearest of others."""
     if geometry is None:
         raise ValueError("strategy='triplets' looks for nearest rows and needs X; pass X=.")
@@ -46,7 +56,7 @@ def triplets_from_labels(y, geometry: Geometry | None, per_class: int | None, n_
     return np.concatenate(found)
 
 
-def target_pairs(y, geometry: Geometry, n_neighbors: int) -> np.ndarray:
+def target_pairs(y: Any, geometry: Geometry, n_neighbors: int) -> np.ndarray:
     """Each labelled row with its nearest rows of its own class."""
     codes = class_codes(y)
     found = []
@@ -58,7 +68,9 @@ def target_pairs(y, geometry: Geometry, n_neighbors: int) -> np.ndarray:
     return np.concatenate([*found, np.empty((0, 2), dtype=np.intp)])
 
 
-def _classes(codes: np.ndarray, per_class: int, per_row: int, rng):
+def _classes(
+    codes: np.ndarray, per_class: int, per_row: int, rng: np.random.Generator
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """For each class: some of its rows, as many as make `per_class`; all of them; all others."""
     labelled = np.flatnonzero(codes >= 0)
     for c in range(codes.max() + 1):
@@ -79,7 +91,7 @@ def _nearest_others(geometry: Geometry, anchors: np.ndarray, inside: np.ndarray,
     return found[~itself].reshape(len(anchors), k)
 
 
-def _random_pairs(codes: np.ndarray, per_class: int, rng) -> tuple[np.ndarray, np.ndarray]:
+def _random_pairs(codes: np.ndarray, per_class: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     labelled = np.flatnonzero(codes >= 0)
     order = labelled[np.argsort(codes[labelled], kind="stable")]
     sizes = np.bincount(codes[labelled])
@@ -98,7 +110,7 @@ def _random_pairs(codes: np.ndarray, per_class: int, rng) -> tuple[np.ndarray, n
     return np.concatenate([near, far]), np.repeat([1.0, -1.0], [len(near), len(far)])
 
 
-def _draw(population: int, k: int, rng) -> np.ndarray:
+def _draw(population: int, k: int, rng: np.random.Generator) -> np.ndarray:
     if population <= k:
         return np.arange(population)
     return rng.choice(population, k, replace=False)
@@ -118,7 +130,9 @@ def _unique_pairs(index: np.ndarray) -> np.ndarray:
     return index[np.sort(first)]
 
 
-def _neighbour_pairs(codes, geometry: Geometry, per_class: int, k: int, rng) -> tuple[np.ndarray, np.ndarray]:
+def _neighbour_pairs(
+    codes: np.ndarray, geometry: Geometry, per_class: int, k: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     near, far = [], []
     for anchors, inside, outside in _classes(codes, per_class, k, rng):
         if len(inside) > 1:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.model_selection import BaseCrossValidator
 
-from ..validation import as_generator, len_of
+from ..validation import Seed, as_generator, len_of
 from .collection import Constraints
 
 __all__ = ["PairSplit"]
@@ -30,7 +34,7 @@ class PairSplit(BaseCrossValidator):
     Yields ``(train, test)``, positions of rows: pass ``rows=`` on with the constraints.
     """
 
-    def __init__(self, constraints: Constraints, n_splits: int = 5, test_size: float = 0.4, random_state=None):
+    def __init__(self, constraints: Constraints, n_splits: int = 5, test_size: float = 0.4, random_state: Seed = None):
         if not isinstance(constraints, Constraints):
             raise ValueError(f"constraints must be a mahalo.Constraints; got {type(constraints).__name__}.")
         if n_splits < 1 or not 0 < test_size < 1:
@@ -43,10 +47,12 @@ class PairSplit(BaseCrossValidator):
     # Under metadata routing, meta-estimators hand `rows` on without being asked.
     __metadata_request__split = {"rows": True}  # noqa: RUF012
 
-    def get_n_splits(self, X=None, y=None, groups=None, rows=None) -> int:
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None, rows: ArrayLike | None = None) -> int:
         return self.n_splits
 
-    def split(self, X, y=None, groups=None, rows=None):
+    def split(
+        self, X: Any, y: Any = None, groups: Any = None, rows: ArrayLike | None = None
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """`rows` gives the index of each row of X in the numbering of the constraints (default: 0, 1, 2, …)."""
         n = len_of(X)
         rows = np.arange(n) if rows is None else np.asarray(rows)

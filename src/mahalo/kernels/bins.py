@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 __all__ = ["Bins", "UniformGrid", "VocabularyTree"]
 
@@ -83,7 +84,14 @@ class VocabularyTree:
     ratio: float = 2.0
 
     @classmethod
-    def grow(cls, points, branching: int = 10, depth: int = 4, ratio: float = 2.0, random_state=0) -> VocabularyTree:
+    def grow(
+        cls,
+        points: ArrayLike,
+        branching: int = 10,
+        depth: int = 4,
+        ratio: float = 2.0,
+        random_state: int | np.random.Generator = 0,
+    ) -> VocabularyTree:
         """Split the points into `branching` clusters, each of these again, `depth` times.
 
         Parameters

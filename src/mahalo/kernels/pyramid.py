@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,7 +115,9 @@ def _cells(positions: np.ndarray, n_levels: int) -> tuple[np.ndarray, int]:
     return row * side + column + (np.cumsum(side**2) - side**2), int((side**2).sum())
 
 
-def _match(histograms_of, X: Sequence, Y: Sequence | None, normalize: bool) -> np.ndarray:
+def _match(
+    histograms_of: Callable[[Sequence], sp.csr_array], X: Sequence, Y: Sequence | None, normalize: bool
+) -> np.ndarray:
     """Intersections of the histograms of X and Y, which are made together: bins may be numbered anew each time."""
     H = histograms_of([*X] if Y is None else [*X, *Y])
     A, B = (H, None) if Y is None else (H[: len(X)], H[len(X) :])

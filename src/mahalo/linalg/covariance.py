@@ -7,7 +7,7 @@ spread around them. E x² − μ² in one pass would lose all digits where μ² 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,7 +29,7 @@ class Moments(NamedTuple):
     variance: np.ndarray
 
 
-def row_blocks(X, size: int | None = None) -> Blocks:
+def row_blocks(X: Any, size: int | None = None) -> Blocks:
     """X in blocks of `size` rows, by default of about two million numbers."""
     n, d = X.shape
     n_entries = n * d
@@ -59,13 +59,13 @@ def moments(blocks: Blocks) -> Moments:
     return Moments(n, centre + rest, np.maximum(second / n - rest**2, 0.0))
 
 
-def _sums(block) -> np.ndarray:
+def _sums(block: Any) -> np.ndarray:
     if sp.issparse(block):
         return np.bincount(block.indices, block.data, minlength=block.shape[1])
     return block.sum(axis=0, dtype=np.float64)
 
 
-def _centred_sums(block, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _centred_sums(block: Any, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Σ (x − c) and Σ (x − c)² of every column; of sparse ones over the entries, with −c and c² for each zero."""
     if not sp.issparse(block):
         Z = block - centre
@@ -89,7 +89,7 @@ def second_moment(blocks: Blocks, centre: np.ndarray, scale: np.ndarray) -> np.n
     return total / n
 
 
-def _products(block, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def _products(block: Any, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Σ z zᵀ over the rows of one block."""
     if not sp.issparse(block):
         Z = (block - centre) / scale
@@ -106,7 +106,7 @@ def _products(block, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
     return products
 
 
-def _sq_norms(block, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def _sq_norms(block: Any, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """‖z‖² of each row of one block."""
     if not sp.issparse(block):
         Z = (block - centre) / scale
@@ -116,7 +116,9 @@ def _sq_norms(block, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
     return S.multiply(S).sum(axis=1) - 2 * (S @ o) + o @ o + np.einsum("ij,ij->i", D, D)
 
 
-def _split(block, centre: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray, sp.csr_array, np.ndarray]:
+def _split(
+    block: Any, centre: np.ndarray, scale: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, sp.csr_array, np.ndarray]:
     """Sparse rows z in two parts: (far, D, S, o) with z[far] = d and z[~far] = s − o.
 
     Columns far from zero have hardly a zero among them, and are centred as dense ones. The others stay sparse, and

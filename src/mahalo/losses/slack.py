@@ -40,7 +40,7 @@ class LogSlack:
     bound: np.ndarray
     gamma: np.ndarray
 
-    def _violated(self, v):
+    def _violated(self, v: np.ndarray) -> np.ndarray:
         return self.sign * (v - self.bound) > 0
 
     def value(self, v: np.ndarray) -> np.ndarray:
@@ -97,7 +97,7 @@ class HingeSlack:
     def _softness(self) -> np.ndarray:
         return self._root**-2.0
 
-    def _excess(self, v):
+    def _excess(self, v: np.ndarray) -> np.ndarray:
         return self._root * np.maximum(self.sign * (v - self.bound), 0.0)
 
     def value(self, v: np.ndarray) -> np.ndarray:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -65,7 +66,7 @@ def _plain_params(params: dict[str, Any]) -> dict[str, Any]:
         ) from None
 
 
-def _support_arrays(support) -> dict[str, np.ndarray]:
+def _support_arrays(support: Any) -> dict[str, np.ndarray]:
     if sp.issparse(support):
         s = sp.csr_array(support)
         return {
@@ -79,7 +80,7 @@ def _support_arrays(support) -> dict[str, np.ndarray]:
     return {}
 
 
-def load(path: str | PathLike, *, kernel=None, points=None) -> Metric:
+def load(path: str | PathLike, *, kernel: Callable | None = None, points: Sequence | None = None) -> Metric:
     """Read a metric that `Metric.save` wrote. Nothing in the file is executed; damage is an error, not a guess.
 
     Parameters
@@ -140,11 +141,11 @@ def load(path: str | PathLike, *, kernel=None, points=None) -> Metric:
     return reduced(metric, directions)
 
 
-def _is_weight(residual: Any) -> bool:
+def _is_weight(residual: Any) -> TypeGuard[float]:
     return isinstance(residual, (bool, float)) and 0.0 <= float(residual) <= 1.0
 
 
-def _linear_shapes(arrays, d: int) -> dict[str, list[tuple[int, ...]]]:
+def _linear_shapes(arrays: dict[str, np.ndarray], d: int) -> dict[str, list[tuple[int, ...]]]:
     rank = arrays["basis"].shape[-1] if "basis" in arrays else d
     m = len(arrays["prior_gain"]) if "prior_gain" in arrays else 0
     directions = arrays.get("directions")
@@ -159,7 +160,7 @@ def _linear_shapes(arrays, d: int) -> dict[str, list[tuple[int, ...]]]:
     }
 
 
-def _kernel_shapes(arrays) -> dict[str, list[tuple[int, ...]]]:
+def _kernel_shapes(arrays: dict[str, np.ndarray]) -> dict[str, list[tuple[int, ...]]]:
     rank, directions = len(arrays["core"]), arrays.get("directions")
     n_support = arrays["map"].shape[-1] if "map" in arrays else 0
     free = {name: [a.shape] for name, a in arrays.items() if name.startswith("support")}
@@ -171,7 +172,13 @@ def _kernel_shapes(arrays) -> dict[str, list[tuple[int, ...]]]:
     }
 
 
-def _kernel_coordinates(header, arrays, kernel, points, wrong) -> KernelCoordinates:
+def _kernel_coordinates(
+    header: dict[str, Any],
+    arrays: dict[str, np.ndarray],
+    kernel: Callable | None,
+    points: Sequence | None,
+    wrong: Callable[[str], ValueError],
+) -> KernelCoordinates:
     name, params, T, residual = (
         header.get("kernel"),
         header.get("kernel_params"),
@@ -181,7 +188,8 @@ def _kernel_coordinates(header, arrays, kernel, points, wrong) -> KernelCoordina
     outside = name is None and header["n_features"] is None and "support" not in arrays
     if T is None or not isinstance(params, dict):
         raise wrong("the coordinate map is missing or does not fit the core matrix")
-    if name is None and kernel is None:
+    kind = kernel if name is None else BaseKernel.of(name, params).kind
+    if kind is None:
         raise ValueError(
             "this metric was learned with a callable kernel, which files do not hold; pass it again: "
             "mahalo.load(path, kernel=...)."
@@ -190,7 +198,7 @@ def _kernel_coordinates(header, arrays, kernel, points, wrong) -> KernelCoordina
     shift = header.get("shift")
     if not isinstance(shift, float) or not np.isfinite(shift):
         raise wrong(f"the header says shift={shift!r}")
-    base = BaseKernel(kernel if name is None else BaseKernel.of(name, params).kind, params, shift)
+    base = BaseKernel(kind, params, shift)
     d, n = header["n_features"], T.shape[1]
     if outside:
         return KernelCoordinates(base, _given_support(points, n), T, d, residual)
@@ -204,7 +212,7 @@ def _kernel_coordinates(header, arrays, kernel, points, wrong) -> KernelCoordina
     return KernelCoordinates(base, support, T, d, residual)
 
 
-def _refuse_unused(kernel, points, name: str) -> None:
+def _refuse_unused(kernel: Callable | None, points: Sequence | None, name: str) -> None:
     """What the file holds already is not taken from outside."""
     if kernel is not None:
         raise ValueError(f"kernel= is for metrics learned with a callable; this one has the kernel {name} in the file.")
@@ -212,7 +220,7 @@ def _refuse_unused(kernel, points, name: str) -> None:
         raise ValueError("points= is for support points that are not vectors; those of this metric are in the file.")
 
 
-def _given_support(points, n: int) -> np.ndarray:
+def _given_support(points: Sequence | None, n: int) -> np.ndarray:
     if points is None:
         raise ValueError(
             f"the {n} support points of this metric are not vectors and not in the file; pass them again: "
@@ -223,7 +231,7 @@ def _given_support(points, n: int) -> np.ndarray:
     return as_objects(points)
 
 
-def _stored_support(arrays, wrong):
+def _stored_support(arrays: dict[str, np.ndarray], wrong: Callable[[str], ValueError]) -> Any:
     if "support" in arrays:
         return arrays["support"]
     try:

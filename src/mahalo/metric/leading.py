@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,7 +18,7 @@ __all__ = ["leading_part", "reduced"]
 _LARGEST_GRAM = 20_000  # rows beyond which n × n matrices are not attempted
 
 
-def leading_part(metric: Metric, X, n_components: int) -> Metric:
+def leading_part(metric: Metric, X: Any, n_components: int) -> Metric:
     """The metric of the directions in which rows of X differ most, in that order."""
     if n_components > metric.n_outputs:
         raise ValueError(f"n_components must be at most the number of outputs, {metric.n_outputs}; got {n_components}.")
@@ -55,13 +56,13 @@ def _embedded(metric: Metric, c: LinearCoordinates, D: np.ndarray) -> np.ndarray
     return kept * D + c.basis @ (metric.root @ (c.basis.T @ D) - kept * (c.basis.T @ D))
 
 
-def _directions_of_many_rows(metric: Metric, X, k: int) -> np.ndarray:
+def _directions_of_many_rows(metric: Metric, X: Any, k: int) -> np.ndarray:
     """The k directions in which the transformed rows differ most, from their covariance."""
     _, vectors = np.linalg.eigh(_learned_covariance(metric, X))
     return vectors[:, ::-1][:, :k]
 
 
-def _directions_of_few_rows(metric: Metric, X, k: int) -> np.ndarray:
+def _directions_of_few_rows(metric: Metric, X: Any, k: int) -> np.ndarray:
     """The same from similarities of the rows: fewer rows than features, which may stay sparse.
 
     If u is an eigenvector of the centred n × n matrix T Tᵀ, then Tᵀu is one of TᵀT; and Tᵀu is the transform of the
@@ -83,7 +84,7 @@ def _directions_of_few_rows(metric: Metric, X, k: int) -> np.ndarray:
     return np.linalg.qr(np.hstack([found / np.linalg.norm(found, axis=0), others]))[0]
 
 
-def _learned_covariance(metric: Metric, X) -> np.ndarray:
+def _learned_covariance(metric: Metric, X: Any) -> np.ndarray:
     """Covariance of the transformed rows, a block of them at a time."""
     metric = dataclasses.replace(metric, normalize=False)
     total, second = np.zeros(metric.n_outputs), np.zeros((metric.n_outputs,) * 2)

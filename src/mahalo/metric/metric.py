@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike, DTypeLike
 from sklearn.utils import check_array
 
 from .._core.distances import finish_distances
@@ -115,7 +117,7 @@ class Metric:
         keeps_all = self._linear and self.coordinates.residual > 0
         return self.coordinates.n_features if keeps_all else self.coordinates.rank  # type: ignore[return-value]
 
-    def transform(self, X) -> np.ndarray:
+    def transform(self, X: Any) -> np.ndarray:
         """Rows in a space where the learned distance is the Euclidean one.
 
         Exact for linear kernels. For others F^½ φ(x), which leaves out what of φ(x) lies outside the span of the
@@ -132,7 +134,7 @@ class Metric:
         T = _unit_length(T) if self.normalize else T
         return T.astype(np.float32, copy=False) if getattr(X, "dtype", None) == np.float32 else T
 
-    def _embedded(self, X) -> np.ndarray:
+    def _embedded(self, X: Any) -> np.ndarray:
         """[√w I + Q (F^½ − √w I) Qᵀ] W0^½ x for every row; without residual, and for kernels, F^½ φ(x)."""
         c = self.coordinates
         if not isinstance(c, LinearCoordinates):
@@ -150,7 +152,16 @@ class Metric:
 
     # -- distances and similarities -----------------------------------------------------------------------------
 
-    def distances(self, X, Y=None, squared: bool = False, *, cross=None, diag_x=None, diag_y=None) -> np.ndarray:
+    def distances(
+        self,
+        X: Any,
+        Y: Any = None,
+        squared: bool = False,
+        *,
+        cross: ArrayLike | None = None,
+        diag_x: ArrayLike | None = None,
+        diag_y: ArrayLike | None = None,
+    ) -> np.ndarray:
         """Learned distances between all rows of X and all rows of Y (of X itself by default).
 
         Worked out in double precision, whatever the precision of the rows, and returned in theirs.
@@ -170,12 +181,14 @@ class Metric:
             np.fill_diagonal(D, 0.0)
         return D
 
-    def _compared(self, X) -> np.ndarray:
+    def _compared(self, X: Any) -> np.ndarray:
         """Rows, dense, as points whose Euclidean distances are the learned ones."""
         T = self._embedded(_double(X))
         return _unit_length(T) if self.normalize else T
 
-    def _distances_by_kernel(self, X, Y, squared: bool, dtype, cross, diag_x, diag_y) -> np.ndarray:
+    def _distances_by_kernel(
+        self, X: Any, Y: Any, squared: bool, dtype: DTypeLike, cross: Any, diag_x: Any, diag_y: Any
+    ) -> np.ndarray:
         itself = Y is None
         Y = X if itself else Y
         cross = _checked_block(cross, (len_of(X), len_of(Y)), _CROSS)
@@ -191,7 +204,16 @@ class Metric:
 
         return self._by_blocks(_double(X), _double(Y), cross, dtype, finish)
 
-    def pair_distances(self, X, Y, squared: bool = False, *, cross=None, diag_x=None, diag_y=None) -> np.ndarray:
+    def pair_distances(
+        self,
+        X: Any,
+        Y: Any,
+        squared: bool = False,
+        *,
+        cross: ArrayLike | None = None,
+        diag_x: ArrayLike | None = None,
+        diag_y: ArrayLike | None = None,
+    ) -> np.ndarray:
         """Learned distance between row k of X and row k of Y, for every k, in float64."""
         X, Y = self._checked(X), self._checked(Y)
         if len_of(X) != len_of(Y):
@@ -216,7 +238,7 @@ class Metric:
         D = np.maximum(D, 0.0)
         return D if squared else np.sqrt(D)
 
-    def _sq_cosine_distances(self, X, Y, cross, diag_x, diag_y) -> np.ndarray:
+    def _sq_cosine_distances(self, X: Any, Y: Any, cross: Any, diag_x: Any, diag_y: Any) -> np.ndarray:
         if self._explicit(X, Y):
             return _sq_norms(self._compared(X) - self._compared(Y))
         own_x, own_y = self._self_kernel(X, diag_x), self._self_kernel(Y, diag_y, "diag_y")
@@ -227,11 +249,11 @@ class Metric:
         cosine = np.divide(K, lengths, out=np.zeros_like(K), where=lengths > 0)
         return _is_positive(own_x) + _is_positive(own_y) - 2.0 * cosine
 
-    def _base_paired(self, X, Y, cross) -> np.ndarray:
+    def _base_paired(self, X: Any, Y: Any, cross: Any) -> np.ndarray:
         cross = _checked_block(cross, (len_of(X),), _CROSS)
         return self.coordinates.base_paired(X, Y) if cross is None else cross
 
-    def kernel(self, X, Y=None, *, cross=None) -> np.ndarray:
+    def kernel(self, X: Any, Y: Any = None, *, cross: ArrayLike | None = None) -> np.ndarray:
         """Learned similarities κ(x, y); usable as SVC(kernel=metric.kernel)."""
         X = self._checked(X)
         itself = Y is None
@@ -257,11 +279,13 @@ class Metric:
         own_y = own_x if itself else self._self_kernel(Y, None)
         return self._by_blocks(X, Y, cross, dtype, lambda K, part: _cosines(K, own_x[part], own_y))
 
-    def _explicit(self, X, Y) -> bool:
+    def _explicit(self, X: Any, Y: Any) -> bool:
         """Whether rows may be transformed whole: dense, linear."""
         return self._linear and (not self.coordinates.residual or not (sp.issparse(X) or sp.issparse(Y)))
 
-    def _by_blocks(self, X, Y, cross, dtype, finish: Callable = lambda K, part: K) -> np.ndarray:
+    def _by_blocks(
+        self, X: Any, Y: Any, cross: Any, dtype: DTypeLike, finish: Callable = lambda K, part: K
+    ) -> np.ndarray:
         """finish(κ) of all rows, a block of rows of X at a time: beside the result only a block is held."""
         n, m = len_of(X), len_of(Y)
         change = self.coordinates.map(Y) @ self._change
@@ -275,7 +299,7 @@ class Metric:
             out[part] = finish(K, part)
         return out
 
-    def _self_kernel(self, X, diagonal, name: str = "diag_x") -> np.ndarray:
+    def _self_kernel(self, X: Any, diagonal: Any, name: str = "diag_x") -> np.ndarray:
         """κ(x, x) for every row; `diagonal` is κ0(x, x) where it is known."""
         if self._explicit(X, X):
             return _sq_norms(self._embedded(X))
@@ -285,7 +309,7 @@ class Metric:
             own += self._base_weight * self._base_diagonal(X, diagonal, name)
         return own
 
-    def _base_diagonal(self, X, diagonal, name: str) -> np.ndarray:
+    def _base_diagonal(self, X: Any, diagonal: Any, name: str) -> np.ndarray:
         diagonal = _checked_block(diagonal, (len_of(X),), f"{name} must be κ0 of each row with itself")
         return self.coordinates.base_diagonal(X) if diagonal is None else diagonal
 
@@ -295,7 +319,7 @@ class Metric:
     def _precomputed(self) -> bool:
         return isinstance(self.coordinates, KernelCoordinates) and self.coordinates.kernel.precomputed
 
-    def _need(self, cross, diag_x, diag_y, itself: bool, both: bool) -> None:
+    def _need(self, cross: Any, diag_x: Any, diag_y: Any, itself: bool, both: bool) -> None:
         """Raise where a precomputed kernel lacks similarities that cannot be worked out."""
         if not self._precomputed or not self._base_weight:
             return
@@ -307,7 +331,7 @@ class Metric:
         if both and not itself and (diag_x is None or diag_y is None):
             raise ValueError("with a precomputed kernel pass diag_x= and diag_y=, κ0 of each row with itself.")
 
-    def _checked(self, X):
+    def _checked(self, X: Any) -> Any:
         coordinates = self.coordinates
         if isinstance(coordinates, KernelCoordinates) and callable(coordinates.kernel.kind) and self.n_features is None:
             return as_objects(X)
@@ -339,15 +363,15 @@ class Metric:
         return f"Metric(n_features={self.n_features}{kernel}{rank}{', normalize=True' * self.normalize})"
 
 
-def _single(X) -> bool:
+def _single(X: Any) -> bool:
     return getattr(X, "dtype", None) == np.float32
 
 
-def _double(X):
+def _double(X: Any) -> Any:
     return X.astype(np.float64) if _single(X) else X
 
 
-def _refuse_similarities(*given) -> None:
+def _refuse_similarities(*given: Any) -> None:
     if any(block is not None for block in given):
         raise ValueError(
             "cross=, diag_x= and diag_y= are similarities under a kernel; this metric is linear and measures the rows "
@@ -355,7 +379,7 @@ def _refuse_similarities(*given) -> None:
         )
 
 
-def _checked_block(block, shape: tuple[int, ...], what: str) -> np.ndarray | None:
+def _checked_block(block: ArrayLike | None, shape: tuple[int, ...], what: str) -> np.ndarray | None:
     """Similarities that came with the rows."""
     if block is None:
         return None
@@ -391,7 +415,7 @@ def _cosines(K: np.ndarray, own_x: np.ndarray, own_y: np.ndarray) -> np.ndarray:
     return K
 
 
-def _distances(TX: np.ndarray, TY: np.ndarray, squared: bool, dtype) -> np.ndarray:
+def _distances(TX: np.ndarray, TY: np.ndarray, squared: bool, dtype: DTypeLike) -> np.ndarray:
     """√(‖x‖² + ‖y‖² − 2 xᵀy) for all rows of both."""
     # A common shift changes no distance and spares digits where points are far from the origin.
     centre = TY.mean(axis=0)

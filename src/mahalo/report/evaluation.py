@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import orthogonal_procrustes
 from scipy.spatial.distance import pdist
 from sklearn.decomposition import PCA
@@ -87,8 +88,8 @@ class Comparison:
 
 
 def compare(
-    X,
-    y,
+    X: ArrayLike,
+    y: ArrayLike,
     *,
     standardise: bool = False,
     n_repeats: int = 1,
@@ -135,7 +136,16 @@ def inverse_covariance(X: np.ndarray) -> Metric:
     return start_metric(MetricLearner(prior="covariance"), X)
 
 
-def view(name: str, train, y_train, test, y_test, *, n_neighbors: int = 10, random_state=0) -> View:
+def view(
+    name: str,
+    train: ArrayLike,
+    y_train: ArrayLike,
+    test: ArrayLike,
+    y_test: ArrayLike,
+    *,
+    n_neighbors: int = 10,
+    random_state: int = 0,
+) -> View:
     """Judge a distance from rows given in a space where it is the Euclidean one (`metric.transform(X)`, say)."""
     train, test = np.asarray(train, dtype=np.float64), np.asarray(test, dtype=np.float64)
     y_train, y_test = np.asarray(y_train), np.asarray(y_test)
@@ -151,7 +161,7 @@ def view(name: str, train, y_train, test, y_test, *, n_neighbors: int = 10, rand
     )
 
 
-def _pair_distances(test: np.ndarray, y_test: np.ndarray, random_state) -> tuple[np.ndarray, np.ndarray]:
+def _pair_distances(test: np.ndarray, y_test: np.ndarray, random_state: int) -> tuple[np.ndarray, np.ndarray]:
     if len(test) > _MOST_ROWS:
         part = np.random.default_rng(random_state).choice(len(test), _MOST_ROWS, replace=False)
         test, y_test = test[part], y_test[part]
@@ -187,7 +197,7 @@ def neighbour_maps(before: View, after: View, *, most_rows: int = 1500) -> tuple
 
 def _tsne(rows: np.ndarray) -> np.ndarray:
     from sklearn.manifold import TSNE
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits
 
     # The start decides how the map lies; given, it does not depend on a random projection.
     start = PCA(2).fit_transform(rows) if rows.shape[1] > 1 else np.column_stack([rows, np.zeros(len(rows))])
