@@ -232,7 +232,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return {"accept_sparse": False if self._pairwise else "csr", "dtype": [np.float64, np.float32]}
 
     @staticmethod
-    def _held(X) -> Any:
+    def _held(X: Any) -> Any:
         return X if getattr(X, "dtype", np.float16) != np.float16 else at_least_single(X)
 
     @property

@@ -18,6 +18,7 @@ class SingularVectors(Basis):
         from sklearn.utils.extmath import randomized_svd
 
         k = self._checked_k()
+        assert seen.rows is not None
         X = seen.rows.take(seen.sample(rng, SUPPORT_ROWS))
         _, singular, Vt = randomized_svd(X, min(k, *X.shape), random_state=int(rng.integers(2**31)))
         return Vt[singular > max(X.shape) * np.finfo(Vt.dtype).eps * singular[0]].T

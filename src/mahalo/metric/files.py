@@ -125,11 +125,12 @@ def load(path: str | PathLike, *, kernel: Callable | None = None, points: Sequen
         shrinkage = header.get("shrinkage")
         if not isinstance(shrinkage, float):
             raise wrong(f"shrinkage is {shrinkage!r}")
-        root, low_rank = arrays.get("prior_root"), [arrays.get(f"prior_{part}") for part in ("directions", "gain")]
-        if (low_rank[0] is None) != (low_rank[1] is None) or (low_rank[0] is not None and np.ndim(root) != 1):
+        root, directions_of, gain = (arrays.get(f"prior_{part}") for part in ("root", "directions", "gain"))
+        low_rank = directions_of is not None
+        if low_rank != (gain is not None) or (low_rank and (root is None or root.ndim != 1)):
             raise wrong("the low-rank part of its prior is not whole")
         coordinates = LinearCoordinates(
-            Prior(root, shrinkage, *low_rank), d_known, arrays.get("basis"), float(residual)
+            Prior(root, shrinkage, directions_of, gain), d_known, arrays.get("basis"), float(residual)
         )
     else:
         coordinates = _kernel_coordinates(header, arrays, kernel, points, wrong)

@@ -49,7 +49,8 @@ class Choosing:
         self.score = cv._score(y, constraints)
         part = _sample(y, len_of(X), cv.random_state) if constraints is None else np.arange(len_of(X))
         X = _taken(X, part, cv._pairwise)
-        y, labels, rows = (None if a is None else a[part] for a in (y, labels, rows))
+        y, labels = (None if a is None else a[part] for a in (y, labels))
+        rows = rows[part]
         self.n_classes = 0 if y is None else len(np.unique(y[y >= 0]))
         self.folds = [Fold(X, y, labels, rows, *split, cv._pairwise) for split in self._splits(X, y, rows)]
 
@@ -138,6 +139,7 @@ class Choosing:
             return cv.split(X, rows=rows)
         if y is None:
             if cv is None:
+                assert self.constraints is not None
                 return PairSplit(self.constraints, random_state=self.cv.random_state).split(X, rows=rows)
             return check_cv(cv).split(X)
         if self.cv.holdout == "classes":
