@@ -117,12 +117,7 @@ def _maps(X: np.ndarray, y: np.ndarray, seed: int, **params) -> tuple[dict[str, 
     """What each method but the contrastive one makes of labelled rows, and what ours chose."""
     lda = _lda(X, y).transform
     ours = EmbeddingAdapter(random_state=seed, **params).fit(X, y)
-    maps: dict[str, Map] = {
-        FROZEN: np.asarray,
-        LDA: lda,
-        LDA_COSINE: lambda Z: unit(lda(Z)),
-        OURS: ours.transform,
-    }
+    maps: dict[str, Map] = {LDA: lda, LDA_COSINE: lambda Z: unit(lda(Z)), OURS: ours.transform}
     return maps, _settings_of(ours)
 
 
@@ -143,12 +138,13 @@ def _labels(data: Embeddings, n: int | None, seeds: list[int], *, search: bool) 
     """n labelled questions of each intent, or all; the index is whole."""
     X, y = data.X[data.is_train], data.y[data.is_train]
     question = _Question.of(data)
+    frozen = question.answer(np.asarray)
     answers, chosen = [], []
     for seed in seeds:
         rows = np.arange(len(y)) if n is None else _drawn(y, n, seed)
         maps, ours = _maps(X[rows], y[rows], seed)
         maps[CONTRASTIVE], theirs = _contrastive(X[rows], y[rows], seed, search)
-        answers.append({method: question.answer(mapped) for method, mapped in maps.items()})
+        answers.append({FROZEN: frozen} | {method: question.answer(mapped) for method, mapped in maps.items()})
         chosen.append(f"{ours}; {theirs}")
     return _joined("all" if n is None else str(n), answers, chosen)
 
@@ -162,7 +158,9 @@ def _unseen(data: Embeddings, seeds: list[int]) -> _Outcome:
         rows = data.is_train & np.isin(data.y, seen)
         maps, settings = _maps(data.X[rows], data.y[rows], seed, holdout="classes")
         question = _Question.of(data, unseen)
-        answers.append({method: question.answer(mapped) for method, mapped in maps.items()})
+        answers.append(
+            {FROZEN: question.answer(np.asarray)} | {method: question.answer(mapped) for method, mapped in maps.items()}
+        )
         chosen.append(settings)
     return _joined("unseen", answers, chosen)
 

@@ -207,8 +207,8 @@ def _pair_precision(metric: Metric, fold: Fold, constraints: Constraints) -> flo
     others = np.arange(n) if n <= _MOST_FOUND else np.random.default_rng(0).choice(n, _MOST_FOUND, replace=False)
     a, b = (metric.transform(fold.X_test[rows]) for rows in asked.T)
     D = euclidean_distances(a, metric.transform(fold.X_test[others]), squared=True)
-    nearer = (D < np.einsum("ij,ij->i", a - b, a - b)[:, None]).sum(axis=1)
-    rank = np.sort(nearer + 1.0)
+    own = np.einsum("ij,ij->i", a - b, a - b)
+    rank = np.sort(1 + (own[:, None] > D).sum(axis=1))
     found = np.searchsorted(rank, rank, side="right") / len(rank)
     return float((found / rank).mean())
 
