@@ -43,8 +43,8 @@ class Constraints:
     """A set of constraints on the distances between rows of a data matrix.
 
     Make one with `from_labels`, `from_pairs`, `from_relevance`, `from_triplets` or `from_linear`; join several with
-    ``+``. Constraints refer to rows by index. They are not array-like on purpose: a cross-validation splitter passes them
-    on whole, and ``rows`` (the index of each row of X) says which of them apply to a fold.
+    ``+``. Constraints refer to rows by index. They are not array-like on purpose: a cross-validation splitter passes
+    them on whole, and ``rows`` (the index of each row of X) says which of them apply to a fold.
 
     Order: pairs first, then triplets, then linear forms; multipliers and reports follow it. A linear objective
     (`linear_objective`) may come along; it is no constraint and is not counted.
