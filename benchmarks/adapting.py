@@ -3,6 +3,7 @@ contrastive adapter."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +20,7 @@ from mahalo.embeddings import EmbeddingAdapter
 from .contrastive import PLAIN, chosen_map, contrastive_map, unit
 from .report import Check, Report, Table
 from .settings import Settings
+from .tables import data_folder
 from .timing import processor_seconds_of
 
 __all__ = ["run"]
@@ -85,6 +87,8 @@ class _Outcome:
 
 
 def run(settings: Settings) -> Report:
+    if (folder := data_folder()) is not None:
+        os.environ.setdefault("MAHALO_DATA", str(folder))
     try:
         data = load_banking77()
     except FileNotFoundError as error:

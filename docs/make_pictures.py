@@ -1,8 +1,8 @@
 """Draw the pictures of docs/kernels.md, losses.md and embeddings.md into docs/images:
 `python docs/make_pictures.py [name …]`.
 
-Names are those of the files without their ending; all if none. The data are those of the examples, and for `adapting` the
-numbers in docs/adapting.json.
+Names are those of the files without their ending; all if none. The data are those of the examples, and for `adapting`
+the numbers in docs/adapting.json.
 """
 
 from __future__ import annotations

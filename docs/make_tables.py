@@ -58,9 +58,7 @@ def headline(retrieval: dict) -> str:
     lines = [_row("MAP of a search among 10,003 questions, 77 intents", *head), _row(*["---"] * (len(shots) + 1))]
     for method in ("frozen", "LDA, shrunk", "contrastive adapter", "EmbeddingAdapter"):
         bold = "**" if method == "EmbeddingAdapter" else ""
-        lines.append(
-            _row(METHODS[method], *(f"{bold}{_short(retrieval[n][method]['MAP'])}{bold}" for n in shots))
-        )
+        lines.append(_row(METHODS[method], *(f"{bold}{_short(retrieval[n][method]['MAP'])}{bold}" for n in shots)))
     return "\n".join(lines)
 
 
