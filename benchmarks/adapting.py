@@ -270,5 +270,9 @@ def _report(data: Embeddings, outcomes: list[_Outcome], checks: list[Check], cos
             "unseen: learned from one half of the intents, index and queries of the other",
             *chosen,
         ),
-        numbers={"retrieval": {outcome.name: outcome.numbers() for outcome in outcomes}, "seconds": cost},
+        numbers={
+            "retrieval": {outcome.name: outcome.numbers() for outcome in outcomes},
+            "draws": {outcome.name: len(outcome.chosen) for outcome in outcomes},
+            "seconds": cost,
+        },
     )
