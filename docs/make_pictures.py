@@ -1,6 +1,8 @@
-"""Draw the pictures of docs/kernels.md and docs/losses.md into docs/images: `python docs/make_pictures.py [name …]`.
+"""Draw the pictures of docs/kernels.md, losses.md and embeddings.md into docs/images:
+`python docs/make_pictures.py [name …]`.
 
-Names are those of the files without their ending; all if none. The data are those of the examples.
+Names are those of the files without their ending; all if none. The data are those of the examples, and for `adapting`
+the numbers in docs/adapting.json.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "examples"))
 
 import compare_losses  # noqa: E402
+import make_tables  # noqa: E402
 import rbf_unseen  # noqa: E402
 import string_kernel  # noqa: E402
 import text_basis  # noqa: E402
@@ -39,6 +42,7 @@ def main() -> None:
         "kernels-words": draw_words,
         "losses-error": draw_errors,
         "losses-spectrum": draw_spectra,
+        "adapting": draw_adapting,
     }
     for name in sys.argv[1:] or pictures:
         path = figures.save(pictures[name](), HERE / "images" / f"{name}.png")
@@ -242,6 +246,34 @@ def draw_spectra(gamma: float = 1.0) -> Figure:
         ax.set_title(f"{table}: eigenvalues, γ = {gamma:g}", loc="left", fontsize=11, color=INK)
         ax.spines[["top", "right"]].set_visible(False)
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False, fontsize=10)
+    return figure
+
+
+# -- embeddings: what labels bring -------------------------------------------------------------------------------------
+
+
+def draw_adapting() -> Figure:
+    """P@10 and MAP against the number of labels, from the benchmark's numbers."""
+    retrieval = make_tables.read_numbers()
+    shots = [name for name in ("5", "10", "20", "all") if name in retrieval]
+    styles = {
+        "EmbeddingAdapter": (BLUE, "-", "o"),
+        "contrastive adapter": (ORANGE, "-", "^"),
+        "LDA, cosine": (GREEN, ":", None),
+        "LDA, shrunk": (GREEN, "-", "s"),
+        "frozen": (PALE, "-", None),
+    }
+    figure = Figure(figsize=(10.5, 4.2), layout="constrained")
+    axes = figure.subplots(1, 2)
+    for ax, measure in zip(axes, ("MAP", "P@10"), strict=True):
+        for method, (colour, line, marker) in styles.items():
+            values = [retrieval[name][method][measure] for name in shots]
+            ax.plot(range(len(shots)), values, line, color=colour, marker=marker, ms=5, lw=2, label=method)
+        ax.set_xticks(range(len(shots)), shots)
+        ax.set_xlabel("labelled questions of each intent")
+        ax.set_title(f"{measure}: new questions search 10,003 of 77 intents", loc="left", fontsize=11, color=INK)
+        ax.spines[["top", "right"]].set_visible(False)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False, fontsize=10)
     return figure
 
 

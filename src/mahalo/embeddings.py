@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from typing import Any
 
 import numpy as np
+from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
 from .basis import BetweenBasis
+from .constraints import Constraints
 from .coordinates import LinearCoordinates
 from .metric import Metric, load
 from .priors import Prior, Within
 from .scoring import average_precision, precision_at
 from .selection import MetricLearnerCV
 from .selection.choosing import Choosing
+from .selection.folds import Fold
 from .selection.judging import Score, retrieval
 
 __all__ = ["BeforeAfter", "EmbeddingAdapter"]
@@ -23,6 +27,7 @@ __all__ = ["BeforeAfter", "EmbeddingAdapter"]
 _EXTRA = (0.0, 0.3, 1.0, 3.0)  # mean eigenvalues added to the covariance within classes
 _RESIDUAL = (0.0, 0.2, 0.5)
 _GAMMAS = (0.01, 0.03, 0.1, 0.3, 1.0)
+_MOST_ASKED, _MOST_FOUND = 1_000, 2_000  # pairs judged by, and rows they are looked for among
 _MEASURES = ("P@1", "P@10", "MAP")
 
 
@@ -149,8 +154,10 @@ class EmbeddingAdapter(MetricLearnerCV):
         return {"prior": [Within(extra=extra) for extra in _EXTRA], "basis": BetweenBasis(), "gammas": _GAMMAS}
 
     def _score(self, y: np.ndarray | None, constraints: Any) -> Score:
-        if self.scoring is not None or y is None:
+        if self.scoring is not None:
             return super()._score(y, constraints)
+        if y is None:
+            return partial(_pair_precision, constraints=constraints)
         return lambda metric, fold: float(np.mean([values.mean() for values in _measured(retrieval(metric, fold))]))
 
     def _choose(self, choosing: Choosing) -> None:
@@ -184,6 +191,26 @@ class EmbeddingAdapter(MetricLearnerCV):
 def _measured(found: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """P@1, P@10 and average precision of every question."""
     return precision_at(found, 1), precision_at(found, 10), average_precision(found)
+
+
+def _pair_precision(metric: Metric, fold: Fold, constraints: Constraints) -> float:
+    """Average precision, up to a factor that is the same for all metrics, where only some of what is alike is known.
+
+    A row of a similar pair asks for the other among all held-out rows. Up to rank r it finds the share S(r) of what
+    is alike, known or not, so that precision is S(r)/r times the share of rows that are alike.
+    """
+    pairs = constraints.on_rows(fold.rows[fold.test])[0].pairs
+    asked = pairs.index[pairs.sign > 0][:_MOST_ASKED]
+    if not len(asked):
+        return fold.auc(metric, constraints)
+    n = len(fold.test)
+    others = np.arange(n) if n <= _MOST_FOUND else np.random.default_rng(0).choice(n, _MOST_FOUND, replace=False)
+    a, b = (metric.transform(fold.X_test[rows]) for rows in asked.T)
+    D = euclidean_distances(a, metric.transform(fold.X_test[others]), squared=True)
+    own = np.einsum("ij,ij->i", a - b, a - b)
+    rank = np.sort(1 + (own[:, None] > D).sum(axis=1))
+    found = np.searchsorted(rank, rank, side="right") / len(rank)
+    return float((found / rank).mean())
 
 
 def _before_after(choosing: Choosing) -> BeforeAfter:

@@ -7,8 +7,9 @@ import pytest
 from scipy import stats
 from sklearn.datasets import load_iris
 
-from benchmarks import accuracy, convex, loss_problems, peer_runner, problems
+from benchmarks import accuracy, adapting, contrastive, convex, loss_problems, peer_runner, problems
 from benchmarks.report import Check
+from benchmarks.settings import Settings
 from benchmarks.tables import Table
 from experiments.tabular import Half
 from mahalo import losses
@@ -113,3 +114,52 @@ def test_a_sample_has_every_class_and_no_row_twice():
     kept = loss_problems._sample(y, 80)
     assert len(np.unique(kept)) == len(kept) <= 90
     assert (np.bincount(y[kept]) >= 4).all()
+
+
+def test_contrastive_loss_has_the_gradient_that_differences_see():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((12, 4)), np.array([0] * 4 + [1] * 4 + [2] * 3 + [3])  # the last row is alone
+    targets = contrastive._targets(y).astype(np.float64)
+    a = (np.eye(4) + 0.1 * rng.standard_normal((4, 4))).ravel()
+
+    def value(b):
+        return contrastive.contrastive_loss(b, X, targets, 0.2, 0.03)[0]
+
+    steps = 1e-6 * np.eye(16)
+    differences = [(value(a + step) - value(a - step)) / 2e-6 for step in steps]
+    assert contrastive.contrastive_loss(a, X, targets, 0.2, 0.03)[1] == pytest.approx(differences, rel=1e-5, abs=1e-8)
+
+
+def test_contrastive_map_brings_classes_together():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = np.column_stack([np.eye(3)[y], 2 * rng.standard_normal((60, 3))]).astype(np.float32)
+    A = contrastive.contrastive_map(X, y, 0.1, 0.003)
+    assert contrastive._held_out(A, X, y) > contrastive._held_out(np.eye(6), X, y) + 0.2
+
+
+def test_random_pairs_are_what_they_are_said_to_be():
+    y = np.arange(400) % 77
+    similar, dissimilar = adapting.random_pairs(y, 50, seed=0)
+    assert similar.shape == dissimilar.shape == (50, 2)
+    assert (y[similar[:, 0]] == y[similar[:, 1]]).all() and (similar[:, 0] != similar[:, 1]).all()
+    assert (y[dissimilar[:, 0]] != y[dissimilar[:, 1]]).all()
+
+
+def test_leads_are_means_over_draws_of_paired_differences():
+    ours, theirs = np.zeros((3, 4)), np.zeros((3, 4))
+    ours[0] = [1, 1, 0, 1]
+    outcome = adapting._Outcome("5", {adapting.OURS: (ours, theirs), adapting.LDA: (theirs, theirs)}, ())
+    difference, half = outcome.lead(adapting.LDA, "P@1")
+    assert difference == pytest.approx(0.75 / 2)
+    assert half == pytest.approx(1.96 * np.sqrt(0.75 * 0.25) / 2 / 2)
+    assert adapting._not_below(outcome, adapting.LDA, "P@1", "few").status == "PASS"
+
+
+def test_without_its_data_adapting_says_why_it_did_not_run(monkeypatch, tmp_path):
+    monkeypatch.setenv("MAHALO_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(adapting, "data_folder", lambda: None)
+    report = adapting.run(Settings(quick=True))
+    assert not report.checks
+    assert report.notes[0].startswith("skipped:")

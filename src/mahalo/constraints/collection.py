@@ -11,13 +11,23 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from ..rows import HeldRows
-from ..validation import Seed, as_indices, as_numbers, as_row_count, as_rows, as_weights, check_count, check_sampling
+from ..validation import (
+    Seed,
+    as_generator,
+    as_numbers,
+    as_row_count,
+    as_rows,
+    as_weights,
+    check_count,
+    check_sampling,
+)
 from .diagnosis import ConstraintReport, diagnose
 from .forms import EdgeForms
 from .geometry import Geometry, VectorGeometry
 from .groups import LinearForms, Pairs, Triplets, named
 from .identical import Meaningful, meaningful
 from .matrices import edges_of, laplacian, restricted, sum_of, symmetric
+from .naming import as_same, graded, numbered, ordered_by_grade
 from .sampling import pairs_from_labels, target_pairs, triplets_from_labels
 
 __all__ = ["Constraints", "Posed", "as_constraints"]
@@ -43,9 +53,9 @@ class Posed:
 class Constraints:
     """A set of constraints on the distances between rows of a data matrix.
 
-    Make one with `from_labels`, `from_pairs`, `from_triplets` or `from_linear`; join several with ``+``.
-    Constraints refer to rows by index. They are not array-like on purpose: a cross-validation splitter passes them
-    on whole, and ``rows`` (the index of each row of X) says which of them apply to a fold.
+    Make one with `from_labels`, `from_pairs`, `from_relevance`, `from_triplets` or `from_linear`; join several with
+    ``+``. Constraints refer to rows by index. They are not array-like on purpose: a cross-validation splitter passes
+    them on whole, and ``rows`` (the index of each row of X) says which of them apply to a fold.
 
     Order: pairs first, then triplets, then linear forms; multipliers and reports follow it. A linear objective
     (`linear_objective`) may come along; it is no constraint and is not counted.
@@ -73,40 +83,88 @@ class Constraints:
         similar: ArrayLike | None = None,
         dissimilar: ArrayLike | None = None,
         *,
+        same: ArrayLike | None = None,
+        index: Sequence[Any] | None = None,
         upper: ArrayLike | None = None,
         lower: ArrayLike | None = None,
         weight: ArrayLike | None = None,
         n_rows: int | None = None,
     ) -> Constraints:
-        """Pairs of row indices that should be close, and pairs that should be far apart.
+        """Pairs of rows that should be close, and pairs that should be far apart.
 
         Parameters
         ----------
         similar, dissimilar : array-like of shape (n, 2), optional
             Row indices.
+        same : array-like of 0 and 1, or of bool, optional
+            Whether the rows of each pair are alike; the first argument then holds all pairs, and they stay in order.
+        index : sequence of hashables, optional
+            Names of all rows of X, in their order; pairs are then pairs of names.
         upper, lower : float or array-like, optional
             **Squared** distance that similar pairs may at most, dissimilar pairs must at least, have. By default
             percentiles of the squared distances in the data, decided at fit time.
         weight : float or array-like, optional
-            Multiplies γ; one number, or one for each pair (similar first).
+            Multiplies γ; one number, or one for each pair (similar first, or as they come with `same`).
         n_rows : int, optional
             Number of rows the indices refer to, if known; fitting on another number of rows is then an error.
         """
-        near, far = as_indices(similar, 2, "similar"), as_indices(dissimilar, 2, "dissimilar")
-        index = np.concatenate([near, far])
-        n_rows = as_row_count(n_rows, index)
-        bound = np.concatenate(
-            [as_numbers(upper, len(near), "upper", np.nan), as_numbers(lower, len(far), "lower", np.nan)]
-        )
-        sign = np.repeat([1.0, -1.0], [len(near), len(far)])
-        pairs = Pairs(index, sign, bound, as_weights(weight, len(index)), np.zeros(len(index), bool))
+        if same is not None and dissimilar is not None:
+            raise ValueError("with same= all pairs go into the first argument; got dissimilar= too. Leave one out.")
+        first = numbered(similar, 2, "pairs" if same is not None else "similar", index)
+        second = numbered(dissimilar, 2, "dissimilar", index)
+        ends = np.concatenate([first, second])
+        alike = np.arange(len(ends)) < len(first) if same is None else as_same(same, len(ends))
+        n_rows = as_row_count(_counted(n_rows, index), ends)
+        bound = np.empty(len(ends))
+        bound[alike] = as_numbers(upper, int(alike.sum()), "upper", np.nan)
+        bound[~alike] = as_numbers(lower, int((~alike).sum()), "lower", np.nan)
+        sign = np.where(alike, 1.0, -1.0)
+        pairs = Pairs(ends, sign, bound, as_weights(weight, len(ends)), np.zeros(len(ends), bool))
         return cls(pairs=pairs, n_rows=n_rows)
+
+    @classmethod
+    def from_relevance(
+        cls,
+        triples: Any,
+        *,
+        index: Sequence[Any] | None = None,
+        most_per_query: int = 100,
+        margin: ArrayLike | None = None,
+        random_state: Seed = None,
+        n_rows: int | None = None,
+    ) -> Constraints:
+        """Grades of documents for queries, rows (query, document, grade); queries and documents are rows of X alike.
+
+        For each query a document of a higher grade is to be closer than one of a lower grade: triplets (query, better,
+        worse), at most `most_per_query` of them, drawn at random. The highest grade of all, where above 0, makes a
+        similar pair of query and document; grades of 0 or less make dissimilar ones. Grades are compared within a
+        query, and their differences have no say.
+
+        Parameters
+        ----------
+        triples : iterable of (query, document, grade)
+        index : sequence of hashables, optional
+            Names of all rows of X, in their order, if queries and documents are named.
+        most_per_query : int, default=100
+        margin : float or array-like, optional
+            Of the triplets, as in `from_triplets`.
+        random_state : int, Generator, RandomState or None
+        n_rows : int, optional
+        """
+        check_count(most_per_query, "most_per_query")
+        ends, grade = graded(triples, index)
+        n_rows = _counted(n_rows, index)
+        order = ordered_by_grade(ends, grade, most_per_query, as_generator(random_state))
+        highest = max(float(grade.max(initial=0.0)), np.finfo(float).tiny)
+        pairs = cls.from_pairs(ends[grade >= highest], ends[grade <= 0], n_rows=n_rows)
+        return pairs + cls.from_triplets(order, margin=margin, n_rows=n_rows)
 
     @classmethod
     def from_triplets(
         cls,
         triplets: ArrayLike,
         *,
+        index: Sequence[Any] | None = None,
         margin: ArrayLike | None = None,
         weight: ArrayLike | None = None,
         n_rows: int | None = None,
@@ -114,15 +172,16 @@ class Constraints:
         """Triplets (a, b, c) of row indices: a is closer to b than to c, d²(a, b) + margin ≤ d²(a, c).
 
         `margin` is a **squared** distance; by default the lower of the two percentiles that bound pairs. (a, a, c) says
-        that d²(a, c) is at least the margin; where c is a or b, nothing can satisfy it, and it is an error.
+        that d²(a, c) is at least the margin; where c is a or b, nothing can satisfy it, and it is an error. With
+        `index`, the names of all rows of X in their order, triplets are of names.
         """
-        index = as_indices(triplets, 3, "triplets")
-        n_rows = as_row_count(n_rows, index)
-        a, b, c = index.T
-        _check_can_hold("triplet", index, b == c, "b and c are the same row")
-        _check_can_hold("triplet", index, a == c, "a and c are the same row")
-        margin, weight = as_numbers(margin, len(index), "margin", np.nan), as_weights(weight, len(index))
-        return cls(triplets=Triplets(index, margin, weight), n_rows=n_rows)
+        corners = numbered(triplets, 3, "triplets", index)
+        n_rows = as_row_count(_counted(n_rows, index), corners)
+        a, b, c = corners.T
+        _check_can_hold("triplet", corners, b == c, "b and c are the same row")
+        _check_can_hold("triplet", corners, a == c, "a and c are the same row")
+        margin, weight = as_numbers(margin, len(corners), "margin", np.nan), as_weights(weight, len(corners))
+        return cls(triplets=Triplets(corners, margin, weight), n_rows=n_rows)
 
     @classmethod
     def from_linear(
@@ -160,24 +219,26 @@ class Constraints:
         cls,
         quadruplets: ArrayLike,
         *,
+        index: Sequence[Any] | None = None,
         margin: ArrayLike,
         weight: ArrayLike | None = None,
         n_rows: int | None = None,
     ) -> Constraints:
         """Quadruplets (a, b, c, d) of row indices: a and b are closer than c and d, d²(a, b) + margin ≤ d²(c, d).
 
-        `margin` is a **squared** distance. Where a = c this is a triplet; `from_triplets` is then leaner.
+        `margin` is a **squared** distance. Where a = c this is a triplet; `from_triplets` is then leaner. `index` names
+        the rows, as in `from_pairs`.
         """
-        index = as_indices(quadruplets, 4, "quadruplets")
-        n_rows = as_row_count(n_rows, index)
-        near, far = np.sort(index[:, :2], axis=1), np.sort(index[:, 2:], axis=1)
-        _check_can_hold("quadruplet", index, far[:, 0] == far[:, 1], "c and d are the same row")
-        _check_can_hold("quadruplet", index, (near == far).all(axis=1), "a and b are the rows c and d")
-        size = int(index.max(initial=-1)) + 1 if n_rows is None else n_rows
+        ends = numbered(quadruplets, 4, "quadruplets", index)
+        n_rows = as_row_count(_counted(n_rows, index), ends)
+        near, far = np.sort(ends[:, :2], axis=1), np.sort(ends[:, 2:], axis=1)
+        _check_can_hold("quadruplet", ends, far[:, 0] == far[:, 1], "c and d are the same row")
+        _check_can_hold("quadruplet", ends, (near == far).all(axis=1), "a and b are the rows c and d")
+        size = int(ends.max(initial=-1)) + 1 if n_rows is None else n_rows
         # d²(a, b) − d²(c, d) ≤ −margin
-        forms = tuple(symmetric(laplacian(q.reshape(2, 2), [1.0, -1.0], size), k) for k, q in enumerate(index))
-        bound = -as_numbers(margin, len(index), "margin", None)
-        linear = LinearForms(forms, np.ones(len(index)), bound, as_weights(weight, len(index)), index)
+        forms = tuple(symmetric(laplacian(q.reshape(2, 2), [1.0, -1.0], size), k) for k, q in enumerate(ends))
+        bound = -as_numbers(margin, len(ends), "margin", None)
+        linear = LinearForms(forms, np.ones(len(ends)), bound, as_weights(weight, len(ends)), ends)
         return cls(linear=linear, n_rows=n_rows)
 
     @classmethod
@@ -396,7 +457,16 @@ class Constraints:
         return EdgeForms(tail, head, len(rows), combine), rows
 
 
-def _geometry_of(X: Any) -> Any:
+def _counted(n_rows: int | None, index) -> int | None:
+    """The number of rows: given, or that of their names."""
+    if index is None:
+        return n_rows
+    if n_rows is not None and n_rows != len(index):
+        raise ValueError(f"index names {len(index)} rows, n_rows says {n_rows}; leave n_rows out.")
+    return len(index)
+
+
+def _geometry_of(X):
     """Distances between rows, from the rows or from whatever can tell already."""
     if X is None or hasattr(X, "nearest"):
         return X
