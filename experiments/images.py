@@ -287,15 +287,18 @@ def _notes(images: Images, plan: Plan, kept: list[dict]) -> tuple[str, ...]:
     removed = {name: max(fit["removed"] for fit in kept if fit["kernel"] == name) for name in plan.kernels}
     indefinite = ", ".join(f"{name} {100 * share:.1f} %" for name, share in removed.items() if share > 1e-6)
     missing = [name for name in KERNELS if name not in plan.kernels]
+    gammas = {
+        lesson.method: [fit["gamma"] for fit in kept if fit["method"] == lesson.method] for lesson in plan.lessons
+    }
     chosen = "; ".join(
-        f"{lesson.method}: {_counted(f['gamma'] for f in kept if f['method'] == lesson.method)}"
-        for lesson in plan.lessons
+        f"{method}: {_counted(gamma if gamma >= _GAMMAS[0] else 0.0 for gamma in found)}"
+        for method, found in gammas.items()
     )
     shrinkage = _counted(fit["shrinkage"] for fit in kept if fit["shrinkage"])
     notes = [
         f"{images.source}. The full set has up to 800 images of a class, so here classes have fewer to be judged on.",
-        f"Relative duality gap of the fits: at most {max(gaps):.1g}. γ chosen: {chosen}. Mean eigenvalues added: "
-        f"{shrinkage}.",
+        f"Relative duality gap of the fits: at most {max(gaps):.1g}. γ chosen (0: the start was best, and nothing is "
+        f"learned beyond it): {chosen}. Mean eigenvalues added: {shrinkage}.",
         "No setting was chosen on images to be recognised but one: that the covariance within classes helps, and by "
         "about which shrinkage, was first seen on two splits of PMK, images to be recognised among them.",
         "The descriptors are our own: dense SIFT of 32 × 32 pixels every 8 pixels, 20 principal components beside the "
