@@ -80,9 +80,11 @@ def kernel_store(cache: Path, images: Images, recipe: Recipe) -> Store:
     return Store(cache / f"images-{digest(images.archive, list(images.members), asdict(recipe))}")
 
 
-def kernel_matrices(images: Images, recipe: Recipe, store: Store, progress: Progress) -> dict[str, np.ndarray]:
-    """n × n float32 for each of `KERNELS`, with 1 on the diagonal."""
-    return _Workshop(images, recipe, store, progress).kernels()
+def kernel_matrices(
+    images: Images, recipe: Recipe, store: Store, progress: Progress, names: Sequence[str] = KERNELS
+) -> dict[str, np.ndarray]:
+    """n × n float32 for each of `names`, with 1 on the diagonal."""
+    return _Workshop(images, recipe, store, progress).kernels(names)
 
 
 @dataclass(frozen=True)
@@ -174,10 +176,14 @@ class _Workshop:
 
     # -- kernels -------------------------------------------------------------------------------------------------------
 
-    def kernels(self) -> dict[str, np.ndarray]:
-        made = {name: self.store.get(f"kernel-{name}", partial(self._made, name))["K"] for name in _MADE}
-        made["SUM"] = np.asarray(np.mean([made[name] for name in _AVERAGED], axis=0, dtype=np.float32))
-        return {name: made[name] for name in KERNELS}
+    def kernels(self, names: Sequence[str]) -> dict[str, np.ndarray]:
+        needed = {*names, *_AVERAGED} if "SUM" in names else set(names)
+        made = {
+            name: self.store.get(f"kernel-{name}", partial(self._made, name))["K"] for name in _MADE if name in needed
+        }
+        if "SUM" in names:
+            made["SUM"] = np.asarray(np.mean([made[name] for name in _AVERAGED], axis=0, dtype=np.float32))
+        return {name: made[name] for name in names}
 
     def _made(self, name: str) -> Arrays:
         if name in ("PMK", "SPMK"):

@@ -287,13 +287,14 @@ def test_text_study_on_made_up_topics():
     plan = text.Plan(made_up_texts(), n_repeats=1, sizes=(2, 4, 12), large=4)
     outcome = text.study((plan,), seed=0, progress=silent)
     found = {(m.method, m.x): m for m in outcome.measurements if m.measure == "accuracy"}
-    assert set(found) == {(text.EUCLIDEAN, None)} | {
+    assert set(found) == {(text.EUCLIDEAN, None), (text.WITHIN, None)} | {
         (method, k) for method in (text.FULL, text.PART, text.PROJECTION, text.LSA) for k in (2, 4, 12)
     }
     assert all(0 <= m.value <= 1 and m.n == 2 for m in found.values())
-    assert found[text.PART, 4].value > found[text.EUCLIDEAN, None].value + 0.05
+    for better in ((text.PART, 4), (text.WITHIN, None)):
+        assert found[better].value > found[text.EUCLIDEAN, None].value + 0.05
     assert {m.x for m in outcome.measurements if m.measure == "seconds"} == {2, 4, 12}
-    assert len(outcome.verdicts) == 8
+    assert len(outcome.verdicts) == 10
 
 
 def test_lsa_is_judged_by_angles():
@@ -316,16 +317,13 @@ def test_studies_repeat_under_a_seed():
         assert one == other or one.measure == "seconds"
 
 
-def test_one_split_chooses_gamma_where_documents_are_many(monkeypatch):
-    """The products kept for that split give the accuracy that the metric's own distances give."""
+def test_products_kept_by_the_judge_give_the_accuracy_of_the_metric_itself():
     texts = made_up_texts()
     X, _ = text.document_vectors(texts.texts)
-    monkeypatch.setattr(text, "_FEW", 10)
-    choice = text._choice(X, texts.y, seed=0)
-    ((fit, held),) = choice["cv"]
-    metric = MetricLearner(basis=8, gamma=10.0).fit(X[fit], texts.y[fit]).metric_
-    error = protocol.metric_error(metric, X[fit], texts.y[fit], X[held], texts.y[held])
-    assert choice["scoring"](metric, None) == pytest.approx(1 - error, abs=0.026)
+    ((train, test), _) = protocol.halves(texts.y, 1, 0)
+    metric = MetricLearner(basis=8, gamma=10.0).fit(X[train], texts.y[train]).metric_
+    error = protocol.metric_error(metric, X[train], texts.y[train], X[test], texts.y[test])
+    assert text._Judge(X, texts.y, train, test).accuracy(metric) == pytest.approx(1 - error, abs=0.026)
 
 
 # -- embeddings ------------------------------------------------------------------------------------------------------

@@ -17,14 +17,15 @@ from experiments.data import load_caltech101
 from experiments.descriptors import _blurred, dense_sift, edge_channels, geometric_blur
 from experiments.image_kernels import KERNELS, Recipe, kernel_matrices, kernel_store
 from experiments.outcome import Settings
+from experiments.protocol import Tally
 from experiments.store import Store, digest
 
 RECIPE = Recipe(
     branching=3, depth=2, n_words=8, sift_dims=5, blur_points=12, blur_dims=6, blur_radii=(4.0, 8.0), sample=12
 )
-LESSONS = images.Lesson(20, 2, None), images.Lesson(50, None, 10.0)
-METHODS = "learned, 20 pairs", "learned, 50 pairs"
-PLAN = images.Plan(RECIPE, None, None, (2, 4), 2, LESSONS)
+LESSONS = images.Lesson("learned plainly", 2), images.Lesson("learned from within", None, (0.3, 3.0))
+METHODS = "learned plainly", "learned from within"
+PLAN = images.Plan(RECIPE, None, None, (3, 5), 2, lessons=LESSONS)
 
 
 def picture(seed=0, shape=(64, 80)):
@@ -167,27 +168,24 @@ def test_splits_have_T_of_each_class_and_at_most_fifty_to_judge_on():
     assert (images._split(y, 10, seed=1)[0] != train).any()
 
 
-@pytest.mark.parametrize("best", [1.0, 10.0, 100.0, 1000.0])
-def test_larger_gammas_are_tried_while_they_promise_more(monkeypatch, best):
-    tried = []
-
-    def rates(K, y, train, held_out, gammas, options):
-        tried.extend(gammas)
-        return [0.5 - 0.1 * abs(np.log10(gamma / best)) for gamma in gammas]
-
-    monkeypatch.setattr(images, "_path_rates", rates)
-    assert images._chosen_gamma(np.eye(8), np.repeat([0, 1], 4), {"random_state": 0}) == best
-    assert max(tried) == min(max(10.0, 10 * best), 1000.0)
-
-
 def test_negative_eigenvalues_are_left_out_and_counted():
     K = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.9], [0.0, 0.9, 1.0]])
     values = np.linalg.eigvalsh(K)
     assert values[0] < 0 < values[1]
-    definite, removed = images._definite(K)
+    definite, _, removed = images._definite(K, K)
     np.testing.assert_allclose(np.linalg.eigvalsh(definite), [0.0, *values[1:]], atol=1e-12)
     assert removed == pytest.approx(-values[0] / np.abs(values).sum())
-    np.testing.assert_allclose(images._definite(np.diag([1.0, 2.0]))[0], np.diag([1.0, 2.0]))
+    np.testing.assert_allclose(images._definite(np.diag([1.0, 2.0]), K[:, :2])[0], np.diag([1.0, 2.0]))
+
+
+def test_negative_eigenvalues_are_left_out_of_other_images_too(rng):
+    """K = VΛVᵀ with a negative direction v: neither the training matrix nor a new row keeps anything along it."""
+    V = np.linalg.qr(rng.standard_normal((6, 6)))[0]
+    K = (V * [3.0, 2.0, 1.0, 1.0, 0.5, -0.4]) @ V.T
+    others = rng.standard_normal((3, 6))
+    K_train, K_test, _ = images._definite(K, others)
+    assert_allclose(K_train @ V[:, -1], 0.0, atol=1e-12)
+    assert_allclose(K_test, others - np.outer(others @ V[:, -1], V[:, -1]), atol=1e-12)
 
 
 # -- the whole ---------------------------------------------------------------------------------------------------------
@@ -288,15 +286,38 @@ def _stops_at(*where):
 def test_an_outcome_has_every_kernel_and_size_and_judges_the_claim(at_drawn):
     outcome = images.run(at_drawn, nothing)
     assert {(m.dataset, m.method, m.x) for m in outcome.measurements} == {
-        (name, method, T) for name in KERNELS for method in ("as it is", *METHODS) for T in (2.0, 4.0)
+        (name, method, T) for name in KERNELS for method in ("as it is", *METHODS) for T in (3.0, 5.0)
     }
     assert all(0 <= m.value <= 1 and m.n == 2 for m in outcome.measurements)
     rates = {(m.dataset, m.method, m.x): m.value for m in outcome.measurements}
-    for method, verdict in zip(METHODS, outcome.verdicts, strict=True):
-        expected = all(rates[n, method, T] > rates[n, "as it is", T] for n in KERNELS for T in (2, 4))
-        assert verdict.claim.startswith(method) and verdict.holds == expected
+    compared = [(METHODS[0], "as it is"), (METHODS[1], "as it is"), (METHODS[1], METHODS[0])]
+    for (better, worse), verdict in zip(compared, outcome.verdicts[:3], strict=True):
+        expected = all(rates[n, better, T] > rates[n, worse, T] for n in KERNELS for T in (3, 5))
+        assert verdict.claim.startswith(better) and verdict.holds == expected
+    assert [v.claim for v in outcome.verdicts[3:]] == [
+        f"{method}: no curve falls as T grows, beyond its interval" for method in METHODS
+    ]
     again = images.run(replace(at_drawn, seed=1), nothing)
     assert again.measurements != outcome.measurements
+
+
+def test_kernels_that_are_left_out_are_not_made_and_named(at_drawn, monkeypatch):
+    monkeypatch.setattr(images, "_QUICK", replace(PLAN, kernels=("SPMK", "PMK"), training=(4,)))
+    monkeypatch.setattr(image_kernels, "correspondence_distances", None)
+    outcome = images.run(at_drawn, nothing)
+    assert {m.dataset for m in outcome.measurements} == {"SPMK", "PMK"}
+    assert any("Left out" in note and "CORR, GB1, GB2, SUM" in note for note in outcome.notes)
+
+
+def test_a_curve_that_falls_is_told_from_one_that_wavers():
+    plan = replace(PLAN, kernels=("PMK",), training=(5, 10))
+    for fallen, holds in ((0.49, True), (0.40, False)):
+        tally = Tally()
+        for noise in (-0.01, 0.0, 0.01):
+            tally.add("PMK", "learned plainly", "recognition rate", 0.5 + noise, 5)
+            tally.add("PMK", "learned plainly", "recognition rate", fallen + noise, 10)
+        verdict = images._rising(plan, tally, "learned plainly")
+        assert verdict.holds == holds and ("T = 5 to 0.400" in verdict.detail) != holds
 
 
 def test_missing_images_are_an_error_that_says_where_to_get_them(monkeypatch, tmp_path):
