@@ -100,30 +100,30 @@ class EmbeddingAdapter(MetricLearnerCV):
     def __init__(
         self,
         *,
-        gammas=_GAMMAS,
-        cv=None,
-        scoring=None,
-        holdout="rows",
-        loss="logdet",
-        kernel="linear",
-        kernel_params=None,
-        basis=None,
-        residual=_RESIDUAL,
-        psd="error",
-        prior=None,
-        normalize=(True, False),
-        bounds=None,
-        percentiles=None,
-        strategy="random",
-        pairs_per_class=None,
-        n_components=None,
-        solver="auto",
-        tol=1e-4,
-        max_iter=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        gammas: Any = _GAMMAS,
+        cv: Any = None,
+        scoring: Any = None,
+        holdout: Any = "rows",
+        loss: Any = "logdet",
+        kernel: Any = "linear",
+        kernel_params: Any = None,
+        basis: Any = None,
+        residual: Any = _RESIDUAL,
+        psd: Any = "error",
+        prior: Any = None,
+        normalize: Any = (True, False),
+        bounds: Any = None,
+        percentiles: Any = None,
+        strategy: Any = "random",
+        pairs_per_class: Any = None,
+        n_components: Any = None,
+        solver: Any = "auto",
+        tol: Any = 1e-4,
+        max_iter: Any = None,
+        n_jobs: Any = None,
+        random_state: Any = None,
+        verbose: Any = 0,
+    ) -> None:
         super().__init__(
             gammas=gammas,
             cv=cv,
@@ -169,7 +169,7 @@ class EmbeddingAdapter(MetricLearnerCV):
         check_is_fitted(self)
         return self.metric_.linear_map()
 
-    def transform(self, X) -> np.ndarray:
+    def transform(self, X: Any) -> np.ndarray:
         """Adapted vectors in float32, ready for an index: their Euclidean distance is the learned one."""
         return super().transform(X).astype(np.float32, copy=False)
 
@@ -225,8 +225,9 @@ def _before_after(choosing: Choosing) -> BeforeAfter:
         before.append(np.array(_measured(retrieval(_frozen(fold.X.shape[1]), fold))))
     frozen, adapted = np.hstack(before), np.hstack(after)
     spread = 1.96 * (adapted - frozen).std(axis=1) / np.sqrt(frozen.shape[1])
-    values = (dict(zip(_MEASURES, row.tolist(), strict=True)) for row in (frozen.mean(1), adapted.mean(1), spread))
-    return BeforeAfter(*values, frozen.shape[1])
+    rows = (frozen.mean(axis=1), adapted.mean(axis=1), spread)
+    first, second, interval = (dict(zip(_MEASURES, row.tolist(), strict=True)) for row in rows)
+    return BeforeAfter(first, second, interval, frozen.shape[1])
 
 
 def _frozen(n_features: int) -> Metric:

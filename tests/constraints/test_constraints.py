@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist
 
 from mahalo import Constraints, MetricLearner
-from mahalo.constraints import VectorGeometry, resolve_bounds
+from mahalo.constraints import VectorGeometry, posed, resolve_bounds
 from mahalo.losses import SDPFrobenius
 from mahalo.rows import HeldRows
 
@@ -314,14 +314,14 @@ def test_posed_is_everything_at_once(rng):
     X, y = labelled_data(rng, n=12)
     c = Constraints.from_pairs([[0, 5]], [[1, 2]], upper=1.0, lower=4.0, weight=[2.0, 3.0])
     c = c + Constraints.from_triplets([[0, 1, 7]], margin=0.5) + Constraints.target_pull(y, X)
-    posed, (forms, rows) = c.posed(), c.edges()
+    known, (forms, rows) = posed(c), c.edges()
     for name in ("sign", "bound", "scale", "weight"):
-        np.testing.assert_array_equal(getattr(posed, name), getattr(c, name))
-    assert posed.n_pairs == 2
-    np.testing.assert_array_equal(posed.rows, rows)
-    Y = np.ascontiguousarray(X[posed.rows])
-    np.testing.assert_array_equal(posed.forms.apply(Y, Y), forms.apply(Y, Y))
-    assert len(posed.forms.apply(Y, Y)) == 4  # the objective comes last
+        np.testing.assert_array_equal(getattr(known, name), getattr(c, name))
+    assert known.n_pairs == 2
+    np.testing.assert_array_equal(known.rows, rows)
+    Y = np.ascontiguousarray(X[known.rows])
+    np.testing.assert_array_equal(known.forms.apply(Y, Y), forms.apply(Y, Y))
+    assert len(known.forms.apply(Y, Y)) == 4  # the objective comes last
 
 
 # -- from labels -----------------------------------------------------------------------------------------------

@@ -2,12 +2,13 @@
 
 from ..validation import as_generator, as_rows, check_count, len_of
 from .bounds import resolve_bounds
-from .collection import Constraints, Posed, as_constraints
+from .collection import Constraints, as_constraints
 from .diagnosis import ConstraintReport
 from .forms import EdgeForms
 from .geometry import Geometry, MappedGeometry, VectorGeometry, sq_distances
 from .identical import Meaningful, meaningful
 from .labels import Labels, as_labels, class_codes, n_classes
+from .posing import Posed, posed
 from .splitting import PairSplit
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "len_of",
     "meaningful",
     "n_classes",
+    "posed",
     "resolve_bounds",
     "sq_distances",
 ]

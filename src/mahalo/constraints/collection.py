@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from ..rows import HeldRows
 from ..validation import (
     Seed,
     as_generator,
@@ -23,31 +21,15 @@ from ..validation import (
 )
 from .diagnosis import ConstraintReport, diagnose
 from .forms import EdgeForms
-from .geometry import Geometry, VectorGeometry
-from .groups import LinearForms, Pairs, Triplets, named
+from .geometry import Geometry, geometry_of
+from .groups import LinearForms, Pairs, Triplets, check_can_hold
 from .identical import Meaningful, meaningful
-from .matrices import edges_of, laplacian, restricted, sum_of, symmetric
-from .naming import as_same, graded, numbered, ordered_by_grade
+from .matrices import laplacian, restricted, sum_of, symmetric
+from .naming import as_same, counted, graded, numbered, ordered_by_grade
+from .posing import edge_forms
 from .sampling import pairs_from_labels, target_pairs, triplets_from_labels
 
-__all__ = ["Constraints", "Posed", "as_constraints"]
-
-
-@dataclass(frozen=True, eq=False)
-class Posed:
-    """Constraints as a problem is made of them, one entry a constraint in sign, bound, scale and weight.
-
-    `forms` are over `rows` (−1: the origin), with a linear objective as one more, the last. The first `n_pairs` are
-    pairs.
-    """
-
-    forms: EdgeForms
-    rows: np.ndarray
-    sign: np.ndarray
-    bound: np.ndarray
-    scale: np.ndarray
-    weight: np.ndarray
-    n_pairs: int
+__all__ = ["Constraints", "as_constraints"]
 
 
 class Constraints:
@@ -114,7 +96,7 @@ class Constraints:
         second = numbered(dissimilar, 2, "dissimilar", index)
         ends = np.concatenate([first, second])
         alike = np.arange(len(ends)) < len(first) if same is None else as_same(same, len(ends))
-        n_rows = as_row_count(_counted(n_rows, index), ends)
+        n_rows = as_row_count(counted(n_rows, index), ends)
         bound = np.empty(len(ends))
         bound[alike] = as_numbers(upper, int(alike.sum()), "upper", np.nan)
         bound[~alike] = as_numbers(lower, int((~alike).sum()), "lower", np.nan)
@@ -153,7 +135,7 @@ class Constraints:
         """
         check_count(most_per_query, "most_per_query")
         ends, grade = graded(triples, index)
-        n_rows = _counted(n_rows, index)
+        n_rows = counted(n_rows, index)
         order = ordered_by_grade(ends, grade, most_per_query, as_generator(random_state))
         highest = max(float(grade.max(initial=0.0)), np.finfo(float).tiny)
         pairs = cls.from_pairs(ends[grade >= highest], ends[grade <= 0], n_rows=n_rows)
@@ -176,10 +158,10 @@ class Constraints:
         `index`, the names of all rows of X in their order, triplets are of names.
         """
         corners = numbered(triplets, 3, "triplets", index)
-        n_rows = as_row_count(_counted(n_rows, index), corners)
+        n_rows = as_row_count(counted(n_rows, index), corners)
         a, b, c = corners.T
-        _check_can_hold("triplet", corners, b == c, "b and c are the same row")
-        _check_can_hold("triplet", corners, a == c, "a and c are the same row")
+        check_can_hold("triplet", corners, b == c, "b and c are the same row")
+        check_can_hold("triplet", corners, a == c, "a and c are the same row")
         margin, weight = as_numbers(margin, len(corners), "margin", np.nan), as_weights(weight, len(corners))
         return cls(triplets=Triplets(corners, margin, weight), n_rows=n_rows)
 
@@ -230,10 +212,10 @@ class Constraints:
         the rows, as in `from_pairs`.
         """
         ends = numbered(quadruplets, 4, "quadruplets", index)
-        n_rows = as_row_count(_counted(n_rows, index), ends)
+        n_rows = as_row_count(counted(n_rows, index), ends)
         near, far = np.sort(ends[:, :2], axis=1), np.sort(ends[:, 2:], axis=1)
-        _check_can_hold("quadruplet", ends, far[:, 0] == far[:, 1], "c and d are the same row")
-        _check_can_hold("quadruplet", ends, (near == far).all(axis=1), "a and b are the rows c and d")
+        check_can_hold("quadruplet", ends, far[:, 0] == far[:, 1], "c and d are the same row")
+        check_can_hold("quadruplet", ends, (near == far).all(axis=1), "a and b are the rows c and d")
         size = int(ends.max(initial=-1)) + 1 if n_rows is None else n_rows
         # d²(a, b) − d²(c, d) ≤ −margin
         forms = tuple(symmetric(laplacian(q.reshape(2, 2), [1.0, -1.0], size), k) for k, q in enumerate(ends))
@@ -249,7 +231,7 @@ class Constraints:
         ``from_labels(y, X, strategy="triplets")`` this is the large-margin nearest-neighbour objective.
         """
         check_count(n_neighbors, "n_neighbors")
-        pairs = target_pairs(y, _geometry_of(X), n_neighbors)
+        pairs = target_pairs(y, geometry_of(X), n_neighbors)
         if not len(pairs):
             raise ValueError("every class has one row only: there is nothing to pull together.")
         share = float(as_numbers(weight, 1, "weight", None)[0]) / len(pairs)
@@ -296,7 +278,7 @@ class Constraints:
         random_state : int, Generator, RandomState or None
         """
         rng = check_sampling(strategy, pairs_per_class, n_neighbors, random_state)
-        geometry = _geometry_of(X)
+        geometry = geometry_of(X)
         if strategy == "triplets":
             index = triplets_from_labels(y, geometry, pairs_per_class, n_neighbors, rng)
             return cls.from_triplets(index, n_rows=len(y))
@@ -430,52 +412,12 @@ class Constraints:
         self.check_rows(n_rows)
         return self, np.ones(self.n_constraints, dtype=bool)
 
-    def posed(self) -> Posed:
-        """All that a problem is made of, at once."""
-        forms, rows = self.edges()
-        return Posed(forms, rows, self.sign, self.bound, self.scale, self.weight, len(self.pairs.sign))
-
     def edges(self) -> tuple[EdgeForms, np.ndarray]:
         """These constraints as edge forms over the rows they touch, and those rows (−1: the origin).
 
         A linear objective is one more form, the last.
         """
-        p, t = self.pairs.index, self.triplets.index
-        matrices = [*self.linear.matrix, *([] if self.objective is None else [self.objective])]
-        parts = [edges_of(C) for C in matrices]
-        tail = np.concatenate([p[:, 0], np.repeat(t[:, 0], 2), *(part[0] for part in parts)])
-        head = np.concatenate([p[:, 1], t[:, 1:].ravel(), *(part[1] for part in parts)])
-        rows, compact = np.unique(np.concatenate([tail, head]), return_inverse=True)
-        tail, head = np.ascontiguousarray(compact.reshape(2, -1), dtype=np.intp)
-        if not len(t) and not matrices:
-            return EdgeForms(tail, head, len(rows)), rows
-        coefficient = np.concatenate([np.ones(len(p)), np.tile([1.0, -1.0], len(t)), *(part[2] for part in parts)])
-        n_edges = np.repeat([0, 1, 2, *(len(part[2]) for part in parts)], [1, len(p), len(t), *[1] * len(parts)])
-        integer = np.int32 if len(tail) < 2**31 else np.int64
-        index, first = np.arange(len(tail), dtype=integer), np.cumsum(n_edges, dtype=integer)
-        combine = sp.csr_array((coefficient, index, first), shape=(len(n_edges) - 1, len(tail)))
-        return EdgeForms(tail, head, len(rows), combine), rows
-
-
-def _counted(n_rows: int | None, index) -> int | None:
-    """The number of rows: given, or that of their names."""
-    if index is None:
-        return n_rows
-    if n_rows is not None and n_rows != len(index):
-        raise ValueError(f"index names {len(index)} rows, n_rows says {n_rows}; leave n_rows out.")
-    return len(index)
-
-
-def _geometry_of(X):
-    """Distances between rows, from the rows or from whatever can tell already."""
-    if X is None or hasattr(X, "nearest"):
-        return X
-    return VectorGeometry(HeldRows(sp.csr_array(X) if sp.issparse(X) else np.asarray(X)))
-
-
-def _check_can_hold(kind: str, index: np.ndarray, never: np.ndarray, reason: str) -> None:
-    if never.any():
-        raise ValueError(f"{kind} {named(index[never][0])} can never hold: {reason}; drop it.")
+        return edge_forms(self)
 
 
 def as_constraints(value: Constraints | Sequence | None) -> Constraints | None:

@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import pdist
 
-from ..rows import Rows
+from ..rows import HeldRows, Rows
 
-__all__ = ["Geometry", "MappedGeometry", "VectorGeometry", "sq_distances"]
+__all__ = ["Geometry", "MappedGeometry", "VectorGeometry", "geometry_of", "sq_distances"]
 
 SAMPLE = 20_000
 _HELD = 1 << 25  # numbers of rows held at once
@@ -123,3 +123,10 @@ def sq_distances(X: Any, index: np.ndarray) -> np.ndarray:
         else:
             out[a : a + step] = np.einsum("ij,ij->i", D, D, dtype=np.float64)
     return out
+
+
+def geometry_of(X: Any) -> Any:
+    """Distances between rows, from the rows or from whatever can tell already."""
+    if X is None or hasattr(X, "nearest"):
+        return X
+    return VectorGeometry(HeldRows(sp.csr_array(X) if sp.issparse(X) else np.asarray(X)))

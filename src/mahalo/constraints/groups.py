@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from .matrices import renumbered
 
-__all__ = ["LinearForms", "Pairs", "Triplets", "named"]
+__all__ = ["LinearForms", "Pairs", "Triplets", "check_can_hold", "named"]
 
 _NO_NUMBERS = partial(np.empty, 0)
 
@@ -130,3 +130,8 @@ def _relation(sign: float) -> str:
 
 def _number(value: float) -> str:
     return "still open" if np.isnan(value) else f"{value:.4g}"
+
+
+def check_can_hold(kind: str, index: np.ndarray, never: np.ndarray, reason: str) -> None:
+    if never.any():
+        raise ValueError(f"{kind} {named(index[never][0])} can never hold: {reason}; drop it.")

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..validation import as_indices
 
-__all__ = ["as_same", "graded", "numbered", "ordered_by_grade"]
+__all__ = ["as_same", "counted", "graded", "numbered", "ordered_by_grade"]
 
 _SHOWN = 3
 
@@ -93,3 +93,12 @@ def ordered_by_grade(pairs: np.ndarray, grade: np.ndarray, most: int, rng: np.ra
         documents = pairs[own, 1]
         found.append(np.column_stack([np.full(len(better), query), documents[better], documents[worse]]))
     return np.concatenate(found)
+
+
+def counted(n_rows: int | None, index: Any) -> int | None:
+    """The number of rows: given, or that of their names."""
+    if index is None:
+        return n_rows
+    if n_rows is not None and n_rows != len(index):
+        raise ValueError(f"index names {len(index)} rows, n_rows says {n_rows}; leave n_rows out.")
+    return len(index)

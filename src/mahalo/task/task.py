@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from ..constraints import Constraints, Meaningful, meaningful, resolve_bounds
+from ..constraints import Constraints, Meaningful, meaningful, posed, resolve_bounds
 from ..coordinates import EmbeddedCoordinates, KernelCoordinates, KernelSpace, LinearCoordinates, span_of
 from ..errors import InfeasibleError
 from ..linalg import symmetrize
@@ -236,10 +236,10 @@ class _Pose:
 
 def _pose(constraints: Constraints, space: Space, loss: Loss) -> _Pose:
     """The problem in coordinates, in units in which bounds are of order 1."""
-    posed = constraints.posed()
-    forms, eta = posed.forms, resting_point(loss)
-    coordinates, points, left_out = space.pose(forms, posed.rows)
-    exponent = round(float(np.median(np.frexp(posed.scale)[1])) / 2)
+    known = posed(constraints)
+    forms, eta = known.forms, resting_point(loss)
+    coordinates, points, left_out = space.pose(forms, known.rows)
+    exponent = round(float(np.median(np.frexp(known.scale)[1])) / 2)
     points = np.ldexp(points, -exponent)
     points -= points.mean(axis=0)  # differences are all that counts, and they are more exact near zero
     span = span_of(points, forms) if getattr(loss, "on_span", False) else None
@@ -256,13 +256,13 @@ def _pose(constraints: Constraints, space: Space, loss: Loss) -> _Pose:
     problem = Problem(
         points=points,
         forms=forms,
-        sign=posed.sign,
-        bound=np.ldexp(posed.bound, -2 * exponent),
-        scale=np.ldexp(posed.scale, -2 * exponent),
-        weight=posed.weight,
+        sign=known.sign,
+        bound=np.ldexp(known.bound, -2 * exponent),
+        scale=np.ldexp(known.scale, -2 * exponent),
+        weight=known.weight,
         offset=left_out if forms.combine is None else forms.combine @ left_out,
         gamma=1.0,
-        n_log=posed.n_pairs if type(loss) is LogDet else 0,
+        n_log=known.n_pairs if type(loss) is LogDet else 0,
         loss=loss,
         tilt=tilt,
         constant=constant,
