@@ -74,7 +74,7 @@ class Within(_Shrunk):
         So many mean eigenvalues more; 0.3 to 3 help where classes are to be told apart that were never seen.
     """
 
-    def __init__(self, shrinkage: float | str = "auto", extra: float = 0.0):
+    def __init__(self, shrinkage: float | str = "auto", extra: float = 0.0) -> None:
         self.shrinkage = shrinkage
         self.extra = extra
 
@@ -102,7 +102,7 @@ class Covariance(_Shrunk):
         So many mean eigenvalues more.
     """
 
-    def __init__(self, shrinkage: float | str = "auto", extra: float = 0.0):
+    def __init__(self, shrinkage: float | str = "auto", extra: float = 0.0) -> None:
         self.shrinkage = shrinkage
         self.extra = extra
 
@@ -205,7 +205,7 @@ class Prior:
             M = M + self.directions @ (self.gain[:, None] * (self.directions.T @ M))
         return self.root[:, None] * M
 
-    def whiten(self, X):
+    def whiten(self, X: Any) -> Any:
         """Rows rootᵀ x; sparse stays sparse unless W0 is dense."""
         if self.root is None:
             return X

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,7 +29,7 @@ class BetweenBasis(Basis):
         the (shrunk) covariance within.
     """
 
-    def __init__(self, k: int | None = None):
+    def __init__(self, k: int | None = None) -> None:
         self.k = k  # type: ignore[assignment]
 
     def vectors(self, seen: Seen, rng: np.random.Generator) -> np.ndarray:
@@ -82,11 +83,11 @@ class BetweenBasis(Basis):
             raise ValueError(f"BetweenBasis: k must be a positive integer or None; got {self.k!r}.")
 
 
-def _in(frame: np.ndarray | None, X):
+def _in(frame: np.ndarray | None, X: Any) -> Any:
     return X if frame is None else np.asarray(X @ frame)
 
 
-def _frame(rows, pairs: np.ndarray, d: int, rng: np.random.Generator) -> np.ndarray | None:
+def _frame(rows: Any, pairs: np.ndarray, d: int, rng: np.random.Generator) -> np.ndarray | None:
     """Orthonormal directions that hold most of the pairs' rows, where d × d matrices are too large."""
     from sklearn.utils.extmath import randomized_svd
 
@@ -98,7 +99,7 @@ def _frame(rows, pairs: np.ndarray, d: int, rng: np.random.Generator) -> np.ndar
     return randomized_svd(X, min(500, *X.shape), random_state=int(rng.integers(2**31)))[2].T
 
 
-def _middle_covariance(rows, pairs: np.ndarray, frame: np.ndarray | None) -> np.ndarray:
+def _middle_covariance(rows: Any, pairs: np.ndarray, frame: np.ndarray | None) -> np.ndarray:
     """Cov((x + y)/2), a chunk of pairs at a time."""
     d = rows.shape[1] if frame is None else frame.shape[1]
     total, second = np.zeros(d), np.zeros((d, d))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +16,7 @@ __all__ = ["ClassBasis", "KMeansBasis", "KernelKMeans", "SpectralBasis"]
 class KMeansBasis(Basis):
     """Centres of k clusters of the rows (k-means; kernel k-means in a kernel's feature space)."""
 
-    def __init__(self, k: int = 10):
+    def __init__(self, k: int = 10) -> None:
         self.k = k
 
     def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
@@ -26,7 +27,7 @@ class KMeansBasis(Basis):
 class KernelKMeans(Basis):
     """Centres of k clusters found by kernel k-means, on at most 5,000 rows."""
 
-    def __init__(self, k: int = 10):
+    def __init__(self, k: int = 10) -> None:
         self.k = k
 
     def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
@@ -41,7 +42,7 @@ class SpectralBasis(Basis):
     Similarities below zero count as zero.
     """
 
-    def __init__(self, k: int = 10):
+    def __init__(self, k: int = 10) -> None:
         self.k = k
 
     def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
@@ -72,7 +73,7 @@ class ClassBasis(Basis):
         For k < c use the means of k classes drawn at random instead, as in the paper's text experiments.
     """
 
-    def __init__(self, k: int = 10, random_classes: bool = False):
+    def __init__(self, k: int = 10, random_classes: bool = False) -> None:
         self.k = k
         self.random_classes = random_classes
 
@@ -91,7 +92,7 @@ class ClassBasis(Basis):
             return self._fewer(seen, members, k, rng)
         return indicator(seen.n_rows, _clusters_in_classes(seen, members, k, rng))
 
-    def _fewer(self, seen: Seen, members: list[np.ndarray], k: int, rng) -> sp.csc_array:
+    def _fewer(self, seen: Seen, members: list[np.ndarray], k: int, rng: np.random.Generator) -> sp.csc_array:
         if self.random_classes:
             chosen = np.sort(rng.choice(len(members), k, replace=False))
             return indicator(seen.n_rows, [members[c] for c in chosen])
@@ -103,7 +104,7 @@ class ClassBasis(Basis):
         return sp.csc_array(means @ indicator(len(members), _groups(np.arange(len(members)), label)))
 
 
-def _within_reach(seen: Seen, members: list[np.ndarray], rng) -> list[np.ndarray]:
+def _within_reach(seen: Seen, members: list[np.ndarray], rng: np.random.Generator) -> list[np.ndarray]:
     """The rows of each class, or as large a share of each as can be combined in a feature space."""
     n_labelled = sum(map(len, members))
     if n_labelled <= SUPPORT_ROWS:
@@ -116,7 +117,7 @@ def _within_reach(seen: Seen, members: list[np.ndarray], rng) -> list[np.ndarray
     return [seen.sample(rng, max(1, SUPPORT_ROWS * len(m) // n_labelled), m) for m in members]
 
 
-def _gram_of_means(seen: Seen, members: list[np.ndarray], rng) -> np.ndarray:
+def _gram_of_means(seen: Seen, members: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
     """Similarities of the class means; where there are many rows, of the means of some in each class."""
     most = max(1, GRAM_ROWS // len(members))
     if sum(map(len, members)) > GRAM_ROWS:
@@ -126,7 +127,7 @@ def _gram_of_means(seen: Seen, members: list[np.ndarray], rng) -> np.ndarray:
     return np.asarray(J.T @ (seen.gram(used) @ J.toarray()))
 
 
-def _clusters_in_classes(seen: Seen, members: list[np.ndarray], k: int, rng) -> list[np.ndarray]:
+def _clusters_in_classes(seen: Seen, members: list[np.ndarray], k: int, rng: np.random.Generator) -> list[np.ndarray]:
     """About k/c clusters in each class; the remainder goes to the larger classes, none gets more than it has rows."""
     n_clusters = np.full(len(members), k // len(members))
     by_size = np.argsort([-len(m) for m in members], kind="stable")
@@ -138,7 +139,7 @@ def _clusters_in_classes(seen: Seen, members: list[np.ndarray], k: int, rng) -> 
     return groups
 
 
-def _clusters(seen: Seen, used: np.ndarray, k: int, rng) -> list[np.ndarray]:
+def _clusters(seen: Seen, used: np.ndarray, k: int, rng: np.random.Generator) -> list[np.ndarray]:
     k = min(k, len(used))
     if k == 1:
         return [used]
@@ -150,7 +151,7 @@ def _groups(rows: np.ndarray, label: np.ndarray) -> list[np.ndarray]:
     return [rows[label == g] for g in range(label.max(initial=-1) + 1)]
 
 
-def _kmeans(X, k: int, rng) -> np.ndarray:
+def _kmeans(X: Any, k: int, rng: np.random.Generator) -> np.ndarray:
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 

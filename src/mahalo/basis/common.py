@@ -34,7 +34,7 @@ class Seen:
         codes: np.ndarray | None = None,
         similar: np.ndarray | None = None,
         within: float | None = None,
-    ):
+    ) -> None:
         self.n_rows, self.rows, self.gram, self.codes = n_rows, rows, gram, codes
         self.similar, self.within = similar, within
 
@@ -64,7 +64,7 @@ class Basis(BaseEstimator):
 class FixedBasis(Basis):
     """The user's own R (n_features × k, explicit features) or J (n_samples × k, kernels)."""
 
-    def __init__(self, array):
+    def __init__(self, array: Any) -> None:
         self.array = array
 
 

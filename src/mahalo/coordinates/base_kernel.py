@@ -34,7 +34,7 @@ class BaseKernel:
         object.__setattr__(self, "precomputed", isinstance(self.kind, str) and self.kind == "precomputed")
 
     @classmethod
-    def of(cls, kernel, params) -> BaseKernel:
+    def of(cls, kernel: Any, params: Any) -> BaseKernel:
         params = dict(params or {})
         if isinstance(kernel, str) and kernel != "precomputed" and kernel not in PAIRWISE_KERNEL_FUNCTIONS:
             raise ValueError(
@@ -49,7 +49,7 @@ class BaseKernel:
             raise ValueError(f"kernel={kernel!r} takes the kernel_params {sorted(known)}; got {sorted(params)}.")
         return cls(kernel, params)
 
-    def __call__(self, X, Y) -> np.ndarray:
+    def __call__(self, X: Any, Y: Any) -> np.ndarray:
         """κ0 of all rows of X with all rows of Y (precomputed: Y are columns of X)."""
         if self.precomputed:
             return np.asarray(X[:, Y])
@@ -67,7 +67,7 @@ class BaseKernel:
             raise ValueError("the kernel returned NaN or infinity; check the data and kernel_params.")
         return K + self.shift * _equal_objects(X, Y) if self.shift else K
 
-    def paired(self, X, Y) -> np.ndarray:
+    def paired(self, X: Any, Y: Any) -> np.ndarray:
         """κ0(x_k, y_k) for every k."""
         out = np.empty(len_of(X))
         for a in range(0, len(out), _BLOCK):
@@ -75,21 +75,21 @@ class BaseKernel:
             out[part] = self(X[part], Y[part]).diagonal()
         return out
 
-    def diagonal(self, X) -> np.ndarray:
+    def diagonal(self, X: Any) -> np.ndarray:
         """κ0(x, x) for every row."""
         if self.kind in ("rbf", "laplacian"):
             return np.full(len_of(X), 1.0 + self.shift)
         return self.paired(X, X)
 
 
-def _equal_objects(X, Y) -> np.ndarray:
+def _equal_objects(X: Any, Y: Any) -> np.ndarray:
     """Which of X are which of Y."""
     number: dict = {}
     x, y = (np.array([number.setdefault(key, len(number)) for key in _keys(objects)]) for objects in (X, Y))
     return np.equal.outer(x, y)
 
 
-def _keys(X) -> list:
+def _keys(X: Any) -> list:
     """One hashable thing for each object, equal where they are."""
     if getattr(X, "ndim", 1) != 2:
         try:

@@ -27,7 +27,7 @@ _SAMPLE_ROWS = 200
 class KernelGeometry:
     """Rows under a kernel. With a precomputed one X is the matrix of their similarities."""
 
-    def __init__(self, kernel: BaseKernel, X):
+    def __init__(self, kernel: BaseKernel, X: Any) -> None:
         self.kernel, self.X = kernel, X
 
     @property
@@ -107,7 +107,7 @@ class KernelGeometry:
 class MixedGeometry(KernelGeometry):
     """Distances under ρ κ(x, y) + (1 − ρ) φ(x)ᵀ φ(y): all of feature space at weight ρ, some coordinates at 1."""
 
-    def __init__(self, kernel: BaseKernel, X, coordinates: Any, residual: float):
+    def __init__(self, kernel: BaseKernel, X: Any, coordinates: Any, residual: float) -> None:
         super().__init__(kernel, X)
         self.coordinates, self.residual = coordinates, residual
 
@@ -144,17 +144,17 @@ class KernelCoordinates:
     def rank(self) -> int:
         return self.T.shape[0]
 
-    def map(self, X) -> np.ndarray:
+    def map(self, X: Any) -> np.ndarray:
         """φ of every row."""
         return self.kernel(X, self.support) @ self.T.T
 
-    def base(self, X, Y) -> np.ndarray:
+    def base(self, X: Any, Y: Any) -> np.ndarray:
         return self.kernel(X, Y)
 
-    def base_paired(self, X, Y) -> np.ndarray:
+    def base_paired(self, X: Any, Y: Any) -> np.ndarray:
         return self.kernel.paired(X, Y)
 
-    def base_diagonal(self, X) -> np.ndarray:
+    def base_diagonal(self, X: Any) -> np.ndarray:
         return self.kernel.diagonal(X)
 
 
@@ -203,14 +203,14 @@ class KernelSpace:
     span of all constrained objects. ρ is the weight of the `residual`, what lies outside.
     """
 
-    def __init__(self, kernel: BaseKernel, X, J=None, residual: float = 1.0, psd: str = "error"):
+    def __init__(self, kernel: BaseKernel, X: Any, J: Any = None, residual: float = 1.0, psd: str = "error") -> None:
         self.kernel, self.X, self.residual, self.psd = kernel, X, residual, psd
         self.n_features = X.shape[1] if getattr(X, "ndim", 1) == 2 else None
         self._geometry = KernelGeometry(kernel, X)
         self._fixed = None if J is None else self._from_combinations(J)
 
     @property
-    def geometry(self):
+    def geometry(self) -> Any:
         """Distances under the start metric: all of feature space at weight ρ, the basis at weight 1."""
         if self.residual == 1.0 or self._fixed is None:
             return self._geometry
@@ -244,7 +244,7 @@ class KernelSpace:
         coordinates = KernelCoordinates(self.kernel, self._support(rows[support]), T, self.n_features, self.residual)
         return coordinates, points, K0
 
-    def _support(self, rows: np.ndarray):
+    def _support(self, rows: np.ndarray) -> Any:
         return rows if self.kernel.precomputed else self.X[rows]
 
     def definite(self, constraints: Constraints) -> KernelSpace:
@@ -275,7 +275,7 @@ class KernelSpace:
         """κ0 among some rows in float64, symmetric, and the relative accuracy of its numbers."""
         return symmetrize(self.gram(rows).astype(np.float64)), self._geometry.precision
 
-    def _from_combinations(self, J) -> KernelCoordinates:
+    def _from_combinations(self, J: Any) -> KernelCoordinates:
         J = sp.csr_array(J)
         rows = np.flatnonzero(np.diff(J.indptr))
         if not len(rows):
@@ -309,7 +309,7 @@ class KernelSpace:
             points = np.vstack([np.zeros((1, points.shape[1])), points])
         return coordinates, points, left
 
-    def _left_out(self, forms: EdgeForms, rows, points, K0) -> np.ndarray:
+    def _left_out(self, forms: EdgeForms, rows: Any, points: np.ndarray, K0: Any) -> np.ndarray:
         """κ0-squared length of every edge less that of its coordinates; edges to the origin have length κ0(x, x)."""
         origin = int(len(rows) > len(points))
         inner = (forms.tail >= origin) & (forms.head >= origin)

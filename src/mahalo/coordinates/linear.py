@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,29 +39,29 @@ class LinearCoordinates:
         assert self.basis is not None
         return self.prior.compose(self.basis)
 
-    def map(self, X) -> np.ndarray:
+    def map(self, X: Any) -> np.ndarray:
         """Coordinates of rows of X, dense."""
         if self.basis is not None:
             return np.asarray(X @ self.projection.astype(X.dtype, copy=False))
         return self.map_whitened(self.prior.whiten(X))
 
-    def map_whitened(self, Z) -> np.ndarray:
+    def map_whitened(self, Z: Any) -> np.ndarray:
         if self.basis is not None:
             return np.asarray(Z @ self.basis.astype(Z.dtype, copy=False))
         return Z.toarray() if sp.issparse(Z) else Z
 
-    def base(self, X, Y) -> np.ndarray:
+    def base(self, X: Any, Y: Any) -> np.ndarray:
         """κ0(x, y) = xᵀ W0 y for all rows of X and Y."""
         K = self.prior.whiten(X) @ self.prior.whiten(Y).T
         return K.toarray() if sp.issparse(K) else np.asarray(K)
 
-    def base_paired(self, X, Y) -> np.ndarray:
+    def base_paired(self, X: Any, Y: Any) -> np.ndarray:
         ZX, ZY = self.prior.whiten(X), self.prior.whiten(Y)
         if sp.issparse(ZX) or sp.issparse(ZY):
             return np.asarray(sp.csr_array(ZX).multiply(ZY).sum(axis=1)).ravel()
         return np.einsum("ij,ij->i", ZX, ZY)
 
-    def base_diagonal(self, X) -> np.ndarray:
+    def base_diagonal(self, X: Any) -> np.ndarray:
         return self.base_paired(X, X)
 
 
@@ -112,11 +113,11 @@ class LinearSpace:
         return coordinates, points, left
 
 
-def _sq_norms(Z) -> np.ndarray:
+def _sq_norms(Z: Any) -> np.ndarray:
     return np.asarray((Z.multiply(Z) if sp.issparse(Z) else Z * Z).sum(axis=1), dtype=np.float64).ravel()
 
 
-def _with_origin(used, rows: np.ndarray):
+def _with_origin(used: Any, rows: np.ndarray) -> Any:
     """Row 0 made zero where it stands for the origin."""
     if not len(rows) or rows[0] != -1:
         return used
@@ -127,7 +128,7 @@ def _with_origin(used, rows: np.ndarray):
     return used
 
 
-def _left_out(used, points: np.ndarray, forms: EdgeForms) -> np.ndarray:
+def _left_out(used: Any, points: np.ndarray, forms: EdgeForms) -> np.ndarray:
     """‖z_i − z_j‖² − ‖x̂_i − x̂_j‖² of every edge."""
     index = np.column_stack([forms.tail, forms.head])
     full = sq_distances(used, index)

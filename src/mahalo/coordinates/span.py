@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,7 +22,7 @@ class Directions(NamedTuple):
     exact: bool
 
 
-def span_of_edges(Z, forms: EdgeForms) -> Directions:
+def span_of_edges(Z: Any, forms: EdgeForms) -> Directions:
     """All of space, or the span of the edges between the rows Z where that is clearly smaller.
 
     The optimum is the same in both; steps cost O(r²) and more.
@@ -57,7 +57,7 @@ def _components(forms: EdgeForms) -> np.ndarray:
     return sp.csgraph.connected_components(graph, directed=False)[1]
 
 
-def _span(Z, component: np.ndarray) -> np.ndarray:
+def _span(Z: Any, component: np.ndarray) -> np.ndarray:
     """Orthonormal basis of all differences of connected rows: of rows less the mean of their component."""
     n = len(component)
     if n == 0:
@@ -72,7 +72,7 @@ def _span(Z, component: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(Vt[keep].T)
 
 
-def _span_from_gram(Z, mean, component: np.ndarray) -> np.ndarray:
+def _span_from_gram(Z: Any, mean: Any, component: np.ndarray) -> np.ndarray:
     """The same for sparse rows, through their n × n Gram matrix, so that nothing as wide as Z and dense but Q is made.
 
     Directions with singular values below about 1e-7 of the largest are lost in a Gram matrix; what they carry is

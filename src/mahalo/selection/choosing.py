@@ -37,7 +37,7 @@ _WIDE, _DIRECTIONS = 100, 64  # beyond so many columns (rows under a kernel) cho
 class Choosing:
     """One choice: folds, candidates and their scores."""
 
-    def __init__(self, cv: Any, X, y, labels, constraints: Constraints | None, rows: np.ndarray):
+    def __init__(self, cv: Any, X: Any, y: Any, labels: Any, constraints: Constraints | None, rows: np.ndarray) -> None:
         self.cv, self.choices, self.constraints = cv, cv._choices(), constraints
         if constraints is not None:
             self.choices = dataclasses.replace(self.choices, strategy=self.choices.strategy[:1])
@@ -133,7 +133,7 @@ class Choosing:
             values["basis"] = as_basis(_DIRECTIONS, kernel_space=kernel, has_labels=fold.y is not None)
         return cv._learner(**values)
 
-    def _splits(self, X, y, rows) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+    def _splits(self, X: Any, y: Any, rows: Any) -> Iterable[tuple[np.ndarray, np.ndarray]]:
         cv = self.cv.cv
         if isinstance(cv, PairSplit):
             return cv.split(X, rows=rows)

@@ -81,30 +81,30 @@ class MetricLearnerCV(MetricLearner):
     def __init__(
         self,
         *,
-        gammas=None,
-        cv=None,
-        scoring=None,
-        holdout="rows",
-        loss="logdet",
-        kernel="linear",
-        kernel_params=None,
-        basis=None,
-        residual=True,
-        psd="error",
-        prior=None,
-        normalize=False,
-        bounds=None,
-        percentiles=None,
-        strategy=("random", "neighbors"),
-        pairs_per_class=None,
-        n_components=None,
-        solver="auto",
-        tol=1e-4,
-        max_iter=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        gammas: Any = None,
+        cv: Any = None,
+        scoring: Any = None,
+        holdout: Any = "rows",
+        loss: Any = "logdet",
+        kernel: Any = "linear",
+        kernel_params: Any = None,
+        basis: Any = None,
+        residual: float = True,
+        psd: str = "error",
+        prior: Any = None,
+        normalize: Any = False,
+        bounds: Any = None,
+        percentiles: Any = None,
+        strategy: Any = ("random", "neighbors"),
+        pairs_per_class: Any = None,
+        n_components: Any = None,
+        solver: Any = "auto",
+        tol: Any = 1e-4,
+        max_iter: Any = None,
+        n_jobs: Any = None,
+        random_state: Any = None,
+        verbose: Any = 0,
+    ) -> None:
         self.gammas = gammas
         self.cv = cv
         self.scoring = scoring
@@ -129,7 +129,7 @@ class MetricLearnerCV(MetricLearner):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X, y=None, *, constraints=None, rows=None):
+    def fit(self, X: Any, y: Any = None, *, constraints: Any = None, rows: Any = None) -> MetricLearnerCV:
         """Choose by cross-validation, then learn on all rows. Arguments as in `MetricLearner.fit`."""
         labels = None if y is None else np.asarray(y)
         X, y, constraints = self._validated(X, y, constraints)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,9 @@ class MetricPath:
     constraints: Constraints = field(repr=False)
 
 
-def metric_path(X, y=None, *, gammas=None, constraints=None, rows=None, **params) -> MetricPath:
+def metric_path(
+    X: Any, y: Any = None, *, gammas: Any = None, constraints: Any = None, rows: Any = None, **params: Any
+) -> MetricPath:
     """The metrics of many γ for the price of a few fits.
 
     Parameters
@@ -64,7 +67,7 @@ def metric_path(X, y=None, *, gammas=None, constraints=None, rows=None, **params
     )
 
 
-def checked_gammas(gammas) -> np.ndarray:
+def checked_gammas(gammas: Any) -> np.ndarray:
     gammas = np.atleast_1d(np.asarray(gammas, dtype=np.float64))
     if gammas.ndim != 1 or not len(gammas):
         raise ValueError(f"gammas must be a list of numbers; got shape {gammas.shape}.")

@@ -6,6 +6,7 @@ it. Everything here is recomputed in float64 from the problem and the answer, by
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,7 +90,7 @@ def _eigenvalues(F: np.ndarray) -> np.ndarray:
     return np.where((w < 0) & (w >= -rounding), 0.0, w)
 
 
-def _edge_chunks(problem: Problem):
+def _edge_chunks(problem: Problem) -> Iterator[tuple[slice, np.ndarray]]:
     """Differences x̂_i − x̂_j of all edges, a chunk at a time."""
     forms, X = problem.forms, problem.points
     step = max(1, _CHUNK // max(1, problem.rank))

@@ -64,7 +64,17 @@ def solve_system(
 
 
 # `solve_small` is the same loop, compiled.
-def _iterate(forms, Y, E, R, precondition, root, small, inexact, max_products) -> Answer:
+def _iterate(
+    forms: EdgeForms,
+    Y: np.ndarray,
+    E: np.ndarray,
+    R: np.ndarray,
+    precondition: Preconditioner,
+    root: np.ndarray | float,
+    small: float,
+    inexact: float,
+    max_products: int,
+) -> Answer:
     X, q, residual = np.zeros_like(R), np.zeros_like(E), R.copy()
     direction = precondition(residual)
     rz, n_products = float(np.vdot(residual, direction)), 0

@@ -111,7 +111,9 @@ def _gram_of(Z: Any) -> np.ndarray:
     return np.asarray(G.todense() if sp.issparse(G) else G, dtype=np.float64)
 
 
-def _combinations(basis: Any, kernel: BaseKernel, X: Any, codes: np.ndarray | None, rows: Any, rng) -> Any:
+def _combinations(
+    basis: Any, kernel: BaseKernel, X: Any, codes: np.ndarray | None, rows: Any, rng: np.random.Generator
+) -> Any:
     """J, n_samples × k, of the objects' images."""
     n = len_of(X)
     if isinstance(basis, FixedBasis):
