@@ -65,9 +65,9 @@ class EmbeddingAdapter(MetricLearnerCV):
     """Better neighbours from frozen embeddings and a few labels, or pairs, on a CPU.
 
     A `MetricLearnerCV` that starts from the covariance within classes, learns in the directions between them, and
-    chooses shrinkage, the weight of what lies outside those directions, cosine or distance, and γ by retrieval among
-    held-out rows. What it learns is one matrix: multiply vectors with `matrix_`, and search by inner product where
-    `normalize_` says so (after bringing them to unit length), else by Euclidean distance. `transform` does all of it.
+    chooses shrinkage, the weight of what lies outside those directions and γ by retrieval among held-out rows. What it
+    learns is one matrix: multiply vectors with `matrix_`, bring them to unit length, and search by inner product (by
+    Euclidean distance if `normalize_` is False). `transform` does all of it.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class EmbeddingAdapter(MetricLearnerCV):
         residual=_RESIDUAL,
         psd="error",
         prior=None,
-        normalize=(True, False),
+        normalize=True,
         bounds=None,
         percentiles=None,
         strategy="random",
@@ -225,8 +225,11 @@ def _before_after(choosing: Choosing) -> BeforeAfter:
         before.append(np.array(_measured(retrieval(_frozen(fold.X.shape[1]), fold))))
     frozen, adapted = np.hstack(before), np.hstack(after)
     spread = 1.96 * (adapted - frozen).std(axis=1) / np.sqrt(frozen.shape[1])
-    values = (dict(zip(_MEASURES, row.tolist(), strict=True)) for row in (frozen.mean(1), adapted.mean(1), spread))
-    return BeforeAfter(*values, frozen.shape[1])
+    return BeforeAfter(_named(frozen.mean(axis=1)), _named(adapted.mean(axis=1)), _named(spread), frozen.shape[1])
+
+
+def _named(values: np.ndarray) -> dict[str, float]:
+    return dict(zip(_MEASURES, values.tolist(), strict=True))
 
 
 def _frozen(n_features: int) -> Metric:
