@@ -65,9 +65,9 @@ class EmbeddingAdapter(MetricLearnerCV):
     """Better neighbours from frozen embeddings and a few labels, or pairs, on a CPU.
 
     A `MetricLearnerCV` that starts from the covariance within classes, learns in the directions between them, and
-    chooses shrinkage, the weight of what lies outside those directions, cosine or distance, and γ by retrieval among
-    held-out rows. What it learns is one matrix: multiply vectors with `matrix_`, and search by inner product where
-    `normalize_` says so (after bringing them to unit length), else by Euclidean distance. `transform` does all of it.
+    chooses shrinkage, the weight of what lies outside those directions and γ by retrieval among held-out rows. What it
+    learns is one matrix: multiply vectors with `matrix_`, bring them to unit length, and search by inner product (by
+    Euclidean distance if `normalize_` is False). `transform` does all of it.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class EmbeddingAdapter(MetricLearnerCV):
         residual: Any = _RESIDUAL,
         psd: Any = "error",
         prior: Any = None,
-        normalize: Any = (True, False),
+        normalize: Any = True,
         bounds: Any = None,
         percentiles: Any = None,
         strategy: Any = "random",

@@ -89,7 +89,7 @@ class MetricLearnerCV(MetricLearner):
         kernel: Any = "linear",
         kernel_params: Any = None,
         basis: Any = None,
-        residual: float = True,
+        residual: Any = True,
         psd: str = "error",
         prior: Any = None,
         normalize: Any = False,
