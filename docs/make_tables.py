@@ -32,7 +32,7 @@ def pages() -> dict[Path, str]:
     numbers = read_numbers()
     tables = {
         HERE / "embeddings.md": full_table(numbers["retrieval"], numbers["draws"]),
-        HERE.parent / "README.md": headline(numbers["retrieval"]),
+        HERE.parent / "README.md": headline(numbers["retrieval"], numbers["draws"]),
     }
     return {path: _replaced(path.read_text(encoding="utf-8"), table) for path, table in tables.items()}
 
@@ -54,13 +54,14 @@ def full_table(retrieval: dict, draws: dict[str, int]) -> str:
     return "\n".join(lines)
 
 
-def headline(retrieval: dict) -> str:
+def headline(retrieval: dict, draws: dict[str, int]) -> str:
     shots = [name for name in ("5", "20", "all") if name in retrieval]
     head = [f"{n} labels an intent" if n != "all" else "all labels" for n in shots]
     lines = [_row("MAP of a search among 10,003 questions, 77 intents", *head), _row(*["---"] * (len(shots) + 1))]
     for method in ("frozen", "LDA, shrunk", "contrastive adapter", "EmbeddingAdapter"):
         bold = "**" if method == "EmbeddingAdapter" else ""
         lines.append(_row(METHODS[method], *(f"{bold}{_short(retrieval[n][method]['MAP'])}{bold}" for n in shots)))
+    lines.append(_row("draws of the labelled questions", *(str(draws[n]) for n in shots)))
     return "\n".join(lines)
 
 
