@@ -13,7 +13,7 @@ from mahalo.scoring import average_precision, precision_at, ranked
 __all__ = ["PLAIN", "chosen_map", "contrastive_loss", "contrastive_map", "unit"]
 
 TEMPERATURES = (0.1, 0.2)
-PENALTIES = (0.003, 0.01, 0.03)
+PENALTIES = (0.003, 0.01, 0.03, 0.1)
 PLAIN = (0.2, 0.03)  # temperature and penalty where nothing is searched
 _STEPS = 40
 

@@ -254,7 +254,7 @@ def draw_spectra(gamma: float = 1.0) -> Figure:
 
 def draw_adapting() -> Figure:
     """P@10 and MAP against the number of labels, from the benchmark's numbers."""
-    retrieval = make_tables.read_numbers()
+    retrieval = make_tables.read_numbers()["retrieval"]
     shots = [name for name in ("5", "10", "20", "all") if name in retrieval]
     styles = {
         "EmbeddingAdapter": (BLUE, "-", "o"),

@@ -29,36 +29,39 @@ def main() -> None:
 
 def pages() -> dict[Path, str]:
     """Both pages as they should be."""
-    retrieval = read_numbers()
-    return {
-        path: _replaced(path.read_text(encoding="utf-8"), make(retrieval))
-        for path, make in ((HERE / "embeddings.md", full_table), (HERE.parent / "README.md", headline))
+    numbers = read_numbers()
+    tables = {
+        HERE / "embeddings.md": full_table(numbers["retrieval"], numbers["draws"]),
+        HERE.parent / "README.md": headline(numbers["retrieval"], numbers["draws"]),
     }
+    return {path: _replaced(path.read_text(encoding="utf-8"), table) for path, table in tables.items()}
 
 
-def read_numbers() -> dict[str, dict[str, dict[str, float]]]:
-    """Labels an intent → method → measure → mean."""
+def read_numbers() -> dict:
+    """`retrieval`: labels an intent → method → measure → mean over draws; `draws`: how many of them."""
     benchmarks = json.loads(NUMBERS.read_text(encoding="utf-8"))["benchmarks"]
-    return next(b for b in benchmarks if b["name"] == "adapting")["numbers"]["retrieval"]
+    return next(b for b in benchmarks if b["name"] == "adapting")["numbers"]
 
 
-def full_table(retrieval: dict) -> str:
+def full_table(retrieval: dict, draws: dict[str, int]) -> str:
     shots = [name for name in ("5", "10", "20", "all") if name in retrieval]
     head = [f"{n} labels an intent" if n != "all" else "all labels" for n in shots]
     lines = [_row("", *head, "intents never seen"), _row(*["---"] * (len(shots) + 2))]
     for method, shown in METHODS.items():
         cells = (_figures(retrieval[name].get(method)) for name in (*shots, "unseen"))
         lines.append(_row(shown, *cells))
+    lines.append(_row("draws", *(str(draws[name]) for name in (*shots, "unseen"))))
     return "\n".join(lines)
 
 
-def headline(retrieval: dict) -> str:
+def headline(retrieval: dict, draws: dict[str, int]) -> str:
     shots = [name for name in ("5", "20", "all") if name in retrieval]
     head = [f"{n} labels an intent" if n != "all" else "all labels" for n in shots]
     lines = [_row("MAP of a search among 10,003 questions, 77 intents", *head), _row(*["---"] * (len(shots) + 1))]
     for method in ("frozen", "LDA, shrunk", "contrastive adapter", "EmbeddingAdapter"):
         bold = "**" if method == "EmbeddingAdapter" else ""
         lines.append(_row(METHODS[method], *(f"{bold}{_short(retrieval[n][method]['MAP'])}{bold}" for n in shots)))
+    lines.append(_row("draws of the labelled questions", *(str(draws[n]) for n in shots)))
     return "\n".join(lines)
 
 
