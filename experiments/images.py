@@ -37,8 +37,9 @@ _OPTIONS = {
     "percentiles": (1, 99),
     "normalize": True,
 }
+_MOST_DIRECTIONS = 3000  # of feature space, for covariances to be worked out in full
 _TOL, _ROUGH = 1e-3, 1e-2  # relative duality gap: of what is judged, and of what is chosen among
-_METHOD = 5  # one more whenever rates that are kept would come out otherwise
+_METHOD = 6  # one more whenever rates that are kept would come out otherwise
 
 
 @dataclass(frozen=True)
@@ -204,16 +205,22 @@ def _split(y: np.ndarray, T: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _definite(K: np.ndarray, K_test: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Both without the negative eigenvalues of K, and their share of the sum of absolute eigenvalues."""
+    """Both without the negative eigenvalues of K (and the smallest, where there are more than directions are wanted),
+    and the share of the negative ones in the sum of absolute eigenvalues."""
+    if len(K) <= _MOST_DIRECTIONS and _is_definite(K):
+        return K, K_test, 0.0
+    values, vectors = np.linalg.eigh(K)
+    first = max(int((values <= 0).sum()), len(K) - _MOST_DIRECTIONS)
+    V, removed = vectors[:, first:], -values[values < 0].sum() / np.abs(values).sum()
+    return (V * values[first:]) @ V.T, (K_test @ V) @ V.T, float(removed)
+
+
+def _is_definite(K: np.ndarray) -> bool:
     try:
         np.linalg.cholesky(K)
     except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(K)
-        positive = values > 0
-        V = vectors[:, positive]
-        removed = float(-values[~positive].sum() / np.abs(values).sum())
-        return (V * values[positive]) @ V.T, (K_test @ V) @ V.T, removed
-    return K, K_test, 0.0
+        return False
+    return True
 
 
 def _rate(metric: Metric, K_train, y_train, K_test, y_test) -> float:

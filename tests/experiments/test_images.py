@@ -188,6 +188,14 @@ def test_negative_eigenvalues_are_left_out_of_other_images_too(rng):
     assert_allclose(K_test, others - np.outer(others @ V[:, -1], V[:, -1]), atol=1e-12)
 
 
+def test_the_smallest_directions_are_left_out_where_there_are_too_many(monkeypatch):
+    monkeypatch.setattr(images, "_MOST_DIRECTIONS", 2)
+    K_train, K_test, removed = images._definite(np.diag([3.0, 1.0, 2.0]), np.ones((1, 3)))
+    assert_allclose(K_train, np.diag([3.0, 0.0, 2.0]), atol=1e-12)
+    assert_allclose(K_test, [[1.0, 0.0, 1.0]], atol=1e-12)
+    assert removed == 0.0
+
+
 # -- the whole ---------------------------------------------------------------------------------------------------------
 
 
