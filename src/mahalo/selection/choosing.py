@@ -140,7 +140,7 @@ class Choosing:
         if y is None:
             if cv is None:
                 assert self.constraints is not None
-                return PairSplit(self.constraints, random_state=self.cv.random_state).split(X, rows=rows)
+                return self.cv._pair_split(self.constraints).split(X, rows=rows)
             return check_cv(cv).split(X)
         if self.cv.holdout == "classes":
             return _by_classes(y, 3 if cv is None else cv, self._seed())

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..constraints import Constraints, PairSplit
 from ..learner import MetricLearner
 from ..progress import progress
 from ..task import Task
@@ -164,6 +165,10 @@ class MetricLearnerCV(MetricLearner):
 
     def _gammas(self) -> np.ndarray:
         return np.sort(checked_gammas(self._value("gammas")))
+
+    def _pair_split(self, constraints: Constraints) -> PairSplit:
+        """Folds where only constraints are known."""
+        return PairSplit(constraints, random_state=self.random_state)
 
     def _score(self, y: np.ndarray | None, constraints: Any) -> Score:
         return scorer(self.scoring, y, constraints, unseen=self.holdout == "classes")
