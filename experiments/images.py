@@ -211,7 +211,7 @@ def _definite(K: np.ndarray, K_test: np.ndarray) -> tuple[np.ndarray, np.ndarray
         return K, K_test, 0.0
     values, vectors = np.linalg.eigh(K)
     first = max(int((values <= 0).sum()), len(K) - _MOST_DIRECTIONS)
-    V, removed = vectors[:, first:], -values[values < 0].sum() / np.abs(values).sum()
+    V, removed = vectors[:, first:], np.abs(values[values < 0]).sum() / np.abs(values).sum()
     return (V * values[first:]) @ V.T, (K_test @ V) @ V.T, float(removed)
 
 
