@@ -685,7 +685,7 @@ def sometimes_nan(A, B):
         ({"kernel": "rbff"}, r"kernel must be 'precomputed', a callable or one of \['additive_chi2'.*; got 'rbff'"),
         ({"kernel": 3}, r"kernel must be a name or a callable\(X, Y\); got int"),
         ({"kernel": None}, r"kernel must be a name or a callable\(X, Y\); got NoneType"),
-        ({"kernel": "rbf", "prior": "diagonal"}, r"a diagonal prior, or a matrix, is over features and needs kernel='linear'"),
+        ({"kernel": "rbf", "prior": "diagonal"}, r"a diagonal prior, or a matrix, .* needs kernel='linear'"),
         ({"kernel": "precomputed", "prior": np.eye(3)}, r"needs kernel='linear'; .* leave prior='identity'"),
         ({"kernel_params": {"gamma": 1.0}}, r"kernel='linear' takes no kernel_params; got \['gamma'\]"),
         ({"kernel": "rbf", "kernel_params": {"width": 1.0}}, r"'rbf' takes the kernel_params \['gamma'\]; got \['wi"),

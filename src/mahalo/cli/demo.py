@@ -42,7 +42,7 @@ _EXAMPLES = (
 _LEGEND = {
     "10-NN error": "share of held-out rows that the vote of their ten nearest training rows gets wrong.",
     "pair AUC": "chance that two held-out rows of one class are closer than two of different classes.",
-    "learned": "MetricLearnerCV at its defaults: γ and the way pairs are made are chosen inside the training half.",
+    "learned": "MetricLearnerCV at its defaults: start, pairs and γ are chosen inside the training half.",
     "certificate": "relative duality gap: proof that no metric has an objective lower by more than this share.",
 }
 
@@ -120,7 +120,8 @@ def _print_comparison(console: Console, example: _Example, data: Bunch, comparis
     n_converged = sum(learner.certificate_.converged for learner in learners)
     n_problems = len(learners[0].cv_results_["scores"].ravel()) + 1
     facts = {
-        "chosen": f"γ {_range([learner.gamma_ for learner in learners])}; pairs "
+        "chosen": f"γ {_range([learner.gamma_ for learner in learners])}; prior "
+        f"{_counts([str(learner.prior_) for learner in learners])}; pairs "
         f"{_counts([learner.strategy_ for learner in learners])}",
         "certificate": f"relative gap at most {max(gaps):.1e} (asked for {learners[0].tol:.0e}); converged in "
         f"{n_converged} of {n_halves} fits",
