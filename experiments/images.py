@@ -104,7 +104,8 @@ class Plan:
     )
 
 
-_FULL = Plan(Recipe(), None, None, (5, 10, 15, 20, 25, 30), 3)
+# More kernels and sizes may be added; what is done is kept. Those of correspondences take the most time.
+_FULL = Plan(Recipe(), None, None, (5, 10, 15, 20, 30), 3, kernels=("PMK",))
 _QUICK = Plan(Recipe(depth=3, n_words=100, blur_points=60, sample=60), 12, 24, (5, 10), 2)
 
 
