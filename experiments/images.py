@@ -332,8 +332,8 @@ def _notes(images: Images, plan: Plan, kept: list[dict]) -> tuple[str, ...]:
         f"Relative duality gap of the fits: at most {max(gaps):.1g}. γ chosen (0: the start was best, and nothing is "
         f"learned beyond it): {chosen}. Mean eigenvalues added: {shrinkage}.",
         "Prior and γ of every fit are chosen on training images alone; the method itself is not free of what was seen "
-        "on images to be recognised, so its rates are somewhat flattered. That the covariance within classes helps, and "
-        "by about which shrinkage, was first seen on two splits of PMK. How prior and γ are chosen was changed twice "
+        "on images to be recognised, so its rates are somewhat flattered. That the covariance within classes helps, "
+        "and by about which shrinkage, was first seen on two splits of PMK. How prior and γ are chosen was changed twice "
         "after rates at T = 30 were seen to be low (0.586 and 0.579 on one split each, where nothing learned beyond "
         "the start had 0.62): first, choosing was done with half as many pairs as learning; then, covariances of more "
         f"than {_MOST_DIRECTIONS:,} directions were approximated, so that now only so many are kept (at T = 30 the "
