@@ -333,11 +333,11 @@ def _notes(images: Images, plan: Plan, kept: list[dict]) -> tuple[str, ...]:
         f"learned beyond it): {chosen}. Mean eigenvalues added: {shrinkage}.",
         "Prior and γ of every fit are chosen on training images alone; the method itself is not free of what was seen "
         "on images to be recognised, so its rates are somewhat flattered. That the covariance within classes helps, "
-        "and by about which shrinkage, was first seen on two splits of PMK. How prior and γ are chosen was changed twice "
-        "after rates at T = 30 were seen to be low (0.586 and 0.579 on one split each, where nothing learned beyond "
-        "the start had 0.62): first, choosing was done with half as many pairs as learning; then, covariances of more "
-        f"than {_MOST_DIRECTIONS:,} directions were approximated, so that now only so many are kept (at T = 30 the "
-        "30 smallest go). Either cause was confirmed on held-out training images.",
+        "and by about which shrinkage, was first seen on two splits of PMK. How prior and γ are chosen was changed "
+        "twice after rates at T = 30 were seen to be low (0.586 and 0.579 on one split each, where nothing learned "
+        "beyond the start had 0.62): first, choosing was done with half as many pairs as learning; then, covariances "
+        f"of more than {_MOST_DIRECTIONS:,} directions were approximated, so that now only so many are kept (at T = 30 "
+        "the 30 smallest go). Either cause was confirmed on held-out training images.",
         "The paper's way chooses among fewer candidates and by fewer splits than the other, and mostly takes the "
         "largest γ there is; larger ones were left out for the time they take (one fit at T = 15 that could choose 100 "
         "took 10). The difference between the two is to be read with this in mind.",

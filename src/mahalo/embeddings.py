@@ -212,7 +212,7 @@ def _pair_precision(metric: Metric, fold: Fold, constraints: Constraints) -> flo
     a, b = (metric.transform(fold.X_test[rows]) for rows in asked.T)
     D = euclidean_distances(a, metric.transform(fold.X_test[others]), squared=True)
     own = np.einsum("ij,ij->i", a - b, a - b)
-    rank = np.sort(1 + (own[:, None] > D).sum(axis=1))
+    rank = np.sort(np.maximum((own[:, None] >= D).sum(axis=1), 1))  # behind all that are as near
     found = np.searchsorted(rank, rank, side="right") / len(rank)
     return float((found / rank).mean())
 

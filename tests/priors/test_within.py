@@ -72,6 +72,7 @@ def test_many_columns_are_a_diagonal_and_a_few_directions(rng, monkeypatch, tmp_
     X, y = labelled_data(rng, n=40, d=12)
     exact = W0_of(Within(0.5), X, y)
     monkeypatch.setattr(within, "WIDEST", 10)
+    monkeypatch.setattr(within, "WIDEST_DENSE", 10)
     prior = Prior.of(Within(0.5), HeldRows(form(X)), Known(y))
     assert prior.root.shape == (12,) and prior.directions.shape[1] <= 12
     np.testing.assert_allclose(W0_of(Within(0.5), form(X), y), exact, rtol=0.05, atol=0.05 * np.abs(exact).max())

@@ -13,7 +13,7 @@ from .scatter import Scatter
 
 __all__ = ["class_means", "scatter_of_differences", "within_scatter"]
 
-WIDEST = 3_000  # columns beyond which no d × d matrix is made
+WIDEST, WIDEST_DENSE = 3_000, 5_000  # columns of sparse and dense rows beyond which no d × d matrix is made
 _LEADING = 200  # directions kept beside a diagonal then
 _PROBES = 100  # random vectors that estimate ‖Σ‖² then
 
@@ -52,9 +52,10 @@ def within_scatter(blocks: Blocks, codes: np.ndarray) -> Scatter:
                 piece = block[a:b].toarray() if sp.issparse(block) else block[a:b]
                 yield piece - means[part[a:b]]
 
-    if d > WIDEST:
+    sparse = any(sp.issparse(block) for block in _first(blocks))
+    if d > (WIDEST if sparse else WIDEST_DENSE):
         return _low_rank(blocks, codes, means, n)
-    if any(sp.issparse(block) for block in _first(blocks)):
+    if sparse:
         return _sparse_within(blocks, codes, sizes, means)
     S, fourth = _sums(centred(), d)
     return Scatter.of(S / max(n, 1), n, fourth)
@@ -119,7 +120,7 @@ def _row_products(X: sp.csr_array, means: np.ndarray, part: np.ndarray) -> np.nd
 
 def scatter_of_differences(take: Callable[[np.ndarray], Any], index: np.ndarray, d: int) -> Scatter:
     """Of (x − y)/√2 over pairs of rows: their covariance is that within classes, if pairs are of one class."""
-    if d > WIDEST:
+    if d > (WIDEST if sp.issparse(take(index[:1, 0])) else WIDEST_DENSE):
         D = take(index[:, 0]) - take(index[:, 1])
         codes, blocks = np.zeros(len(index), dtype=np.intp), [sp.csr_array(D) / 2**0.5]
         return _low_rank(lambda: iter(blocks), codes, np.zeros((1, d)), len(index))

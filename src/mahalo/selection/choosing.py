@@ -47,7 +47,9 @@ class Choosing:
         at_rest = resting_point(as_loss(cv.loss)) > 0  # elsewhere the metric that nothing is learned from is zero
         self.gammas = np.concatenate([given[:1] * _UNTOUCHED, given]) if at_rest else given
         self.score = cv._score(y, constraints)
-        part = _sample(y, len_of(X), cv.random_state) if constraints is None else np.arange(len_of(X))
+        own_splits = not (cv.cv is None or isinstance(cv.cv, (int, np.integer)))  # which are of all rows
+        whole = constraints is not None or own_splits
+        part = np.arange(len_of(X)) if whole else _sample(y, len_of(X), cv.random_state)
         X = _taken(X, part, cv._pairwise)
         y, labels = (None if a is None else a[part] for a in (y, labels))
         rows = rows[part]

@@ -1,0 +1,120 @@
+"""Lists of candidates, scores by name, folds that leave out classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from builders import labelled_data
+from sklearn.metrics import average_precision_score
+from sklearn.model_selection import StratifiedKFold
+
+from mahalo import MetricLearner, MetricLearnerCV
+from mahalo.basis import BetweenBasis
+from mahalo.priors import Within
+from mahalo.scoring import average_precision, precision_at, ranked, recall_at
+from mahalo.selection.choosing import Choosing
+
+
+def test_average_precision_is_that_of_scikit_learn(rng):
+    D, relevant = rng.random((20, 50)), rng.random((20, 50)) < 0.2
+    relevant[:, 0] = True
+    found = ranked(D, relevant)
+    expected = [average_precision_score(r, -d) for r, d in zip(relevant, D, strict=True)]
+    np.testing.assert_allclose(average_precision(found), expected, rtol=1e-5)
+    nearest = np.argsort(D, axis=1)[:, :7]
+    hits = np.take_along_axis(relevant, nearest, axis=1).sum(axis=1)
+    np.testing.assert_allclose(precision_at(found, 7), hits / 7)
+    np.testing.assert_allclose(recall_at(found, 7), hits / relevant.sum(axis=1))
+
+
+@pytest.mark.parametrize("scoring", ["map", "precision@3", "recall@4"])
+def test_retrieval_is_among_held_out_rows_alone(rng, exact_folds, scoring):
+    X, y = labelled_data(rng, n=60, apart=0.5)
+    learner = MetricLearnerCV(gammas=[1.0], prior="identity", strategy="random", scoring=scoring, cv=3, tol=1e-8)
+    learner.set_params(pairs_per_class=40).fit(X, y)
+    for f, (train, test) in enumerate(StratifiedKFold(3).split(X, y)):
+        D = MetricLearner(pairs_per_class=40, tol=1e-8).fit(X[train], y[train]).metric_.distances(X[test])
+        values = []
+        for i in range(len(test)):
+            others = np.arange(len(test)) != i
+            alike, near = y[test][others] == y[test][i], np.argsort(D[i][others])
+            if scoring == "map":
+                values.append(average_precision_score(alike, -D[i][others]))
+            elif scoring == "precision@3":
+                values.append(alike[near[:3]].mean())
+            else:
+                values.append(alike[near[:4]].sum() / alike.sum())
+        assert learner.cv_results_["scores"][1, f] == pytest.approx(np.mean(values), abs=1e-3)
+
+
+def test_every_list_is_a_dimension_of_the_table(rng):
+    X, y = labelled_data(rng, n=60, d=6, apart=0.5)
+    learner = MetricLearnerCV(
+        gammas=[0.1, 1.0],
+        prior=["identity", Within(extra=1.0)],
+        basis=BetweenBasis(),
+        residual=[0, 0.5],
+        normalize=[False, True],
+        n_components=[None, 1],
+        strategy=["random"],
+    ).fit(X, y)
+    results = learner.cv_results_
+    assert len(results["mean_score"]) == 2 * 2 * 2 * 2 * 3
+    chosen = {name: getattr(learner, f"{name}_") for name in ("prior", "residual", "normalize", "n_components")}
+    again = MetricLearner(**chosen, strategy="random", gamma=learner.gamma_, basis=BetweenBasis(), pairs_per_class=None)
+    np.testing.assert_array_equal(again.fit(X, y).transform(X), learner.transform(X))
+
+
+def test_variants_are_judged_as_metrics_of_their_own(rng, exact_folds):
+    """Residual and cosine judged without a solve of their own: the distances are those of the metric itself."""
+    X, y = labelled_data(rng, n=60, d=6, apart=0.5)
+    learner = MetricLearnerCV(basis=BetweenBasis(), residual=[0.0, 0.5], normalize=[False, True])
+    choosing = Choosing(learner, X, y, y, None, np.arange(60))
+    fold = choosing.folds[0]
+    task = choosing.task("within", "random", fold)
+    metric = task.metric(task.solve(0.5))
+    for residual in (0.0, 0.5):
+        for normalize in (False, True):
+            variant = fold.variant(metric, None, residual, normalize)
+            for among, others in ((True, fold.X_test), (False, fold.X_train)):
+                expected = variant.distances(fold.X_test, others, squared=True)
+                np.testing.assert_allclose(fold.sq_distances(variant, among=among), expected, atol=1e-9)
+
+
+def test_classes_are_held_out_whole(rng):
+    X, y = labelled_data(rng, n=120, n_classes=6)
+    choosing = Choosing(MetricLearnerCV(holdout="classes"), X, y, y, None, np.arange(120))
+    assert len(choosing.folds) == 3
+    for fold in choosing.folds:
+        assert not set(y[fold.train]) & set(y[fold.test])
+    held_out = np.concatenate([fold.test for fold in choosing.folds])
+    assert sorted(held_out) == list(range(120))
+    assert MetricLearnerCV(holdout="classes", gammas=[0.1]).fit(X, y).best_score_ > 0.2
+
+
+def test_what_cannot_be_judged_on_unseen_classes(rng):
+    X, y = labelled_data(rng, n=60)
+    with pytest.raises(ValueError, match=r"holdout='classes' needs four classes or more.*got 3"):
+        MetricLearnerCV(holdout="classes").fit(X, y)
+    with pytest.raises(ValueError, match=r"scoring='accuracy' needs training rows of the held-out classes"):
+        MetricLearnerCV(holdout="classes", scoring="accuracy").fit(X, y)
+    with pytest.raises(ValueError, match=r"holdout must be 'rows' or 'classes'; got 'groups'"):
+        MetricLearnerCV(holdout="groups").fit(X, y)
+    with pytest.raises(ValueError, match=r"residual must hold at least one candidate; got an empty list"):
+        MetricLearnerCV(residual=[], basis=2).fit(X, y)
+
+
+def test_jobs_change_nothing(rng):
+    X, y = labelled_data(rng, n=60, apart=0.5)
+    one, two = (MetricLearnerCV(gammas=[0.1, 1.0], n_jobs=n).fit(X, y) for n in (None, 2))
+    np.testing.assert_array_equal(one.cv_results_["scores"], two.cv_results_["scores"])
+
+
+def test_splits_of_ones_own_are_of_all_rows(rng, monkeypatch):
+    """Where choosing looks at a part of the rows, splits given by row numbers still mean those rows."""
+    monkeypatch.setattr("mahalo.selection.choosing._MOST_ROWS", 30)
+    X, y = labelled_data(rng, n=60, apart=0.5)
+    splits = [(np.arange(40), np.arange(40, 60))]
+    choosing = Choosing(MetricLearnerCV(cv=splits), X, y, y, None, np.arange(60))
+    np.testing.assert_array_equal(choosing.folds[0].test, np.arange(40, 60))
+    assert len(Choosing(MetricLearnerCV(), X, y, y, None, np.arange(60)).folds[0].y) == 30
