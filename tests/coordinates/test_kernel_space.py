@@ -768,3 +768,11 @@ def test_single_precision_of_a_callable_is_believed(rng):
     assert learner.metric_.coordinates.rank == 3
     exact = MetricLearner().fit(X, y).metric_.distances(X)
     np.testing.assert_allclose(learner.metric_.distances(X), exact, atol=1e-2 * exact.max())
+
+
+def test_more_rows_than_can_be_learned_from_are_refused(rng, monkeypatch):
+    monkeypatch.setattr("mahalo.coordinates.kernel._LARGEST", 20)
+    X, y = labelled_data(rng, n=40)
+    with pytest.raises(ValueError, match=r"40 constrained rows under a kernel .* Use a basis \(e.g. basis=200\)"):
+        MetricLearner(kernel="rbf").fit(X, y)
+    assert MetricLearner(kernel="rbf", basis=5).fit(X, y).certificate_.converged

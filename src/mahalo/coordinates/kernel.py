@@ -19,6 +19,7 @@ from .base_kernel import BaseKernel
 __all__ = ["KernelCoordinates", "KernelSpace", "factor_kernel"]
 
 _BLOCK = 1 << 24  # similarities held at once
+_LARGEST = 8_000  # rows whose span is learned in as a whole
 _RANK_TOL = 1e-10  # pivots below this share of the largest (20 ε in single precision) are left to the offsets
 _FEW = 64  # as many times more entries than pairs as a whole matrix may have and be worth it
 _SAMPLE_ROWS = 200
@@ -235,6 +236,11 @@ class KernelSpace:
 
     def _factored(self, rows: np.ndarray) -> tuple[KernelCoordinates, np.ndarray, np.ndarray]:
         """Coordinates of the span of some rows, the rows in them, and their kernel matrix."""
+        if len(rows) > _LARGEST:
+            raise ValueError(
+                f"{len(rows):,} constrained rows under a kernel would make matrices of that order and hours of work. "
+                "Use a basis (e.g. basis=200), or fewer constraints."
+            )
         K0, precision = self._exact_gram(rows)
         factors = factor_kernel(K0, precision)
         if factors is None:
