@@ -377,3 +377,20 @@ def test_a_row_of_length_zero_has_no_direction(rng):
     np.testing.assert_allclose(np.delete(D[3], 3), 1.0)
     np.testing.assert_allclose(metric.pair_distances(X, X[[3] * len(X)]), D[:, 3], atol=1e-12)
     assert np.isfinite(D).all() and np.isfinite(metric.kernel(X)).all()
+
+
+def test_files_of_the_first_format_load_as_the_reduced_metric(rng, tmp_path):
+    """They held the whole metric, and the directions that `transform` alone kept."""
+    from mahalo.persistence import write_arrays
+
+    X, y = labelled_data(rng)
+    whole = MetricLearner().fit(X, y).metric_
+    directions = np.linalg.qr(rng.standard_normal((4, 2)))[0].T
+    header = {"format": "mahalo-metric", "version": 1, "eta": 1.0, "n_features": 4, "residual": True}
+    header |= {"kernel": "linear", "shrinkage": 0.0}
+    write_arrays(tmp_path / "old.safetensors", header, {"core": whole.F, "directions": directions})
+    loaded = load(tmp_path / "old.safetensors")
+    T = whole.transform(X) @ directions.T
+    np.testing.assert_allclose(loaded.transform(X), T, atol=1e-10)
+    np.testing.assert_allclose(loaded.distances(X), cdist(T, T), atol=1e-6)
+    assert repr(loaded) == "Metric(n_features=4, rank=2)"
