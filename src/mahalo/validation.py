@@ -28,7 +28,6 @@ __all__ = [
     "checked_bounds",
     "checked_percentiles",
     "is_linear",
-    "is_precomputed",
     "len_of",
     "warn",
 ]
@@ -54,10 +53,6 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 def is_linear(kernel: Any) -> bool:
     return isinstance(kernel, str) and kernel == "linear"
-
-
-def is_precomputed(kernel: Any) -> bool:
-    return isinstance(kernel, str) and kernel == "precomputed"
 
 
 def check_count(value: Any, name: str, or_none: bool = False) -> None:
