@@ -14,7 +14,7 @@ cdef extern from "kernels.h" nogil:
                                Py_ssize_t first, Py_ssize_t last, Py_ssize_t r)
     void mahalo_edge_gram(const double *Y, const Py_ssize_t *tail, const Py_ssize_t *head, const double *weight,
                           double *H, double *rows, Py_ssize_t n_edges, Py_ssize_t r, Py_ssize_t padded, int squared)
-    int MAHALO_ROWS
+    int MAHALO_BATCH
 
 
 def edge_dots(const double[:, ::1] A, const double[:, ::1] B,
@@ -67,7 +67,7 @@ def edge_gram(const double[:, ::1] Y, const Py_ssize_t[::1] tail, const Py_ssize
     check_length("weight", weight.shape[0], tail.shape[0])
     if r == 0 or tail.shape[0] == 0:
         return np.asarray(out)
-    work = np.zeros((padded + MAHALO_ROWS, padded))
+    work = np.zeros((padded + MAHALO_BATCH, padded))
     with nogil:
         mahalo_edge_gram(&Y[0, 0], &tail[0], &head[0], &weight[0], &work[0, 0], &work[padded, 0],
                          tail.shape[0], r, padded, squared)

@@ -122,110 +122,136 @@ static void mahalo_edge_laplacian(const double *MAHALO_RESTRICT Y, const ptrdiff
     }
 }
 
-/* A loop over a constant number of columns is one the compiler keeps in registers. */
-#define MAHALO_BY_WIDTH(function, ...) \
-    if (width == 32)                   \
-        function(__VA_ARGS__, 32);     \
-    else if (width == 16)              \
-        function(__VA_ARGS__, 16);     \
-    else                               \
-        function(__VA_ARGS__, 8)
+/* Products with matrices whose order r is a multiple of 8, a tile of 4 rows and 8 columns at a time with its sums in
+   registers. Compilers keep them there if they are written as vectors and their loops are unrolled; others get loops
+   over single columns, `mahalo_four` being one number then. */
+#if defined(__GNUC__)
+typedef double mahalo_four __attribute__((vector_size(32), aligned(8), may_alias));
+#define MAHALO_FOURS 2 /* in 8 columns */
+#define MAHALO_SUM(v) ((v[0] + v[1]) + (v[2] + v[3]))
+#if defined(__clang__)
+#define MAHALO_UNROLLED _Pragma("unroll")
+#else
+#define MAHALO_UNROLLED _Pragma("GCC unroll 8")
+#endif
+#else
+typedef double mahalo_four;
+#define MAHALO_FOURS 8
+#define MAHALO_SUM(v) (v)
+#define MAHALO_UNROLLED
+#endif
 
-/* out[e] = zᵀ X z for `rows` rows z of Z and a symmetric X of order r, a multiple of 8: `width` columns of X at a time,
-   with the sums in registers while its rows pass by. */
+/* out[e] += the share of X[:, :8] in zᵀ X z, for `rows` rows z of Z, of which `here` are the same 8 columns. */
 #define MAHALO_ROWS 4
 MAHALO_INLINED
-void mahalo_lengths_of(const double *MAHALO_RESTRICT Z, const double *MAHALO_RESTRICT X, double *MAHALO_RESTRICT out,
-                       ptrdiff_t r, ptrdiff_t first, const int rows, const int width)
+void mahalo_lengths_of(const double *MAHALO_RESTRICT Z, const double *MAHALO_RESTRICT here,
+                       const double *MAHALO_RESTRICT X, double *MAHALO_RESTRICT out, ptrdiff_t r, const int rows)
 {
-    double sum[MAHALO_ROWS][32];
+    mahalo_four sum[MAHALO_ROWS][MAHALO_FOURS];
+    MAHALO_UNROLLED
     for (int i = 0; i < rows; i++)
-        for (int k = 0; k < width; k++)
-            sum[i][k] = 0.0;
+        MAHALO_UNROLLED
+        for (int k = 0; k < MAHALO_FOURS; k++)
+            sum[i][k] = (mahalo_four){0.0};
     for (ptrdiff_t a = 0; a < r; a++) {
-        const double *row = X + a * r + first;
-        for (int i = 0; i < rows; i++) {
-            double za = Z[i * r + a];
-            for (int k = 0; k < width; k++)
-                sum[i][k] += za * row[k];
-        }
+        const mahalo_four *row = (const mahalo_four *)(X + a * r);
+        MAHALO_UNROLLED
+        for (int i = 0; i < rows; i++)
+            MAHALO_UNROLLED
+            for (int k = 0; k < MAHALO_FOURS; k++)
+                sum[i][k] += Z[i * r + a] * row[k];
     }
+    MAHALO_UNROLLED
     for (int i = 0; i < rows; i++) {
-        double total = 0.0;
-        for (int k = 0; k < width; k++)
-            total += sum[i][k] * Z[i * r + first + k];
-        out[i] += total;
+        const mahalo_four *z = (const mahalo_four *)(here + i * r);
+        MAHALO_UNROLLED
+        for (int k = 0; k < MAHALO_FOURS; k++) {
+            mahalo_four share = sum[i][k] * z[k];
+            out[i] += MAHALO_SUM(share);
+        }
     }
 }
 
+/* out[e] = zᵀ X z over the rows z of Z, for a symmetric X. */
 MAHALO_VECTORIZED
 static void mahalo_lengths(const double *Z, const double *X, double *out, ptrdiff_t n, ptrdiff_t r)
 {
     for (ptrdiff_t e = 0; e < n; e++)
         out[e] = 0.0;
-    for (ptrdiff_t c = 0; c < r;) {
-        int width = c + 32 <= r ? 32 : c + 16 <= r ? 16 : 8;
+    for (ptrdiff_t c = 0; c < r; c += 8) {
         ptrdiff_t e = 0;
         for (; e + MAHALO_ROWS <= n; e += MAHALO_ROWS)
-            MAHALO_BY_WIDTH(mahalo_lengths_of, Z + e * r, X, out + e, r, c, MAHALO_ROWS);
+            mahalo_lengths_of(Z + e * r, Z + e * r + c, X + c, out + e, r, MAHALO_ROWS);
         for (; e < n; e++)
-            MAHALO_BY_WIDTH(mahalo_lengths_of, Z + e * r, X, out + e, r, c, 1);
-        c += width;
+            mahalo_lengths_of(Z + e * r, Z + e * r + c, X + c, out + e, r, 1);
     }
 }
 
-/* `width` columns of H += Σ_i weight_i z zᵀ over `rows` rows z of Z. */
+/* Rows a … a + 3 and columns c … c + 7 of H += Σ_e weight_e z zᵀ over the n rows z of Z. */
 MAHALO_INLINED
-void mahalo_add_outer(double *MAHALO_RESTRICT H, const double *MAHALO_RESTRICT Z, const double *MAHALO_RESTRICT weight,
-                      ptrdiff_t r, ptrdiff_t first, const int rows, const int width)
+void mahalo_gram_tile(const double *MAHALO_RESTRICT Z, const double *MAHALO_RESTRICT weight,
+                      double *MAHALO_RESTRICT H, ptrdiff_t n, ptrdiff_t r, ptrdiff_t a, ptrdiff_t c)
 {
-    double scaled[MAHALO_ROWS][32];
-    for (int i = 0; i < rows; i++)
-        for (int k = 0; k < width; k++)
-            scaled[i][k] = weight[i] * Z[i * r + first + k];
-    for (ptrdiff_t a = 0; a < r; a++) {
-        double *row = H + a * r + first;
-        for (int k = 0; k < width; k++) {
-            double h = row[k];
-            for (int i = 0; i < rows; i++)
-                h += Z[i * r + a] * scaled[i][k];
-            row[k] = h;
+    mahalo_four sum[MAHALO_ROWS][MAHALO_FOURS];
+    MAHALO_UNROLLED
+    for (int i = 0; i < MAHALO_ROWS; i++)
+        MAHALO_UNROLLED
+        for (int k = 0; k < MAHALO_FOURS; k++)
+            sum[i][k] = ((mahalo_four *)(H + (a + i) * r + c))[k];
+    for (ptrdiff_t e = 0; e < n; e++) {
+        const double *z = Z + e * r;
+        MAHALO_UNROLLED
+        for (int k = 0; k < MAHALO_FOURS; k++) {
+            mahalo_four scaled = weight[e] * ((const mahalo_four *)(z + c))[k];
+            MAHALO_UNROLLED
+            for (int i = 0; i < MAHALO_ROWS; i++)
+                sum[i][k] += z[a + i] * scaled;
         }
     }
+    MAHALO_UNROLLED
+    for (int i = 0; i < MAHALO_ROWS; i++)
+        MAHALO_UNROLLED
+        for (int k = 0; k < MAHALO_FOURS; k++)
+            ((mahalo_four *)(H + (a + i) * r + c))[k] = sum[i][k];
 }
 
-/* All columns of H += Σ_i weight_i z zᵀ over `rows` rows z of Z; r is a multiple of 8. */
+/* The tiles of H += Σ_e weight_e z zᵀ that hold its lower triangle. */
 MAHALO_INLINED
-void mahalo_add_outers(double *H, const double *Z, const double *weight, ptrdiff_t r, const int rows)
+void mahalo_add_gram(const double *Z, const double *weight, double *H, ptrdiff_t n, ptrdiff_t r)
 {
-    for (ptrdiff_t c = 0; c < r;) {
-        int width = c + 32 <= r ? 32 : c + 16 <= r ? 16 : 8;
-        MAHALO_BY_WIDTH(mahalo_add_outer, H, Z, weight, r, c, rows);
-        c += width;
-    }
+    for (ptrdiff_t c = 0; c < r; c += 8)
+        for (ptrdiff_t a = c; a < r; a += MAHALO_ROWS)
+            mahalo_gram_tile(Z, weight, H, n, r, a, c);
+}
+
+/* The upper triangle of H, from the lower. */
+MAHALO_INLINED
+void mahalo_mirror(double *H, ptrdiff_t r)
+{
+    for (ptrdiff_t a = 1; a < r; a++)
+        for (ptrdiff_t b = 0; b < a; b++)
+            H[b * r + a] = H[a * r + b];
 }
 
 /* H = Σ_e weight_e z zᵀ over the rows z of Z. */
 MAHALO_VECTORIZED
 static void mahalo_gram(const double *Z, const double *weight, double *H, ptrdiff_t n, ptrdiff_t r)
 {
-    ptrdiff_t e = 0;
     for (ptrdiff_t k = 0; k < r * r; k++)
         H[k] = 0.0;
-    for (; e + MAHALO_ROWS <= n; e += MAHALO_ROWS)
-        mahalo_add_outers(H, Z + e * r, weight + e, r, MAHALO_ROWS);
-    for (; e < n; e++)
-        mahalo_add_outers(H, Z + e * r, weight + e, r, 1);
+    mahalo_add_gram(Z, weight, H, n, r);
+    mahalo_mirror(H, r);
 }
 
 /* The same with edges for rows, z = Y[i] − Y[j], or their squares z ∘ z; H is of order `padded`, a multiple of 8, and
-   `rows` room for MAHALO_ROWS rows of that length with zeros beyond r. Edges of weight 0 are passed over. */
+   `rows` room for MAHALO_BATCH rows of that length with zeros beyond r. Edges of weight 0 are passed over. */
+#define MAHALO_BATCH 64
 MAHALO_VECTORIZED
 static void mahalo_edge_gram(const double *MAHALO_RESTRICT Y, const ptrdiff_t *tail, const ptrdiff_t *head,
                              const double *weight, double *MAHALO_RESTRICT H, double *MAHALO_RESTRICT rows,
                              ptrdiff_t n_edges, ptrdiff_t r, ptrdiff_t padded, int squared)
 {
-    double w[MAHALO_ROWS];
+    double w[MAHALO_BATCH];
     int filled = 0;
     for (ptrdiff_t k = 0; k < padded * padded; k++)
         H[k] = 0.0;
@@ -240,13 +266,12 @@ static void mahalo_edge_gram(const double *MAHALO_RESTRICT Y, const ptrdiff_t *t
                     z[k] *= z[k];
             w[filled++] = weight[e];
         }
-        if (filled == MAHALO_ROWS || (filled && e + 1 == n_edges)) {
-            for (; filled < MAHALO_ROWS; filled++)
-                w[filled] = 0.0;
-            mahalo_add_outers(H, rows, w, padded, MAHALO_ROWS);
+        if (filled == MAHALO_BATCH || e + 1 == n_edges) {
+            mahalo_add_gram(rows, w, H, filled, padded);
             filled = 0;
         }
     }
+    mahalo_mirror(H, padded);
 }
 
 MAHALO_VECTORIZED

@@ -53,24 +53,28 @@ def _along_ray(origin: DualState) -> DualState | None:
 
 def _shifted(origin: DualState) -> tuple[DualState | None, float]:
     """The state at λ = 0 with τI added to S, and τ: up or down from where forms are of the size of their bounds."""
-    problem, identity = origin.problem, np.eye(len(origin.w))
-    tilt = np.zeros_like(identity) if problem.tilt is None else problem.tilt
+    problem = origin.problem
 
-    def at(shift: float) -> tuple[float, DualState | None]:
-        state = DualState.at(dataclasses.replace(problem, tilt=tilt - shift * identity), origin.lam)
-        return np.inf if state is None else state.primal + shift * float(state.w.sum()), state
+    def objective(shift: float) -> float:
+        w = problem.loss.conjugate_slope(origin.sigma + shift)
+        v = problem.offset + problem.forms.apply(origin.Y * w, origin.Y)
+        #  f(w) + tr(R_0 F) = tr(F S) − f*(S) + tr(R_0 F) = τ tr F − f*(S)   for S = τI − R_0
+        loss = shift * w - problem.loss.conjugate(origin.sigma + shift)
+        return float(np.nan_to_num(loss.sum() + problem.slack.value(v).sum(), nan=np.inf))
 
     lengths = np.abs(problem.forms.apply(problem.points, problem.points))
     unit = float(problem.loss.conjugate_slope(np.ones(1))[0])  # of F, for one of S
     shift = float(np.abs(problem.bound - problem.offset).sum() / max(unit * lengths.sum(), 1e-300))
-    lowest, best = at(shift)
+    lowest = objective(shift)
     for factor in (4.0, 0.25):
         for _ in range(_MAX_TRIALS):
-            objective, trial = at(factor * shift)
-            if not objective < lowest:
+            trial = objective(factor * shift)
+            if not trial < lowest:
                 break
-            shift, lowest, best = factor * shift, objective, trial
-    return best, shift
+            shift, lowest = factor * shift, trial
+    identity = np.eye(len(origin.w))
+    tilt = -shift * identity if problem.tilt is None else problem.tilt - shift * identity
+    return DualState.at(dataclasses.replace(problem, tilt=tilt), origin.lam), shift
 
 
 def inside(problem: Problem, start: Solution | None) -> tuple[DualState, float]:

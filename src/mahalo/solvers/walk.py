@@ -23,7 +23,7 @@ _NEARLY_HARD = 10.0  # the γ after which comes the last, and beyond which barri
 _CENTRED = 3.0  # slope of D_μ along a step, in units of mμ, below which μ moves on
 _SLOW, _FAST = 0.1, 0.02  # factors for μ
 _WITHIN_REACH = 0.1  # gap from which the barrier may not be needed any more
-_INEXACT, _LEAST_INEXACT = 0.4, 0.15  # residual of a step without a barrier relative to its solution
+_INEXACT, _LEAST_INEXACT = 0.4, 0.2  # residual of a step without a barrier relative to its solution
 _MAX_PLAIN, _MAX_SHORT = 40, 4  # steps without a barrier, and those of them cut short, after which one is tried
 
 
