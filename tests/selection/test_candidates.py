@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from builders import labelled_data
@@ -118,3 +120,20 @@ def test_splits_of_ones_own_are_of_all_rows(rng, monkeypatch):
     choosing = Choosing(MetricLearnerCV(cv=splits), X, y, y, None, np.arange(60))
     np.testing.assert_array_equal(choosing.folds[0].test, np.arange(40, 60))
     assert len(Choosing(MetricLearnerCV(), X, y, y, None, np.arange(60)).folds[0].y) == 30
+
+
+def test_of_variants_within_one_standard_error_the_first_in_the_list_is_taken():
+    choosing = SimpleNamespace(
+        folds=[SimpleNamespace(test=range(1000))] * 4,
+        gammas=np.array([0.1, 1.0]),
+        choices=SimpleNamespace(problems=["one"], variants=["first", "second", "third"]),
+        #                 first, second, third at γ = 0.1 and 1; four folds
+        scores=np.array(
+            [[0.10] * 4, [0.5, 0.5, 0.5, 0.5], [0.2] * 4, [0.8, 0.6, 0.8, 0.6], [0.3] * 4, [0.71, 0.71, 0.71, 0.71]]
+        ),
+    )
+    # At γ = 1: the first is far behind; the second is behind by .01 ± .058, a tie.
+    assert Choosing.best(choosing) == 3
+    # Without the folds in which it was ahead it is not.
+    choosing.scores[3] = [0.6, 0.61, 0.6, 0.61]
+    assert Choosing.best(choosing) == 5

@@ -62,11 +62,23 @@ class Choosing:
         return [candidate | {"gamma": gamma} for candidate in self.choices.every for gamma in self.gammas.tolist()]
 
     def best(self, without: int | None = None) -> int:
-        """The candidate with the best mean score over all folds, or all but one; near-ties go to the simplest."""
+        """The candidate with the best mean score over all folds, or all but one; near-ties go to the simplest.
+
+        First the solution, a problem at a γ, by its best variant; then the simplest of its variants that is within one
+        standard error, over folds, of the best.
+        """
         kept = np.arange(len(self.folds)) != without
-        mean = self.scores[:, kept].mean(axis=1)
+        shape = len(self.choices.problems), len(self.choices.variants), len(self.gammas)
+        scores = self.scores[:, kept].reshape(*shape, -1)
+        mean = scores.mean(axis=-1)
         n_judged = sum(len(fold.test) for fold, keep in zip(self.folds, kept, strict=True) if keep)
-        return int(np.flatnonzero(mean >= mean.max() - 1.0 / max(n_judged, 1))[0])
+        near = mean.max(axis=1) >= mean.max() - 1.0 / max(n_judged, 1)
+        problem, gamma = np.argwhere(near)[0]
+        variants = scores[problem, :, gamma]
+        behind = variants[mean[problem, :, gamma].argmax()] - variants
+        error = behind.std(axis=1) / np.sqrt(max(1, behind.shape[1] - 1))
+        variant = np.flatnonzero(behind.mean(axis=1) <= error)[0]
+        return int(np.ravel_multi_index((problem, variant, gamma), shape))
 
     @cached_property
     def scores(self) -> np.ndarray:
