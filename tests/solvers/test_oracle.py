@@ -6,9 +6,11 @@ import dataclasses
 
 import numpy as np
 import pytest
-from builders import KINDS, PlainProblem, mixture, problem_of, satisfiable, shifted
+from builders import KINDS, PlainProblem, labelled_data, mixture, problem_of, satisfiable, shifted
+from sklearn.covariance import ledoit_wolf
 
 from mahalo import Constraints, MetricLearner
+from mahalo.basis import BetweenBasis
 from mahalo.solvers import bregman, dual, newton
 
 cp = pytest.importorskip("cvxpy")
@@ -118,3 +120,45 @@ def test_learner_solves_the_problem_it_was_given(rng, gamma):
     F = oracle(plain, np.isinf(gamma))
     np.testing.assert_allclose(learner.metric_.matrix, F, rtol=0, atol=3e-3 * np.abs(F).max())
     assert learner.certificate_.primal == pytest.approx(plain.primal(F), rel=1e-4)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("rho", [0.0, 0.3, 1.0])
+def test_a_better_start_is_the_same_problem_in_its_coordinates(rng, rho, normalize):
+    """Prior within classes, directions between them, weight ρ outside: all of it written out, then solved by cvxpy."""
+    X, y = labelled_data(rng, n=30, d=5)
+    #  z = L⁻¹x, W0 = (LLᵀ)⁻¹ with LLᵀ the shrunk covariance within classes, in units that make tr W0 = 5; U spans the
+    #  class means among the z; φ = Uᵀz
+    means = np.array([X[y == c].mean(axis=0) for c in np.unique(y)])
+    S = ledoit_wolf(X - means[y], assume_centered=True)[0]
+    L = np.linalg.cholesky(S * np.trace(np.linalg.inv(S)) / 5)
+    Z = np.linalg.solve(L, X.T).T
+    U = np.linalg.svd(np.linalg.solve(L, (means - means.mean(axis=0)).T), full_matrices=False)[0][:, : len(means) - 1]
+    phi = Z @ U
+
+    drawn = Constraints.from_labels(y, pairs_per_class=4, random_state=0).pairs
+    alike, unalike = drawn.index[drawn.sign > 0], drawn.index[drawn.sign < 0]
+
+    def sq(points, pairs):
+        return ((points[pairs[:, 0]] - points[pairs[:, 1]]) ** 2).sum(axis=1)
+
+    upper, lower = np.median(sq(Z, alike)) / 2, np.median(sq(Z, unalike)) * 2
+    constraints = Constraints.from_pairs(alike, unalike, upper=upper, lower=lower)
+    learner = MetricLearner(
+        prior="within", basis=BetweenBasis(), residual=rho, normalize=normalize, gamma=2.0, tol=1e-10
+    ).fit(X, y, constraints=constraints)
+
+    pairs = constraints.pairs.index
+    plain = PlainProblem.of(constraints, phi, 2.0, offset=rho * (sq(Z, pairs) - sq(phi, pairs)))
+    F = oracle(plain, hard=False)
+    certificate = learner.certificate_
+    assert certificate.converged
+    assert certificate.primal == pytest.approx(plain.primal(F), rel=1e-5)
+    assert certificate.dual <= plain.primal(F) + 1e-9
+    inner = phi @ F @ phi.T + rho * (Z @ Z.T - phi @ phi.T)
+    if normalize:
+        length = np.sqrt(np.diagonal(inner))
+        inner = inner / np.outer(length, length)
+    own = np.diagonal(inner)
+    expected = own[:, None] + own - 2 * inner
+    np.testing.assert_allclose(learner.metric_.distances(X, squared=True), expected, atol=3e-3 * expected.max())
