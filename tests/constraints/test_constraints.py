@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist
 
 from mahalo import Constraints, MetricLearner
-from mahalo.constraints import VectorGeometry, posed, resolve_bounds
+from mahalo.constraints import VectorGeometry, meaningful, posed, resolve_bounds
 from mahalo.losses import SDPFrobenius
 from mahalo.rows import HeldRows
 
@@ -262,7 +262,7 @@ def test_what_can_be_learned_from_identical_points(rng):
         [[0, 1, 2, 3], [0, 1, 4, 5], [4, 6, 5, 7], [4, 6, 7, 5], [4, 5, 0, 1]], margin=1.0
     )
     c = c + Constraints.from_linear([np.eye(8)], [-1.0])
-    found = c.meaningful(VectorGeometry(HeldRows(X)))
+    found = meaningful(c, VectorGeometry(HeldRows(X)))
     keep = [1, 0, 0, 1, 0, 1, 0, 0, 1, 1, 0, 0, 0, 1, 1]
     np.testing.assert_array_equal(found.keep, np.array(keep, dtype=bool))
     np.testing.assert_array_equal(found.impossible, [4, 6, 7, 10, 11, 12])
@@ -277,7 +277,7 @@ def test_impossible_is_what_no_metric_satisfies(rng):
     X = rng.standard_normal((4, 3))[rng.integers(0, 4, 10)]
     index = np.array([rng.choice(10, 4, replace=False) for _ in range(60)])
     c = Constraints.from_triplets(index[:30, :3], margin=1.0) + Constraints.from_quadruplets(index[30:], margin=1.0)
-    impossible = c.meaningful(VectorGeometry(HeldRows(X))).impossible
+    impossible = meaningful(c, VectorGeometry(HeldRows(X))).impossible
     possible = np.zeros(60, dtype=bool)
     for _ in range(200):
         B = rng.standard_normal((3, int(rng.integers(1, 4))))
@@ -292,9 +292,9 @@ def test_impossible_is_what_no_metric_satisfies(rng):
 def test_points_all_different_leave_nothing_out(rng):
     X, y = labelled_data(rng)
     c = Constraints.from_labels(y) + Constraints.from_labels(y, X, strategy="triplets")
-    found = c.meaningful(VectorGeometry(HeldRows(X)))
+    found = meaningful(c, VectorGeometry(HeldRows(X)))
     assert found.keep.all() and not len(found.impossible) and found.words == ""
-    assert Constraints().meaningful(VectorGeometry(HeldRows(X))).keep.shape == (0,)
+    assert meaningful(Constraints(), VectorGeometry(HeldRows(X))).keep.shape == (0,)
 
 
 def test_a_triplet_of_two_rows_is_a_lower_bound(rng):

@@ -21,9 +21,8 @@ from ..validation import (
 )
 from .diagnosis import ConstraintReport, diagnose
 from .forms import EdgeForms
-from .geometry import Geometry, geometry_of
+from .geometry import geometry_of
 from .groups import LinearForms, Pairs, Triplets, check_can_hold
-from .identical import Meaningful, meaningful
 from .matrices import laplacian, restricted, sum_of, symmetric
 from .naming import as_same, counted, graded, numbered, ordered_by_grade
 from .posing import edge_forms
@@ -347,10 +346,6 @@ class Constraints:
     def report(self, X: Any) -> ConstraintReport:
         """Counts, duplicates, self-pairs, pairs at distance zero and contradictions, as a printable object."""
         return diagnose(self, X)
-
-    def meaningful(self, geometry: Geometry) -> Meaningful:
-        """Which of them can be learned from, identical points being one point, and which no metric satisfies."""
-        return meaningful(self, geometry)
 
     # -- using them ------------------------------------------------------------------------------------
 

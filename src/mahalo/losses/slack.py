@@ -23,9 +23,6 @@ class Slack(Protocol):
     def value(self, v: np.ndarray) -> np.ndarray: ...
     def slope(self, v: np.ndarray) -> np.ndarray: ...
     def curvature(self, v: np.ndarray, s: np.ndarray) -> np.ndarray: ...
-    def admissible(self, s: np.ndarray) -> np.ndarray:
-        """The nearest multipliers of the right sign inside the domain of `dual`."""
-
     def dual(self, s: np.ndarray) -> np.ndarray: ...
     def dual_slope(self, s: np.ndarray) -> np.ndarray: ...
     def dual_curvature(self, s: np.ndarray) -> np.ndarray:
@@ -57,10 +54,6 @@ class LogSlack:
         # From v (γ/b − s) = γ rather than s = γ/b − γ/v: the same where s = slope(v), better behaved elsewhere.
         left = np.maximum(self.gamma / self.bound - s, 0.0)  # v beyond 1e15 b: rounding could leave it below zero
         return np.where(self._violated(v), left / v, 0.0)
-
-    def admissible(self, s: np.ndarray) -> np.ndarray:
-        signed = self.sign * np.maximum(self.sign * s, 0.0)
-        return np.minimum(signed, (1 - 1e-6) * self.gamma / self.bound)
 
     def dual(self, s: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -108,9 +101,6 @@ class HingeSlack:
 
     def curvature(self, v: np.ndarray, s: np.ndarray) -> np.ndarray:
         return np.where(self.sign * (v - self.bound) > 0, self._stiffness, 0.0)
-
-    def admissible(self, s: np.ndarray) -> np.ndarray:
-        return self.sign * np.maximum(self.sign * s, 0.0)
 
     def dual(self, s: np.ndarray) -> np.ndarray:
         return -s * self.bound - 0.5 * (s / self._root) ** 2
@@ -163,9 +153,6 @@ class SlackStack:
 
     def curvature(self, v: np.ndarray, s: np.ndarray) -> np.ndarray:
         return self._stack("curvature", v, s)
-
-    def admissible(self, s: np.ndarray) -> np.ndarray:
-        return self._stack("admissible", s)
 
     def dual(self, s: np.ndarray) -> np.ndarray:
         return self._stack("dual", s)

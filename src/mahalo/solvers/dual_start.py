@@ -9,13 +9,12 @@ import numpy as np
 from .dual_state import DualState
 from .problem import Problem
 from .result import Solution
-from .walk import Walk, barrier_for
+from .walk import WIDTH, Walk, barrier_for
 
 __all__ = ["LOOSE_GAP", "MAX_STEPS", "inside", "plain_start"]
 
 LOOSE_GAP = 0.05  # for problems on the way
 MAX_STEPS = 500
-_WIDTH = 0.3  # of the first barrier, in units of a constraint's scale
 _WARM_WIDTH = 0.03  # of the first barrier after a start at a smaller γ
 _MODERATE = 3.0  # norm of Σ s_k R_k at the γ the walk begins with
 _MAX_SHIFTS = 60
@@ -90,7 +89,7 @@ def inside(problem: Problem, start: Solution | None) -> tuple[DualState, float]:
         return _from_outside(problem)
     # λ in proportion to γ: slopes at the prior, and no less than a barrier's width where constraints hold.
     slope = problem.sign * problem.with_gamma(1.0).slack.slope(origin.v)
-    per_gamma = np.maximum(slope, _WIDTH * problem.weight / problem.scale)
+    per_gamma = np.maximum(slope, WIDTH * problem.weight / problem.scale)
     size = float(np.linalg.norm(problem.forms.adjoint(problem.points, problem.sign * per_gamma)))
     gamma = min(problem.gamma, _MODERATE / max(size, 1e-300))
     while gamma > 1e-300:

@@ -14,10 +14,10 @@ from .plain_steps import foresee, go_to
 from .problem import Problem
 from .result import Step
 
-__all__ = ["Walk", "barrier_for"]
+__all__ = ["WIDTH", "Walk", "barrier_for"]
 
 _FEASIBLE = 0.5e-8  # half of what the certificate asks for of hard constraints
-_WIDTH = 0.3  # of the first barrier, in units of a constraint's scale
+WIDTH = 0.3  # of the first barrier, in units of a constraint's scale
 _STRIDE = 3.0  # from one γ to the next
 _NEARLY_HARD = 10.0  # the γ after which comes the last, and beyond which barriers do not grow
 _CENTRED = 3.0  # slope of D_μ along a step, in units of mμ, below which μ moves on
@@ -27,7 +27,7 @@ _INEXACT, _LEAST_INEXACT = 0.4, 0.2  # residual of a step without a barrier rela
 _MAX_PLAIN, _MAX_SHORT = 40, 4  # steps without a barrier, and those of them cut short, after which one is tried
 
 
-def barrier_for(gamma: float, width: float = _WIDTH) -> float:
+def barrier_for(gamma: float, width: float = WIDTH) -> float:
     """μ that leaves constraints `width` from their bounds: λ ≈ γ · width there, and λ · width = μ.
 
     Large γ need no more: such a barrier would hold λ far above what the loss can answer to.
@@ -112,7 +112,7 @@ class Walk:
         else:
             problem = self.problem.with_gamma(_STRIDE * gamma)
         # Where multipliers are short of γ already, most constraints hold and will not need larger ones.
-        warranted = max(mu, _WIDTH * float(np.mean(state.lam * problem.scale)))
+        warranted = max(mu, WIDTH * float(np.mean(state.lam * problem.scale)))
         mu = min(mu * barrier_for(problem.gamma) / barrier_for(gamma), warranted)
         onward = DualState.at(problem, state.lam)
         assert onward is not None  # a larger γ widens the domain
