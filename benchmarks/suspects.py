@@ -43,8 +43,8 @@ def run(settings: Settings) -> Report:
         checks=tuple(checks),
         tables=(Table("average precision of wrong labels", columns, tuple(rows)),),
         notes=(
-            f"{100 * SHARE:g} % of the labels flipped, mean over {len(seeds)} seeds from {settings.seed}; seconds are of "
-            "learning and judging",
+            f"{100 * SHARE:g} % of the labels flipped, mean over {len(seeds)} seeds from {settings.seed}; seconds are "
+            "of learning and judging",
             "plain ratio: mean Euclidean distance to the five nearest of the same label over that to the five nearest "
             "of others",
         ),

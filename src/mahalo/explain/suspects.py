@@ -1,6 +1,6 @@
 """Labels that look wrong: rows nearer to other classes than to their own, constraints that distances contradict.
 
-A metric learned from a wrong label has been told to believe it. So rows are dealt into folds, and each fold is judged by
+A metric learned from a wrong label has been told to believe it. So rows are dealt into folds, each fold to be judged by
 a metric learned from the others. One pair among hundreds has little say, and learning without it costs more than it
 brings: constraints are judged by the metric as it is. Multipliers are no better guide: under LogDet they are, within a
 kind, a function of the distance.
