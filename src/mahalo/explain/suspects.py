@@ -1,0 +1,248 @@
+"""Labels that look wrong: rows nearer to other classes than to their own, constraints that distances contradict.
+
+A metric learned from a wrong label has been told to believe it. So rows are dealt into folds, each fold to be judged by
+a metric learned from the others. One pair among hundreds has little say, and learning without it costs more than it
+brings: constraints are judged by the metric as it is. Multipliers are no better guide: under LogDet they are, within a
+kind, a function of the distance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import euclidean_distances
+
+from ..constraints import Constraints, as_labels, check_count
+from ..coordinates import LinearCoordinates
+from ..metric import Metric
+from ..scoring import vote
+from ..task import Task
+from ..validation import len_of
+from .doubt import N_NEIGHBOURS, log_ratio
+from .frames import data_frame, names_of_rows, tuples
+from .influence import constraint_kinds, constraint_rows
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["Judged", "suspect_constraints", "suspect_rows"]
+
+_FOLDS, _MORE_FOLDS, _FEW_ROWS = 4, 10, 1_000  # more where rows are few: each is then missed more, and fits are quick
+_MOST_DISTANCES = 5_000_000  # held at once
+_OPPOSITE = {"similar": "dissimilar", "dissimilar": "similar", "triplet": "the other way round"}
+_MOST_REFERENCE = 2_000  # random pairs of rows that a pair is held against where none of the other kind are known
+
+
+@dataclass
+class Judged:
+    """Rows to judge labels among, and how to learn a metric from a part of them.
+
+    Attributes
+    ----------
+    X : array, sparse array or array of objects
+        With a precomputed kernel the n × n matrix.
+    settings : MetricLearner or None
+        What to learn with; None where nothing is known but the metric.
+    metric : Metric
+        What was learned from all rows.
+    pairwise : bool
+        Whether X is a precomputed kernel.
+    """
+
+    X: Any
+    settings: Any
+    metric: Metric
+    pairwise: bool
+
+    @property
+    def n_rows(self) -> int:
+        return len_of(self.X)
+
+    def fold_metric(self, train: np.ndarray, codes: np.ndarray) -> Metric:
+        """Learned from the labels of some of the rows; the one there is, where it cannot be learned again."""
+        if self.settings is None:
+            return self.metric
+        X = self.X[np.ix_(train, train)] if self.pairwise else self.X[train]
+        return _solved(Task.of(self.settings, X, codes[train], None, train, quiet=True), self.settings)
+
+    def sq_lengths(self, index: np.ndarray) -> np.ndarray:
+        """Squared learned distances of pairs of rows."""
+        i, j = index.T
+        if not len(index):
+            return np.empty(0)
+        if not self.pairwise:
+            return self.metric.pair_distances(self.X[i], self.X[j], squared=True)
+        K, own = self.X, np.diagonal(self.X)
+        return self.metric.pair_distances(K[i], K[j], squared=True, cross=K[i, j], diag_x=own[i], diag_y=own[j])
+
+    def learned_distances(self, metric: Metric, train: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """Of some rows to all, under a metric learned from `train`."""
+        if self.pairwise:
+            K, own = self.X, np.diagonal(self.X)
+            columns = K[:, train]
+            return lambda rows: metric.distances(columns[rows], columns, cross=K[rows], diag_x=own[rows], diag_y=own)
+        if isinstance(metric.coordinates, LinearCoordinates) and not sp.issparse(self.X):
+            T = metric.transform(self.X)
+            return lambda rows: euclidean_distances(T[rows], T)
+        return lambda rows: metric.distances(self.X[rows], self.X)
+
+    def plain_distances(self, rows: np.ndarray) -> np.ndarray:
+        """Of some rows to all, as they come: Euclidean, or those of the kernel."""
+        c = self.metric.coordinates
+        if isinstance(c, LinearCoordinates):
+            return euclidean_distances(self.X[rows], self.X)
+        K = self.X[rows] if self.pairwise else c.kernel(self.X[rows], self.X)
+        own = self._own_similarity
+        return np.sqrt(np.maximum(own[rows, None] + own - 2.0 * K, 0.0))
+
+    @cached_property
+    def _own_similarity(self) -> np.ndarray:
+        c = self.metric.coordinates
+        return np.diagonal(self.X) if self.pairwise else c.kernel.diagonal(self.X)  # type: ignore[union-attr]
+
+
+def suspect_rows(judged: Judged, y: Any, n: int, index: Sequence[Any] | None) -> DataFrame:
+    """The n rows whose labels are most doubtful."""
+    check_count(n, "n")
+    labels = as_labels(y)
+    codes = labels.codes
+    _check_rows(judged, codes)
+    names = names_of_rows(index, judged.n_rows)
+    score, others = _row_doubts(judged, codes)
+    labelled = np.flatnonzero(codes >= 0)
+    order = labelled[np.argsort(-score[labelled], kind="stable")][:n]
+    found = [others[i][others[i] >= 0] for i in order]
+    suggested = np.array([vote(codes[rows][None])[0] for rows in found])
+    against = [rows[codes[rows] == c] for rows, c in zip(found, suggested, strict=True)]
+    columns: dict[str, Any] = {} if names is None else {"name": [names[i] for i in order]}
+    columns |= {
+        "score": score[order],
+        "given": labels.classes[codes[order]],
+        "suggested": labels.classes[suggested],
+        "neighbours": tuples([rows.tolist() for rows in against]),
+    }
+    return data_frame(columns, order, "row")
+
+
+def suspect_constraints(judged: Judged, constraints: Constraints, n: int, index: Sequence[Any] | None) -> DataFrame:
+    """The n pairs and triplets that learned distances contradict most."""
+    check_count(n, "n")
+    names = names_of_rows(index, judged.n_rows)
+    constraints.check_rows(judged.n_rows)
+    if not len(constraints.pairs) + len(constraints.triplets):
+        raise ValueError("only pairs and triplets can be doubtful; there are none. Pass y to judge the labels of rows.")
+    score = _contradicted(judged, constraints)
+    order = np.argsort(-score[: len(constraints.pairs) + len(constraints.triplets)], kind="stable")[:n]
+    rows = constraint_rows(constraints, order)
+    given = constraint_kinds(constraints)[order]
+    columns: dict[str, Any] = {"rows": tuples(rows)}
+    if names is not None:
+        columns["names"] = tuples([[names[i] for i in ends] for ends in rows])
+    columns |= {"score": score[order], "given": given, "suggested": [_OPPOSITE[kind] for kind in given]}
+    return data_frame(columns, order, "constraint")
+
+
+def _check_rows(judged: Judged, codes: np.ndarray) -> None:
+    n = judged.n_rows
+    if len(codes) != n:
+        raise ValueError(f"y must have one label for each of the {n} rows of X; got {len(codes)}.")
+    if judged.pairwise and judged.X.shape[0] != judged.X.shape[1]:
+        raise ValueError(
+            f"with a precomputed kernel labels are judged among the training rows: X must be their n × n matrix; got "
+            f"shape {judged.X.shape}."
+        )
+    if (np.bincount(codes[codes >= 0]) >= 2).sum() < 2:
+        raise ValueError(
+            "to tell whether a label is wrong takes two classes with two rows each, at least; pass more labelled rows."
+        )
+
+
+def _row_doubts(judged: Judged, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of every row its score, r / (1 + r), and the nearest of other classes.
+
+    r is the geometric mean of two ratios: of plain distances, which no label has shaped, and of learned ones, among
+    rows that are not themselves nearer to others: a doubtful label is no evidence against another.
+    """
+    fold = _dealt(codes)
+    folds = [(np.flatnonzero(fold == k), np.flatnonzero(fold != k)) for k in range(fold.max() + 1)]
+    metrics = [judged.fold_metric(train, codes) for _, train in folds]
+    labelled = codes >= 0
+    every = np.flatnonzero(labelled)
+
+    def learned(has_say: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        ratio, others = np.zeros(len(codes)), np.full((len(codes), N_NEIGHBOURS), -1)
+        for (held_out, train), metric in zip(folds, metrics, strict=True):
+            found = _ratios(judged.learned_distances(metric, train), held_out, codes, has_say)
+            ratio[held_out], others[held_out, : found[1].shape[1]] = found
+        return ratio, others
+
+    plain = np.zeros(len(codes))
+    plain[every] = _ratios(judged.plain_distances, every, codes, labelled)[0]
+    first, others = learned(labelled)
+    second, trusted = learned(labelled & (plain + first <= 0))
+    r = np.exp(0.5 * (plain + second))
+    return r / (1.0 + r), np.where(trusted[:, :1] >= 0, trusted, others)
+
+
+def _ratios(
+    distances: Callable[[np.ndarray], np.ndarray], rows: np.ndarray, codes: np.ndarray, has_say: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """`log_ratio` of some rows, so many at a time that their distances to all can be held."""
+    step = max(1, _MOST_DISTANCES // len(codes))
+    found = []
+    for a in range(0, len(rows), step):
+        part = rows[a : a + step]
+        D = distances(part)
+        D[np.arange(len(part)), part] = np.inf
+        D[:, ~has_say] = np.inf
+        found.append(log_ratio(D, codes[part], codes))
+    return np.concatenate([ratio for ratio, _ in found]), np.concatenate([others for _, others in found])
+
+
+def _contradicted(judged: Judged, constraints: Constraints) -> np.ndarray:
+    """Of each pair the share of pairs of the other kind (of random ones, if there are none) on its wrong side.
+
+    Linear forms are about no label, and have 0.
+    """
+    pairs, triplets = constraints.pairs, constraints.triplets
+    length, similar = judged.sq_lengths(pairs.index), pairs.sign > 0
+    score = np.zeros(constraints.n_constraints)
+    for kind, side in ((similar, 1.0), (~similar, -1.0)):
+        if kind.any():
+            others = length[~kind] if (~kind).any() else judged.sq_lengths(_random_pairs(judged.n_rows))
+            score[: len(pairs)][kind] = _share_below(side * others, side * length[kind])
+    a, b, c = triplets.index.T
+    near, far = (judged.sq_lengths(np.column_stack([a, end])) for end in (b, c))
+    total = near + far
+    part = slice(len(pairs), len(pairs) + len(triplets))
+    score[part] = np.divide(near, total, out=np.full(len(near), 0.5), where=total > 0)
+    return score
+
+
+def _share_below(others: np.ndarray, values: np.ndarray) -> np.ndarray:
+    return np.searchsorted(np.sort(others), values) / len(others)
+
+
+def _random_pairs(n_rows: int) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    first = rng.integers(n_rows, size=_MOST_REFERENCE)
+    return np.column_stack([first, (first + rng.integers(1, n_rows, size=_MOST_REFERENCE)) % n_rows])
+
+
+def _dealt(codes: np.ndarray) -> np.ndarray:
+    """The fold of each row, those of a class dealt evenly; unlabelled rows are in none, and learned from by all."""
+    fold = np.full(len(codes), -1)
+    labelled = np.flatnonzero(codes >= 0)
+    shuffled = np.random.default_rng(0).permutation(labelled)
+    by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
+    fold[by_class] = np.arange(len(by_class)) % (_FOLDS if len(by_class) > _FEW_ROWS else _MORE_FOLDS)
+    return fold
+
+
+def _solved(task: Task, settings: Any) -> Metric:
+    return task.metric(task.solve(settings.gamma))
