@@ -30,7 +30,7 @@ def test_noise_is_not_sold_as_gain(rng):
     X, y = rng.standard_normal((150, 8)), np.arange(150) % 3
     told = before_after(choosing_of(MetricLearnerCV(), X, y), measures(None))
     for name in told.before:
-        assert told.after[name] - told.before[name] < 0.05
+        assert told.after[name] - told.before[name] < 0.03 + told.interval[name]
 
 
 def test_gain_is_seen(rng):

@@ -21,8 +21,8 @@ from .judging import knn_hits, questions, retrieval
 
 __all__ = ["BeforeAfter", "Measured", "before_after", "choosing_of", "measures"]
 
-# Of every question (a row of the data, or a fold) its number, and what was measured, by the name of the measure.
-Measured = dict[str, tuple[np.ndarray, np.ndarray]]
+# By the name of the measure: which rows asked (None: the fold as a whole), and what was measured of each.
+Measured = dict[str, tuple[np.ndarray | None, np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def before_after(
         candidate = choosing.table[choosing.best(without=k) if settled is None else settled]
         before, after = measured(_plain(fold), fold), measured(_learned(choosing, candidate, fold), fold)
         for name, (asked, values) in before.items():
-            number = asked if len(asked) > 1 else np.array([k])
+            number = np.array([k]) if asked is None else asked
             found.setdefault(name, []).append(np.array([number, values, after[name][1]]))
     tables = {name: _by_question(np.hstack(parts)) for name, parts in found.items()}
     return BeforeAfter(
@@ -94,7 +94,7 @@ def measures(constraints: Constraints | None, *, unseen: bool = False) -> Callab
 
     def measured(metric: Metric, fold: Fold) -> Measured:
         if fold.y is None:
-            return {"pair AUC": (np.zeros(1), np.array([fold.auc(metric, constraints)]))}
+            return {"pair AUC": (None, np.array([fold.auc(metric, constraints)]))}
         vote = {} if unseen else {"10-NN": _of_rows(fold, *knn_hits(metric, fold))}
         found, asked = retrieval(metric, fold), questions(fold)
         return vote | {
