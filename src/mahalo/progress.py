@@ -11,9 +11,10 @@ from typing import Any
 
 from .solvers import Step
 
-__all__ = ["progress", "say"]
+__all__ = ["progress", "say", "shown_by"]
 
 _INTERVAL = 1.0  # seconds between lines, where not every step has one
+_shown_by: Callable[[str], None] | None = None
 
 
 @contextmanager
@@ -47,6 +48,9 @@ def progress(
 @contextmanager
 def _line(verbose: int) -> Iterator[Callable[[str], None]]:
     """What shows a line of text."""
+    if _shown_by is not None:
+        yield say
+        return
     console = _terminal() if verbose == 1 else None
     if console is None:
         yield say if verbose > 1 else _now_and_then()
@@ -79,5 +83,19 @@ def _now_and_then() -> Callable[[str], None]:
 
 
 def say(text: str) -> None:
-    """A line on standard error."""
-    print(text, file=sys.stderr, flush=True)
+    """A line on standard error, or wherever `shown_by` said."""
+    if _shown_by is not None:
+        _shown_by(text)
+    else:
+        print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def shown_by(show: Callable[[str], None]) -> Iterator[None]:
+    """Inside, every line of progress goes to `show`, which decides what of it is seen."""
+    global _shown_by
+    before, _shown_by = _shown_by, show
+    try:
+        yield
+    finally:
+        _shown_by = before

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .reading import Table, some
+from .reading import Table, is_number, some
 
 __all__ = ["Columns", "Encoding", "Rows", "chosen_columns", "column_of", "encoded", "rows_of"]
 
@@ -27,11 +27,8 @@ class Encoding:
     @property
     def names(self) -> list[str]:
         """Of what comes out."""
-        return [
-            name
-            for column in self.columns
-            for name in [f"{column}={v}" for v in self.one_hot.get(column, ())] or [column]
-        ]
+        made = {column: [f"{column}={value}" for value in values] for column, values in self.one_hot.items()}
+        return [name for column in self.columns for name in made.get(column, [column])]
 
 
 @dataclass(frozen=True)
@@ -130,17 +127,15 @@ def _refuse_text(table: Table, names: Sequence[str]) -> None:
     odd = _first_odd_value(column)
     where = f" ({odd[1]!r} in row {odd[0]} of {text[0]!r}, the first being row 0)" if odd else ""
     raise ValueError(
-        f"{some(text)} of {table.source} hold text or dates, not numbers{where}: mend the values, leave the columns out "
-        f"(--drop {listed}), or make 0/1 columns of their values (--one-hot {listed})."
+        f"{some(text)} of {table.source} hold text or dates, not numbers{where}: mend the values, leave the columns "
+        f"out (--drop {listed}), or make 0/1 columns of their values (--one-hot {listed})."
     )
 
 
 def _first_odd_value(column: Any) -> tuple[int, str] | None:
     """The first value that is no number, in a column where most are."""
-    from .reading import _is_number
-
     values = [None if value is None else str(value) for value in column.slice(0, 100_000).to_pylist()]
-    odd = [(k, value) for k, value in enumerate(values) if value is not None and not _is_number(value)]
+    odd = [(k, value) for k, value in enumerate(values) if value is not None and not is_number(value)]
     return odd[0] if odd and 2 * len(odd) < len(values) else None
 
 
@@ -167,7 +162,7 @@ def _refuse_not_finite(table: Table, encoding: Encoding, X: np.ndarray) -> None:
 def _raise_missing(table: Table, names: list[str], told: list[str], row: int) -> None:
     raise ValueError(
         f"values are missing or not finite in {some(told, str)} of {table.source}, first in row {row} of {names[0]!r} "
-        f"(the first row is 0): fill them in, remove these rows, or leave the columns out (--drop {','.join(names[:10])})."
+        f"(the first row is 0): fill them in, remove these rows, or leave columns out (--drop {','.join(names[:10])})."
     )
 
 
@@ -180,8 +175,8 @@ def _values(table: Table, name: str) -> list[str]:
     values = sorted({value for value in _texts(column_of(table, name)) if value is not None})
     if len(values) > _MOST_VALUES:
         raise ValueError(
-            f"{name!r} of {table.source} has {len(values):,} values; --one-hot would make a column of each, and takes at "
-            f"most {_MOST_VALUES}. Leave it out: --drop {name}."
+            f"{name!r} of {table.source} has {len(values):,} values; --one-hot makes a column of each, and takes at most "
+            f"{_MOST_VALUES}. Leave it out: --drop {name}."
         )
     return values
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import re
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["Table", "arrow", "read", "some"]
+__all__ = ["Table", "arrow", "is_number", "read", "some"]
 
 _SUFFIXES = (".csv", ".tsv", ".parquet", ".npy", ".npz", ".svm", ".svmlight", ".libsvm")
 _LONGEST_LINE = 32 << 20  # bytes; more is refused before it is held
@@ -56,7 +57,7 @@ def read(paths: Sequence[str], *, encoding: str = "utf-8", n_features: int | Non
     parts = []
     for k, file in enumerate(files):
         say(f"reading: {file.name}" + (f", file {k + 1} of {len(files)}" if len(files) > 1 else ""))
-        parts.append(_read_one(file, encoding, n_features))
+        parts.append(_read_one(file, encoding, n_features, say))
     table = parts[0] if len(parts) == 1 else _joined(parts, files, source)
     if not table.n_rows:
         raise ValueError(f"{source} has no rows below its header.")
@@ -114,12 +115,12 @@ def _listed() -> str:
 # -- one file ----------------------------------------------------------------------------------------------------
 
 
-def _read_one(file: Path, encoding: str, n_features: int | None) -> Table:
+def _read_one(file: Path, encoding: str, n_features: int | None, say: Said) -> Table:
     kind = _kind(file)
     if not file.stat().st_size:
         raise ValueError(f"{file.name} is empty; wanted a header and rows.")
     if kind in (".csv", ".tsv"):
-        return Table(file.name, frame=_read_text(file, "," if kind == ".csv" else "\t", encoding))
+        return Table(file.name, frame=_read_text(file, "," if kind == ".csv" else "\t", encoding, say))
     if kind == ".parquet":
         return Table(file.name, frame=_read_parquet(file))
     if kind == ".svm":
@@ -127,37 +128,58 @@ def _read_one(file: Path, encoding: str, n_features: int | None) -> Table:
     return _read_array(file)
 
 
-def _read_text(file: Path, delimiter: str, encoding: str) -> Any:
-    arrow()
+def _read_text(file: Path, delimiter: str, encoding: str, say: Said) -> Any:
+    pa = arrow()
     from pyarrow import csv
-    from pyarrow.lib import ArrowException, ArrowInvalid
 
-    _check_first_line(file, encoding)
+    _check_first_line(file)
     try:
         frame = csv.read_csv(
-            file,
+            pa.PythonFile(_Counted(file, say), mode="r"),
             read_options=csv.ReadOptions(block_size=_LONGEST_LINE, encoding=encoding),
             parse_options=csv.ParseOptions(delimiter=delimiter),
             convert_options=csv.ConvertOptions(strings_can_be_null=True),
         )
-        names = frame.column_names
     except (UnicodeDecodeError, LookupError) as error:
         raise _not_decoded(file, encoding, error) from None
-    except ArrowInvalid as error:
+    except pa.lib.ArrowInvalid as error:
         if "straddl" in str(error):
             raise _too_long(file) from None
         if "UTF" in str(error) or "ncod" in str(error):
             raise _not_decoded(file, encoding, error) from None
         raise ValueError(f"{file.name} cannot be read: {_first_sentence(error)}.") from None
-    except (ArrowException, OSError) as error:
+    except (pa.lib.ArrowException, OSError) as error:
         raise ValueError(f"{file.name} cannot be read: {_first_sentence(error)}.") from None
     if any(str(column_type) == "binary" for column_type in frame.schema.types):
         raise _not_decoded(file, encoding, None)
-    _check_header(file, names)
+    _check_header(file, frame.column_names)
     return frame
 
 
-def _check_first_line(file: Path, encoding: str) -> None:
+class _Counted:
+    """A file that says how much of it has been read."""
+
+    def __init__(self, path: Path, say: Said):
+        self.name, self.size, self.say = path.name, path.stat().st_size, say
+        self.file, self.done, self.began = open(path, "rb"), 0, time.perf_counter()  # noqa: SIM115
+
+    def read(self, size: int = -1) -> bytes:
+        data = self.file.read(size)
+        self.done += len(data)
+        spent = time.perf_counter() - self.began
+        left = spent * (self.size - self.done) / max(self.done, 1)
+        self.say(f"reading: {self.name}, {self.done / self.size:.0%}, {left:.0f} s left")
+        return data
+
+    def close(self) -> None:
+        self.file.close()
+
+    @property
+    def closed(self) -> bool:
+        return self.file.closed
+
+
+def _check_first_line(file: Path) -> None:
     with open(file, "rb") as stream:
         if len(stream.readline(_LONGEST_LINE + 1)) > _LONGEST_LINE:
             raise _too_long(file)
@@ -173,7 +195,7 @@ def _not_decoded(file: Path, encoding: str, error: Exception | None) -> ValueErr
     if isinstance(error, LookupError) and not isinstance(error, UnicodeError):
         return ValueError(f"--encoding {encoding!r} is not known; wanted one such as utf-8, latin-1 or cp1252.")
     return ValueError(
-        f"{file.name} is not in {encoding}; if it comes from a spreadsheet, try --encoding latin-1, or save it as UTF-8."
+        f"{file.name} is not in {encoding}; if a spreadsheet wrote it, try --encoding latin-1, or save it as UTF-8."
     )
 
 
@@ -183,7 +205,7 @@ def _first_sentence(error: Exception) -> str:
 
 def _check_header(file: Path, names: list[str]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    numbers = [name for name in names if _is_number(name)]
+    numbers = [name for name in names if is_number(name)]
     if len(numbers) >= max(1, len(names) / 2) and not _counts_up(numbers):
         raise ValueError(
             f"{file.name} has no header: its first line holds numbers ({some(numbers)}). Add a line of column names."
@@ -192,7 +214,7 @@ def _check_header(file: Path, names: list[str]) -> None:
         raise ValueError(f"{file.name} has columns of one name: {some(twice)}. Rename them.")
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
     try:
         float(text)
     except ValueError:

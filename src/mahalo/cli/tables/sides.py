@@ -90,15 +90,11 @@ def _third(table: Table) -> tuple[np.ndarray, bool] | None:
     except (TypeError, ValueError):
         values = np.array([np.nan])
     if not np.isfinite(values).all():
-        raise ValueError(
-            f"{what} of {table.source} must hold 1 (alike) and 0 (not), or grades; it holds something else."
-        )
+        raise ValueError(f"{what} of {table.source} must hold 1 (alike) and 0 (not), or grades, in every row.")
     binary = bool(np.isin(values, (0, 1)).all())
     if named == "same" and not binary:
         odd = values[~np.isin(values, (0, 1))][0]
-        raise ValueError(
-            f"'same' of {table.source} must hold 0 and 1; got {odd:g}. Call the column 'grade' if it is one."
-        )
+        raise ValueError(f"'same' of {table.source} must hold 0 and 1; got {odd:g}. Call grades 'grade'.")
     return values, named in _GRADES or not binary
 
 
