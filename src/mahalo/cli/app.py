@@ -7,21 +7,24 @@ from typing import Annotated
 
 import typer
 
+from .fit import evaluate, fit
+from .neighbors import neighbors
+from .report import report
 from .running import run_app
+from .transform import transform
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="mahalo",
     help="Learn a distance from what you know about your data, solved to the optimum and certified.",
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line. Errors are one line on standard error: exit code 2 for wrong usage, 1 for the rest."""
+    """Run the command line. Errors are one line on standard error; exit codes are those of `run_app`."""
     run_app(app, "mahalo", args)
 
 
@@ -43,6 +46,10 @@ def _start(
 ) -> None:
     if context.invoked_subcommand is None:
         print(context.get_help(), end="")
+
+
+for command in (fit, transform, neighbors, evaluate, report):
+    app.command()(command)
 
 
 @app.command()

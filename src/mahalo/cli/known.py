@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..constraints import Constraints
-from .tables import Columns, Rows, Table, read, read_ids, read_labels, read_pairs, read_triplets, rows_of
+from .tables import Columns, Rows, Table, read, read_constraints, read_ids, read_labels, rows_of
 from .watching import Watch
 
 __all__ = ["Known", "Source", "gather", "names_in"]
@@ -35,6 +35,7 @@ class Source:
 class Known:
     """Rows of numbers, and what is known about them."""
 
+    source: Source
     table: Table
     rows: Rows
     y: np.ndarray | None
@@ -63,7 +64,8 @@ def gather(source: Source, watch: Watch) -> Known:
     rows = rows_of(table, columns)
     if table.n_rows < 2:
         raise ValueError(f"{table.source} has one row; at least 2 are needed to learn a distance.")
-    return Known(table, rows, y, ids, _constraints(source, table.n_rows, ids))
+    constraints = read_constraints(source.pairs, source.triplets, table.n_rows, ids, source.encoding)
+    return Known(source, table, rows, y, ids, constraints)
 
 
 def names_in(text: str | None, table: Table) -> tuple[str, ...]:
@@ -71,14 +73,3 @@ def names_in(text: str | None, table: Table) -> tuple[str, ...]:
     if text is None:
         return ()
     return (text,) if text in table.names else tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _constraints(source: Source, n_rows: int, ids: list[str] | None) -> Constraints | None:
-    given = []
-    if source.pairs is not None:
-        given.append(read_pairs(source.pairs, n_rows, ids, source.encoding))
-    if source.triplets is not None:
-        given.append(read_triplets(source.triplets, n_rows, ids, source.encoding))
-    if not given:
-        return None
-    return given[0] if len(given) == 1 else given[0] + given[1]

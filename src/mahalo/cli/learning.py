@@ -182,8 +182,9 @@ def _first(value: Any) -> Any:
 
 def _about(outcome: Outcome, settings: Settings) -> dict[str, Any]:
     """What `transform` and `neighbors` check new rows by, and how the metric came about."""
-    encoding = outcome.known.rows.encoding
+    source, encoding = outcome.known.source, outcome.known.rows.encoding
     about: dict[str, Any] = {"mahalo": __version__, "fitted": outcome.summary()}
+    about |= {name: value for name, value in (("label", source.label), ("id", source.id)) if value is not None}
     if encoding is not None:
         about |= {"columns": list(encoding.columns), "one_hot": encoding.one_hot}
     if settings.encoder is not None:

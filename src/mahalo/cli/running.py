@@ -14,14 +14,17 @@ _UsageError: Any = typer.BadParameter.__mro__[1]
 
 
 def run_app(app: typer.Typer, name: str, args: list[str] | None = None) -> None:
-    """Run the application and exit: with code 2 for wrong usage, 1 for other errors that its user can mend."""
+    """Run the application and exit: with code 2 for what its user can mend (usage, files, data), 1 for what is missing
+    or did not end as asked, 130 where it was interrupted."""
     try:
         code = app(args=args, prog_name=name, standalone_mode=False)
     except _UsageError as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else name
         _fail(name, f"{error.format_message().rstrip('.')} (see {path} --help)", 2)
-    except (ValueError, OSError, ImportError) as error:
+    except (ValueError, OSError) as error:
+        _fail(name, _one_line(error), 2)
+    except ImportError as error:
         _fail(name, _one_line(error), 1)
     except (KeyboardInterrupt, typer.Abort):
         _fail(name, "interrupted", 130)

@@ -3,7 +3,7 @@
 from .columns import Columns, Encoding, Rows, chosen_columns, encoded, rows_of
 from .named import read_ids, read_labels
 from .reading import Table, read
-from .sides import read_pairs, read_triplets
+from .sides import read_constraints
 from .writing import check_output, write
 
 __all__ = [
@@ -15,10 +15,9 @@ __all__ = [
     "chosen_columns",
     "encoded",
     "read",
+    "read_constraints",
     "read_ids",
     "read_labels",
-    "read_pairs",
-    "read_triplets",
     "rows_of",
     "write",
 ]

@@ -175,7 +175,7 @@ def _values(table: Table, name: str) -> list[str]:
     values = sorted({value for value in _texts(column_of(table, name)) if value is not None})
     if len(values) > _MOST_VALUES:
         raise ValueError(
-            f"{name!r} of {table.source} has {len(values):,} values; --one-hot makes a column of each, and takes at most "
+            f"{name!r} of {table.source} has {len(values):,} values; --one-hot makes a column of each, of at most "
             f"{_MOST_VALUES}. Leave it out: --drop {name}."
         )
     return values

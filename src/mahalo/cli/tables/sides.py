@@ -10,12 +10,23 @@ from mahalo.constraints import Constraints
 
 from .reading import Table, read, some
 
-__all__ = ["read_pairs", "read_triplets"]
+__all__ = ["read_constraints"]
 
 _GRADES = ("grade", "relevance", "score")
 
 
-def read_pairs(file: str, n_rows: int, ids: list[str] | None, encoding: str = "utf-8") -> Constraints:
+def read_constraints(
+    pairs: str | None, triplets: str | None, n_rows: int, ids: list[str] | None, encoding: str = "utf-8"
+) -> Constraints | None:
+    """Of both files, where there are any; rows are named by `ids`, or numbered."""
+    given = [] if pairs is None else [_read_pairs(pairs, n_rows, ids, encoding)]
+    given += [] if triplets is None else [_read_triplets(triplets, n_rows, ids, encoding)]
+    if not given:
+        return None
+    return given[0] if len(given) == 1 else given[0] + given[1]
+
+
+def _read_pairs(file: str, n_rows: int, ids: list[str] | None, encoding: str) -> Constraints:
     """Two columns of ends, and a third: `same` (1 alike, 0 not) or a grade, larger for more alike.
 
     Without a third column all pairs are alike.
@@ -32,7 +43,7 @@ def read_pairs(file: str, n_rows: int, ids: list[str] | None, encoding: str = "u
     return Constraints.from_pairs(ends, same=values.astype(int), n_rows=n_rows)
 
 
-def read_triplets(file: str, n_rows: int, ids: list[str] | None, encoding: str = "utf-8") -> Constraints:
+def _read_triplets(file: str, n_rows: int, ids: list[str] | None, encoding: str) -> Constraints:
     """Three columns: the first row is more like the second than like the third."""
     table = read([file], encoding=encoding, say=lambda text: None)
     return Constraints.from_triplets(_ends(table, 3, n_rows, ids), n_rows=n_rows)
