@@ -55,7 +55,7 @@ def fit(
     check_output(out, force, (".safetensors",))
     source, settings = _parts(locals())
     with watching(log) as watch:
-        outcome = learned(_gathered(source, watch), settings, watch)
+        outcome = learned(_gathered(source, watch), settings)
         outcome.metric.save(out)  # type: ignore[union-attr]
     if json:
         print_json(outcome.summary() | {"out": str(out)})
@@ -100,7 +100,7 @@ def evaluate(
 
     source, settings = _parts(locals())
     with watching(log) as watch:
-        outcome = evaluated(_gathered(source, watch), settings, watch)
+        outcome = evaluated(_gathered(source, watch), settings)
     if json:
         print_json(outcome.summary())
     else:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
 
 from .. import __version__
 from ..constraints import as_labels, class_codes
@@ -21,9 +22,10 @@ from ..selection.candidates import CHOSEN
 from ..selection.choosing import Choosing
 from ..validation import len_of
 from .known import Known
-from .watching import Watch
 
 __all__ = ["Outcome", "Settings", "evaluated", "learned"]
+
+_NARROW = 256  # columns up to which one thread does as well as several
 
 
 @dataclass(frozen=True)
@@ -104,10 +106,10 @@ class _JudgedAdapter(_Judged, EmbeddingAdapter):
     pass
 
 
-def learned(known: Known, settings: Settings, watch: Watch) -> Outcome:
+def learned(known: Known, settings: Settings) -> Outcome:
     """Choose, judge and fit to all rows."""
     X, scaling = _scaled(known, settings)
-    outcome = _settled(known, settings, X) if settings.gamma is not None else _chosen(known, settings, X, fit=True)
+    outcome = _outcome(known, settings, X, fit=True)
     assert outcome.learner is not None
     metric = outcome.learner.metric_
     if scaling is not None:
@@ -115,10 +117,16 @@ def learned(known: Known, settings: Settings, watch: Watch) -> Outcome:
     return dataclasses.replace(outcome, metric=dataclasses.replace(metric, about=_about(outcome, settings)))
 
 
-def evaluated(known: Known, settings: Settings, watch: Watch) -> Outcome:
+def evaluated(known: Known, settings: Settings) -> Outcome:
     """Choose and judge, without a fit to all rows."""
     X, _ = _scaled(known, settings)
-    return _settled(known, settings, X, fit=False) if settings.gamma is not None else _chosen(known, settings, X, False)
+    return _outcome(known, settings, X, fit=False)
+
+
+def _outcome(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
+    # Threads gain little on small matrices, and on a busy machine they wait for each other.
+    with threadpool_limits(1 if X.shape[1] <= _NARROW else None):
+        return (_chosen if settings.gamma is None else _settled)(known, settings, X, fit)
 
 
 def _scaled(known: Known, settings: Settings) -> tuple[Any, Scaling | None]:
@@ -157,7 +165,7 @@ def _chosen(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
     )
 
 
-def _settled(known: Known, settings: Settings, X: Any, fit: bool = True) -> Outcome:
+def _settled(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
     """With a γ of the user's own there is nothing to choose: the defaults of the learner, judged as they are."""
     one = {"prior": settings.prior or _first(_cv(settings)._value("prior")), "strategy": "random"}
     cv = _cv(settings).set_params(gammas=[settings.gamma], residual=_first(_cv(settings).residual), **one)

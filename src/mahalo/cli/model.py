@@ -30,8 +30,8 @@ def rows_for(metric: Metric, table: Table, model: Path) -> Any:
         return _by_width(metric, table, model)
     if table.frame is None:
         raise ValueError(
-            f"{model.name} was fitted on columns {some(names)}; {table.source} is an array, whose columns have no names. "
-            "Give a table."
+            f"{model.name} was fitted on columns {some(names)}; {table.source} is an array, whose columns have no "
+            "names. Give a table."
         )
     lacking = [name for name in names if name not in table.names]
     if lacking:

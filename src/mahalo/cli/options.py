@@ -19,20 +19,16 @@ Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `mahal
 
 Label = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="Column of class labels; empty: unlabelled.", rich_help_panel=_WHERE),
+    typer.Option(metavar="COLUMN", help="Column of classes; empty: unlabelled.", rich_help_panel=_WHERE),
 ]
 Labels = Annotated[
     str | None,
-    typer.Option(
-        metavar="FILE", help="File of labels, one for each row: .npy, .txt or a table.", rich_help_panel=_WHERE
-    ),
+    typer.Option(metavar="FILE", help="File of classes, one a row: .npy, .txt or a table.", rich_help_panel=_WHERE),
 ]
 Id = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names rows.", rich_help_panel=_WHERE)]
 Ids = Annotated[
     str | None,
-    typer.Option(
-        metavar="FILE", help="File of names, one for each row: .npy, .txt or a table.", rich_help_panel=_WHERE
-    ),
+    typer.Option(metavar="FILE", help="File of names, one a row: .npy, .txt or a table.", rich_help_panel=_WHERE),
 ]
 Columns = Annotated[
     str | None,

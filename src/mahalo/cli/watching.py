@@ -52,7 +52,7 @@ class Watch:
         began = time.perf_counter()
         for k, item in enumerate(items):
             left = f", {(time.perf_counter() - began) * (len(items) - k) / k:.0f} s left" if k else ""
-            self.show(f"{title}: {k + 1} of {len(items)}{left}")
+            self.show(f"{title} {k + 1} of {len(items)}{left}")
             yield item
 
     def _write_log(self, text: str) -> None:

@@ -13,6 +13,7 @@ from ..constraints import Constraints
 from ..coordinates import LinearCoordinates
 from ..metric import Metric
 from ..priors import Prior
+from ..progress import say
 from ..scoring import average_precision, ranked_auc
 from ..validation import len_of
 from .choosing import Choosing
@@ -73,6 +74,8 @@ def before_after(
     """
     found: dict[str, list[np.ndarray]] = {}
     for k, fold in enumerate(choosing.folds):
+        if choosing.cv.verbose:
+            say(f"judging: fold {k + 1} of {len(choosing.folds)}")
         candidate = choosing.table[choosing.best(without=k) if settled is None else settled]
         before, after = measured(_plain(fold), fold), measured(_learned(choosing, candidate, fold), fold)
         for name, (asked, values) in before.items():
