@@ -6,7 +6,6 @@ import base64
 import hashlib
 import re
 from collections.abc import Sequence
-from importlib.metadata import version
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -64,17 +63,19 @@ def write(
 
 
 def _rendered(page: Page) -> str:
+    from .. import __version__
+
     style, script = _asset("page.css"), _asset("page.js")
     values = {
         "title": "A learned distance · mahalo report",
-        "version": escaped(version("mahalo")),
+        "version": escaped(__version__),
         "style": style,
         "style_hash": _hash(style),
         "script": script,
         "script_hash": _hash(script),
         "links": "\n".join(f'<li><a href="#{name}">{title}</a></li>' for name, title in page.links.items()),
         "body": page.body,
-        "foot": f"Made by mahalo {escaped(version('mahalo'))}. This page holds all its data and loads nothing.",
+        "foot": f"Made by mahalo {escaped(__version__)}. This page holds all its data and loads nothing.",
         "data": as_json({"charts": page.charts, "map": page.map}),
     }
     # One pass: what is filled in is not looked at again.
