@@ -345,7 +345,10 @@ class Page:
             else f" All {n:,} constraints hold."
         )
         facts = {"γ": number(float(record["gamma"])), "Steps of the solver": f"{record['n_iter']:,}"}
-        facts |= {_FACTS[k]: _setting(v) for k, v in (record.get("chosen") or {}).items() if k in _FACTS and v is not None}
+        chosen = record.get("chosen") or {}
+        facts |= {name: _setting(k, chosen[k]) for k, name in _FACTS.items() if chosen.get(k) is not None}
+        if "score" in chosen:
+            facts["Score on held-out rows"] = f"{chosen['score']:.3f}"
         for key, name in (("n_dropped", "Constraints left out: identical rows"), ("n_outside", "Left out: rows not there")):
             if record.get(key):
                 facts[name] = f"{record[key]:,}"
@@ -371,13 +374,13 @@ class Page:
         candidates = record.get("choosing")
         if not candidates:
             return ""
-        varied = [k for k in _FACTS if k in candidates[0] and len({str(c[k]) for c in candidates}) > 1 and k != "gamma"]
+        varied = [k for k in _FACTS if len({str(c[k]) for c in candidates}) > 1]
         self.charts["choosing"] = _curves(candidates, varied)
         columns = [Column("γ", True), *(Column(_FACTS[k]) for k in varied), Column("Score", True), Column("± 95 %", True)]
         rows = [
             [
-                Cell(number(float(c["gamma"])), f"{float(c['gamma']):.6g}"),
-                *(Cell(_setting(c[k])) for k in varied),
+                Cell("prior alone" if _untouched(c, candidates) else number(float(c["gamma"])), f"{float(c['gamma']):.6g}"),
+                *(Cell(_setting(k, c[k])) for k in varied),
                 Cell(
                     f"{c['score']:.3f}",
                     f"{c['score']:.6f}",
@@ -510,7 +513,9 @@ class Page:
 
     def _hub_counts(self) -> str:
         f, hubs = self.findings, self.findings.hubs
-        self.charts["hubs"] = {"k": hubs.k, "before": _distribution(hubs.before), "after": _distribution(hubs.after)}
+        width = max(1, int(np.ceil((max(hubs.before.max(), hubs.after.max()) + 1) / 24)))
+        sides = {"before": hubs.before, "after": hubs.after}
+        self.charts["hubs"] = {"k": hubs.k} | {side: _distribution(counts, width) for side, counts in sides.items()}
         order = np.argsort(-hubs.after, kind="stable")[:_N_HUBS]
         columns = [Column("Row"), *([Column("Label")] if f.labels is not None else []), Column("After", True), Column("Before", True)]
         rows = []
@@ -539,7 +544,6 @@ _FACTS = {
     "residual": "Weight outside the basis",
     "normalize": "Compared by",
     "n_components": "Components",
-    "score": "Score on held-out rows",
 }
 
 
@@ -580,7 +584,7 @@ def _part(gap: float) -> str:
     """A relative gap in words."""
     if not gap > 1e-15:
         return "rounding"
-    return percent(gap, 0) if gap >= 0.1 else f"{number(100 * gap)} %"
+    return percent(gap, 0) if gap >= 0.1 else f"{number(float(f'{100 * gap:.1g}'))} %"
 
 
 def _finite(value: Any) -> float:
@@ -589,10 +593,16 @@ def _finite(value: Any) -> float:
     return value if np.isfinite(value) and value > 0 else 0.0
 
 
-def _setting(value: Any) -> str:
-    if isinstance(value, bool):
+def _setting(name: str, value: Any) -> str:
+    if name == "normalize":
         return "cosine" if value else "distance"
-    return number(value) if isinstance(value, (int, float)) else str(value)
+    return number(float(value)) if isinstance(value, (int, float)) else str(value)
+
+
+def _untouched(candidate: dict[str, Any], candidates: list[dict[str, Any]]) -> bool:
+    """Whether this is the prior itself, which every choice has beside the γ that were asked for."""
+    gammas = sorted({float(c["gamma"]) for c in candidates})
+    return len(gammas) > 1 and float(candidate["gamma"]) == gammas[0] and gammas[0] < 1e-5 * gammas[1]
 
 
 def _joined(parts: Iterable[str]) -> str:
@@ -608,9 +618,8 @@ def _flat(plane: np.ndarray) -> list[float]:
     return plane.round(3).ravel().tolist()
 
 
-def _distribution(counts: np.ndarray) -> dict[str, list[float]]:
-    """Share of the rows at every count, in at most some forty steps."""
-    width = max(1, int(np.ceil((counts.max(initial=0) + 1) / 40)))
+def _distribution(counts: np.ndarray, width: int) -> dict[str, list[float]]:
+    """Share of the rows at every count, in steps of `width`."""
     shares = np.bincount(counts // width) / len(counts)
     return {"counts": (width * np.arange(len(shares))).tolist(), "share": shares.round(5).tolist()}
 
@@ -622,9 +631,12 @@ def _best_and_chosen(candidates: list[dict]) -> list[dict]:
 def _curves(candidates: list[dict], varied: list[str]) -> dict[str, Any]:
     """Score against γ of every other combination of settings."""
     curves: dict[tuple, dict[str, Any]] = {}
-    chosen = None
+    chosen, level = None, 0.0
     for c in candidates:
         gamma = float(c["gamma"])
+        if _untouched(c, candidates):
+            level = max(level, c["score"])
+            continue
         if not np.isfinite(gamma):
             continue
         curve = curves.setdefault(tuple(str(c[k]) for k in varied), {"points": [], "best": False})
@@ -633,4 +645,4 @@ def _curves(candidates: list[dict], varied: list[str]) -> dict[str, Any]:
             curve["best"], chosen = True, [gamma, c["score"]]
     for curve in curves.values():
         curve["points"].sort()
-    return {"series": list(curves.values()), "chosen": chosen}
+    return {"series": list(curves.values()), "chosen": chosen, "level": level}

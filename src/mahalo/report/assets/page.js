@@ -157,9 +157,11 @@ const CHARTS = {
     });
   },
 
-  choosing(box, { series, chosen }) {
+  choosing(box, { series, chosen, level }) {
     const points = series.flatMap((one) => one.points);
-    const scores = points.flatMap(([, score, margin]) => [score - margin, score + margin]);
+    const best = series.filter((one) => one.best).flatMap((one) => one.points);
+    const scores = [...points.map(([, score]) => score), ...best.flatMap(([, score, margin]) => [score - margin, score + margin])];
+    if (level) scores.push(level);
     const span = Math.max(...scores) - Math.min(...scores) || 0.1;
     const xs = points.map(([x]) => x);
     const place = frame(box, {
@@ -167,6 +169,10 @@ const CHARTS = {
       x: { domain: [Math.min(...xs) / 1.4, Math.max(...xs) * 1.4], log: true, title: "γ: how much the constraints count" },
       y: { domain: [Math.min(...scores) - span * 0.05, Math.max(...scores) + span * 0.12], title: "score on held-out rows" },
     });
+    if (level) {
+      node("path", { class: "level", d: `M${place.left} ${place.Y(level)}H${place.right}` }, place.drawing);
+      node("text", { x: place.left + 4, y: place.Y(level) - 5 }, place.drawing, "nothing learned");
+    }
     for (const one of [...series].sort((a, b) => a.best - b.best)) {
       const kind = one.best ? "after" : "before";
       if (one.best) {
@@ -207,12 +213,15 @@ const CHARTS = {
     const most = Math.max(...before.counts, ...after.counts, 1);
     const place = frame(box, {
       height: 250,
-      x: { domain: [0, most * 1.02], title: `times among the ${k} nearest of other rows` },
+      x: { domain: [0, most * 1.1 + 1], title: `times among the ${k} nearest of other rows` },
       y: { domain: [0, Math.max(...before.share, ...after.share) * 1.1], title: "share of rows", format: (v) => `${brief(100 * v)} %` },
     });
     for (const [side, curve] of [["before", before], ["after", after]]) {
-      const points = curve.counts.map((count, j) => [place.X(count), place.Y(curve.share[j])]);
-      node("path", { class: `curve ${side}`, d: line(points) }, place.drawing);
+      let path = `M${place.X(0)} ${place.Y(0)}`;
+      const width = curve.counts.length > 1 ? curve.counts[1] : 1;
+      curve.counts.forEach((count, j) => { path += `V${place.Y(curve.share[j]).toFixed(1)}H${place.X(count + width).toFixed(1)}`; });
+      node("path", { class: `area ${side}-fill`, d: `${path}V${place.Y(0)}Z` }, place.drawing);
+      node("path", { class: `curve ${side}`, d: `${path}V${place.Y(0)}` }, place.drawing);
     }
     node("text", { x: place.right, y: 34, "text-anchor": "end", class: "before-fill" }, place.drawing, "before");
     node("text", { x: place.right, y: 50, "text-anchor": "end", class: "after-fill" }, place.drawing, "after");
