@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,8 +22,8 @@ from ..explain.suspects import suspect_constraints, suspect_rows
 from ..learner import MetricLearner
 from ..metric import Metric
 from ..validation import as_objects, at_least_single, len_of
-from .distance import among, before_learning
-from .judged import Judged, on_held_out, on_new_rows
+from .distance import Distance, among, before_learning
+from .judged import Judged, as_noted, on_held_out, on_new_rows
 from .views import Hubs, hubs, maps, sample
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class Findings:
     def learned_here(self) -> bool:
         """Whether these are the rows that were learned from, as far as can be told."""
         if self.learner is None:
-            return self.record.get("n_rows") == self.n_rows
+            return (self.record.get("n_rows") or self._fitted.get("rows")) == self.n_rows
         learned = self.learner.constraints_
         if not _about(learned, self.n_rows):
             return False
@@ -143,10 +144,27 @@ class Findings:
         if self.codes is None or len(self.labels.classes) < 2:  # type: ignore[union-attr]
             raise Missing("rows of two classes are needed to judge by: pass y, or the learner itself.")
         some = sample(self.n_rows, _MOST_JUDGED, self.codes)
+        before = self.before[0]
         try:
-            return on_new_rows(self.metric, self.X[some], self.codes[some], self._how_as_they_are())
+            judged = on_new_rows(before, self.metric, self.X[some], self.codes[some], self._how_as_they_are())
         except ValueError as error:
             raise Missing(f"these rows cannot be judged: {error}") from None
+        noted = self.record.get("before_after") or self._fitted
+        return as_noted(judged, noted) if self.learned_here and noted.get("before") else judged
+
+    @property
+    def _fitted(self) -> dict[str, Any]:
+        """What the command line notes down about a fit."""
+        return (getattr(self.metric, "about", None) or {}).get("fitted") or {}
+
+    @cached_property
+    def before(self) -> tuple[Distance, str]:
+        """The distance before learning, and its name."""
+        scale = None
+        if self._fitted.get("standardised") and not sp.issparse(self.X):
+            scale = self.X.std(axis=0, dtype=np.float64)
+            scale[scale <= 1e-12 * np.abs(self.X).max(axis=0)] = 1.0
+        return before_learning(self.metric, scale)
 
     def _how_as_they_are(self) -> str:
         n = self.record.get("n_rows")
@@ -175,7 +193,7 @@ class Findings:
         if self.n_rows < 3:
             raise Missing(f"a map takes three rows; got {self.n_rows}.")
         X = self.X[self.shown]
-        return among(before_learning(self.metric)[0], X), among(self.metric, X)
+        return among(self.before[0], X), among(self.metric, X)
 
     @cached_property
     def maps(self) -> tuple[np.ndarray, np.ndarray]:
@@ -191,7 +209,9 @@ class Findings:
     def shares(self) -> FeatureShares:
         if isinstance(self.metric.coordinates, KernelCoordinates):
             raise Missing("a metric in the feature space of a kernel weighs no features; learn with kernel='linear'.")
-        return feature_shares(self.metric, self.X, known_pairs(self.codes, self.constraints))
+        scaling = getattr(self.metric, "scaling", None)
+        X = self.X if scaling is None else scaling.apply(self.X)
+        return feature_shares(self.metric, X, known_pairs(self.codes, self.constraints))
 
     @cached_property
     def influential(self) -> DataFrame:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from ..selection.folds import Fold
 from ..validation import len_of
 from .distance import Distance, among, before_learning
 
-__all__ = ["Judged", "Measure", "auc_of_pairs", "on_held_out", "on_new_rows"]
+__all__ = ["Judged", "Measure", "as_noted", "auc_of_pairs", "on_held_out", "on_new_rows"]
 
 _NEIGHBOURS = 10
 _SURE = 1.96  # standard errors on either side of a 95 % interval
@@ -40,14 +40,14 @@ _MEASURES = {
 
 @dataclass(frozen=True)
 class Measure:
-    """One number before and after, with half the width of its 95 % interval, and that of the change."""
+    """One number before and after, with half the width of its 95 % interval, where known, and that of the change."""
 
     name: str
     what: str
     before: float
     after: float
-    before_margin: float
-    after_margin: float
+    before_margin: float | None
+    after_margin: float | None
     change_margin: float
 
     @property
@@ -65,6 +65,7 @@ class Measure:
 class Judged:
     """Measures, and distances of alike and unalike pairs in units of the median, of rows not learned from."""
 
+    brief: str
     how: str
     n_rows: int
     measures: tuple[Measure, ...]
@@ -72,15 +73,31 @@ class Judged:
     unalike: tuple[np.ndarray, np.ndarray]
 
 
-def on_new_rows(metric: Metric, X: Any, codes: np.ndarray, how: str) -> Judged:
+def on_new_rows(before: Distance, metric: Metric, X: Any, codes: np.ndarray, how: str) -> Judged:
     """Rows that the metric was not learned from, each in turn asking the others."""
     tally = _Tally(len(codes))
     rows = np.flatnonzero(codes >= 0)
-    for side, distance in enumerate((before_learning(metric)[0], metric)):
+    for side, distance in enumerate((before, metric)):
         D = among(distance, X[rows])
         tally.add(side, rows, _of_labels(D, codes[rows], D, codes[rows]))
         tally.add_pairs(side, rows, *_labelled_pairs(D, codes[rows]))
-    return tally.judged(how)
+    return tally.judged("Judged on the rows given.", how)
+
+
+def as_noted(judged: Judged, noted: dict[str, Any]) -> Judged:
+    """The same rows, by the measures that were noted down when the metric was learned, on rows held out then."""
+    names = {"10-NN": "10-NN accuracy", "AUC": "pair AUC"}
+    measures = []
+    for name, before in noted["before"].items():
+        full = names.get(name, name)
+        margin = float(noted["interval"][name] or 0.0)
+        what = _MEASURES.get(full, "") if name != "AUC" else "Chance that a row of the same class is closer than another."
+        measures.append(Measure(full, what, before, noted["after"][name], None, None, margin))
+    how = (
+        "As noted down when the metric was learned: in folds, learned anew from the other rows with settings that had "
+        "no say in the choice, and judged on those left out."
+    )
+    return replace(judged, brief="Judged on rows held out from learning.", how=how, measures=tuple(measures))
 
 
 def on_held_out(
@@ -92,7 +109,8 @@ def on_held_out(
     for fold, learned in _refits(choosing, nested):
         for side, distance in enumerate((before_learning(learned)[0], learned)):
             _judge_fold(tally, side, distance, fold, constraints)
-    return tally.judged(_how_held_out(len(choosing.folds), nested, isinstance(learner, MetricLearnerCV)))
+    how = _how_held_out(len(choosing.folds), nested, isinstance(learner, MetricLearnerCV))
+    return tally.judged("Judged on rows held out from learning.", how)
 
 
 def _how_held_out(n_folds: int, nested: bool, chooses: bool) -> str:
@@ -241,12 +259,12 @@ class _Tally:
         self.parts.setdefault(name, ([], []))[side].append((estimate, weight, spread))
         self.judged_rows.update(rows.tolist())
 
-    def judged(self, how: str) -> Judged:
+    def judged(self, brief: str, how: str) -> Judged:
         measures = tuple(self._measure(name) for name in _MEASURES if name in self.parts)
         if not measures:
             raise ValueError("no two rows that are alike and two that are not were held out together")
         alike, unalike = ([self._distances(side, kind) for side in (0, 1)] for kind in (True, False))
-        return Judged(how, len(self.judged_rows), measures, tuple(alike), tuple(unalike))  # type: ignore[arg-type]
+        return Judged(brief, how, len(self.judged_rows), measures, tuple(alike), tuple(unalike))  # type: ignore[arg-type]
 
     def _measure(self, name: str) -> Measure:
         (before, pull), (after, push) = (self._mean(side) for side in self.parts[name])

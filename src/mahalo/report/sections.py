@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from .distance import before_learning
 from .findings import Findings, Missing
 from .judged import Measure
 from .markup import Cell, Column, bar, chart, escaped, number, percent, section, table
@@ -35,13 +34,13 @@ class Page:
         self.map: dict[str, Any] | None = None
         parts = {
             "summary": ("Summary", self._summary),
-            "better": ("Before and after", self._better),
+            "better": ("Results", self._better),
             "map": ("Map", self._maps),
             "distances": ("Distances", self._distances),
             "features": ("Features", self._features),
             "sure": ("How sure", self._sure),
             "constraints": ("Constraints", self._constraints),
-            "doubtful": ("Doubtful labels", self._doubtful),
+            "doubtful": ("Labels", self._doubtful),
             "hubs": ("Hubs", self._hubs),
         }
         self.links = {name: title for name, (title, _) in parts.items()}
@@ -55,8 +54,8 @@ class Page:
             '<section id="summary" aria-labelledby="title">\n'
             f'<h1 id="title">{self._headline()}</h1>\n<p class="lede">{self._learned_from()}</p>\n'
             f'<ul class="tiles">{"".join(self._tiles())}</ul>\n'
-            f'<p class="note">{_told(lambda: f"<span>{escaped(f.judged.how)}</span>", "span")} “Before” is '
-            f"{escaped(before_learning(f.metric)[1])} between the rows as they came. ± is half a 95 % interval.</p>\n"
+            f'<p class="note">{_told(lambda: escaped(f.judged.brief), "span")} “Before” is '
+            f"{escaped(f.before[1])}. ± is half a 95 % interval.</p>\n"
             "</section>\n"
         )
 
@@ -125,8 +124,8 @@ class Page:
                     "name": m.name,
                     "before": m.before,
                     "after": m.after,
-                    "beforeMargin": m.before_margin,
-                    "afterMargin": m.after_margin,
+                    "beforeMargin": m.before_margin or 0.0,
+                    "afterMargin": m.after_margin or 0.0,
                 }
                 for m in judged.measures
             ]
@@ -135,8 +134,8 @@ class Page:
         rows = [
             [
                 Cell(m.name, markup=f"<strong>{escaped(m.name)}</strong><br><small>{escaped(m.what)}</small>"),
-                Cell(f"{_shown(m, m.before)} ± {_plain(m, m.before_margin)}"),
-                Cell(f"{_shown(m, m.after)} ± {_plain(m, m.after_margin)}"),
+                Cell(_shown(m, m.before) + _margin(m, m.before_margin)),
+                Cell(_shown(m, m.after) + _margin(m, m.after_margin)),
                 Cell(f"{_signed(m, m.change)} ± {_plain(m, m.change_margin)}"),
                 Cell(m.verdict, markup=f'<span class="{m.verdict}">{m.verdict}</span>'),
             ]
@@ -574,6 +573,10 @@ def _shown(measure: Measure, value: float) -> str:
 
 def _plain(measure: Measure, value: float) -> str:
     return f"{100 * value:.1f}" if _in_percent(measure) else f"{value:.3f}"
+
+
+def _margin(measure: Measure, value: float | None) -> str:
+    return "" if value is None else f" ± {_plain(measure, value)}"
 
 
 def _signed(measure: Measure, value: float) -> str:

@@ -15,7 +15,7 @@ from ..scoring import nearest_of
 __all__ = ["Hubs", "histogram", "hubs", "maps", "sample", "spectrum"]
 
 _NEIGHBOURS = 10
-_BINS = 48
+_FEWEST_BINS, _MOST_BINS = 12, 48
 _LONGEST_SPECTRUM = 400  # directions drawn; of more, as many spread evenly over them
 
 
@@ -115,7 +115,8 @@ def hubs(before: np.ndarray, after: np.ndarray) -> Hubs:
 
 def histogram(alike: np.ndarray, unalike: np.ndarray, end: float) -> dict[str, list[float]]:
     """Densities over equal bins from 0 to `end`, the last holding what lies beyond it too."""
-    edges = np.linspace(0.0, end, _BINS + 1)
+    n_bins = int(np.clip(min(len(alike), len(unalike)) // 8, _FEWEST_BINS, _MOST_BINS))
+    edges = np.linspace(0.0, end, n_bins + 1)
     densities = [
         np.histogram(np.minimum(d, end * (1 - 1e-12)), edges)[0] / max(1, len(d)) / edges[1] for d in (alike, unalike)
     ]
