@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from .basis import Basis
 from .constraints import Constraints, as_constraints, as_labels
+from .explain import ExplainMixin
 from .losses import Loss
 from .progress import progress
 from .scoring import pair_auc
@@ -23,7 +26,7 @@ from .validation import Seed, as_objects, at_least_single, check_parameters, len
 __all__ = ["MetricLearner"]
 
 
-class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Learn a Mahalanobis distance from labels, pairs, triplets or linear constraints.
 
     Of all metrics W ⪰ 0 the one is found that minimises a loss, by default the LogDet divergence to the prior, plus γ
@@ -91,6 +94,9 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         The constraints used, with their bounds, by row of X.
     duals_ : ndarray
         Multiplier λ ≥ 0 of each constraint: how much it shaped the metric. In the units of 1/bound.
+    values_ : ndarray
+        What each constraint has under what was learned (before `normalize` and `n_components`), to hold against its
+        bound: squared distance of a pair, difference of two for a triplet.
     n_dropped_ : int
         Constraints left out because they say nothing or nothing that could be met (identical points).
     n_outside_ : int
@@ -183,17 +189,18 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         task = Task.of(self, X, y, constraints, rows)
         with progress(self.verbose, self.tol, self.gamma) as on_step:
             solution = task.solve(self.gamma, on_step=on_step)
-        self._keep(task, solution)
+        self._keep(X, y, task, solution)
         return self
 
-    def _keep(self, task: Task, solution: Solution) -> None:
+    def _keep(self, X: Any, y: Any, task: Task, solution: Solution) -> None:
         self.metric_ = task.metric(solution)
         self.certificate_ = solution.certificate
         self.constraints_ = task.constraints
-        self.duals_ = task.duals(solution)
+        self.duals_, self.values_ = task.duals(solution), task.values(solution)
         self.history_ = solution.history
         self.n_iter_ = max(1, solution.n_iter)
         self.n_dropped_, self.n_outside_ = task.n_dropped, task.n_outside
+        self._keep_shares(X, y)
 
     def _validated(self, X: Any, y: Any, constraints: Constraints | None) -> tuple[Any, Any, Constraints | None]:
         """Rows that can be indexed, class codes (−1 for none), constraints; after a look at the parameters."""
@@ -276,6 +283,12 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             return self.metric_.pair_distances(X[i], X[j], squared=True)
 
         return pair_auc(sq_distances, len_of(X), y, as_constraints(constraints), rows)
+
+    def report(self, X: Any, y: Any, path: str | PathLike, **options: Any) -> Path:
+        """Write one HTML page on what was learned; arguments are those of `mahalo.report.write`."""
+        from .report import write
+
+        return write(self, X, y, path, **options)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

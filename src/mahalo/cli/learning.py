@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from .. import __version__
 from ..constraints import as_labels, class_codes
 from ..embeddings import EmbeddingAdapter
+from ..explain import fit_record
 from ..learner import MetricLearner
 from ..metric import Metric, Scaling, for_rows_as_they_come
 from ..selection import MetricLearnerCV
@@ -95,6 +96,8 @@ class Outcome:
 class _Judged(MetricLearnerCV):
     """Says how it does on held-out rows, beside what it chooses."""
 
+    before_after_: BeforeAfter | None
+
     def _choose(self, choosing: Choosing) -> None:
         super()._choose(choosing)
         self.n_looked_at_ = len_of(choosing.folds[0].X)
@@ -152,11 +155,13 @@ def _chosen(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
         cv.fit(X, known.y, constraints=known.constraints)
     else:
         cv._choose(choosing_of(cv, X, known.y, known.constraints))
+    told = cv.before_after_
+    assert told is not None
     chosen = {"gamma": cv.gamma_} | {name: getattr(cv, f"{name}_") for name in CHOSEN}
     return Outcome(
         known=known,
         standardised=settings.scales(known.X),
-        told=cv.before_after_,
+        told=told,
         chosen=chosen,
         n_candidates=len(cv.cv_results_["gamma"]),
         n_looked_at=cv.n_looked_at_,
@@ -191,7 +196,9 @@ def _first(value: Any) -> Any:
 def _about(outcome: Outcome, settings: Settings) -> dict[str, Any]:
     """What `transform` and `neighbors` check new rows by, and how the metric came about."""
     source, encoding = outcome.known.source, outcome.known.rows.encoding
-    about: dict[str, Any] = {"mahalo": __version__, "fitted": outcome.summary()}
+    estimator = "MetricLearner" if settings.gamma else "EmbeddingAdapter" if settings.embeddings else "MetricLearnerCV"
+    record = fit_record(outcome.learner) | {"estimator": estimator}
+    about: dict[str, Any] = {"mahalo": __version__, "fitted": outcome.summary(), "fit": record}
     about |= {name: value for name, value in (("label", source.label), ("id", source.id)) if value is not None}
     if encoding is not None:
         about |= {"columns": list(encoding.columns), "one_hot": encoding.one_hot}

@@ -139,11 +139,10 @@ class MetricLearnerCV(MetricLearner):
         rows = np.arange(len_of(X)) if rows is None else as_rows(rows, len_of(X))
         choosing = Choosing(self, X, y, labels, constraints, rows)
         self._choose(choosing)
-        winner = self._learner(**self._chosen, gamma=self.gamma_)
-        task = Task.of(winner, X, y, constraints, rows)
+        task = Task.of(self._refit_settings(), X, y, constraints, rows)
         with progress(self.verbose, self.tol, self.gamma_) as on_step:
             solution = task.solve(self.gamma_, on_step=on_step)
-        self._keep(task, solution)
+        self._keep(X, y, task, solution)
         return self
 
     def _check_parameters(self) -> None:
@@ -177,6 +176,9 @@ class MetricLearnerCV(MetricLearner):
         """A MetricLearner of these values and all other parameters of this one."""
         names = set(MetricLearner().get_params()) & set(self.get_params()) - set(values) - {"verbose"}
         return MetricLearner(**{name: self._value(name) for name in names}, **values)
+
+    def _refit_settings(self) -> MetricLearner | None:
+        return self._learner(**self._chosen, gamma=self.gamma_) if hasattr(self, "gamma_") else None
 
     @property
     def _chosen(self) -> dict[str, Any]:

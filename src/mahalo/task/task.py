@@ -161,6 +161,12 @@ class Task:
         """Multipliers λ ≥ 0 of the constraints, in the units of X."""
         return np.ldexp(solution.lam, -2 * self._pose.exponent)
 
+    def values(self, solution: Solution) -> np.ndarray:
+        """v of the constraints, tr(W X C_k Xᵀ), in the units of X."""
+        problem = self.problem
+        v = problem.offset + problem.forms.apply(np.ascontiguousarray(problem.points @ solution.F), problem.points)
+        return np.ldexp(v, 2 * self._pose.exponent)
+
     def _named(self, error: InfeasibleError) -> InfeasibleError:
         """The same error with the constraints in words, and a multiplier for each that was given."""
         involved = error.constraints[np.argsort(-error.multipliers[error.constraints], kind="stable")]

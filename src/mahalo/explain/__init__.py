@@ -1,0 +1,6 @@
+"""What a learned metric is made of: features, constraints, doubtful labels, and a record of the fit."""
+
+from .mixin import ExplainMixin
+from .record import fit_record
+
+__all__ = ["ExplainMixin", "fit_record"]

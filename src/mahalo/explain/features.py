@@ -1,0 +1,149 @@
+"""Which features a linear metric weighs, and what each brings to the distances of alike and unalike rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..constraints import Constraints, as_labels
+from ..metric import Metric
+from ..rows import HeldRows
+from .frames import data_frame
+from .linear import LinearWeights
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["FeatureShares", "feature_shares", "known_pairs"]
+
+_MOST_PAIRS = 500  # of either kind, that contributions are the mean of
+_FEWEST_PAIRS, _MOST_NUMBERS = 50, 4_000_000  # of wide rows fewer: so many numbers in all
+_MOST_CROSSED = 60  # features whose pairs are looked at, those that bring most
+_BLOCK = 1 << 19  # numbers held at once
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureShares:
+    """What each feature, and each pair of the leading features, brings to squared distances.
+
+    Attributes
+    ----------
+    weight : ndarray of shape (n_features,)
+        W_jj.
+    parts : dict of str to ndarray of shape (n_features,)
+        For "alike" and "unalike" pairs, as far as any are known: the mean of δ_j (Wδ)_j; the sum is that of δᵀWδ.
+    leading : ndarray of int
+        The features that bring most.
+    cross_weight : ndarray
+        W_jk among them.
+    cross_parts : dict of str to ndarray
+        The means of δ_j δ_k among them.
+    """
+
+    weight: np.ndarray
+    parts: dict[str, np.ndarray]
+    leading: np.ndarray
+    cross_weight: np.ndarray
+    cross_parts: dict[str, np.ndarray]
+
+    def features(self, names: Sequence[str]) -> DataFrame:
+        """One row a feature, those first that bring most to the distances of unalike rows."""
+        last = list(self.parts.values())[-1] if self.parts else self.weight
+        order = np.argsort(-last, kind="stable")
+        columns = {"weight": self.weight[order]} | {kind: part[order] for kind, part in self.parts.items()}
+        return data_frame(columns, [names[j] for j in order], "feature")
+
+    def pairs(self, names: Sequence[str]) -> DataFrame:
+        """One row a pair of features: W_jk, and 2 W_jk E[δ_j δ_k]; those first that bring or take most."""
+        j, k = np.triu_indices(len(self.leading), 1)
+        weight = self.cross_weight[j, k]
+        parts = {kind: 2.0 * weight * moment[j, k] for kind, moment in self.cross_parts.items()}
+        size = sum((np.abs(part) for part in parts.values()), start=np.zeros(len(j))) if parts else np.abs(weight)
+        order = np.argsort(-size, kind="stable")
+        first, second = ([names[f] for f in self.leading[end[order]]] for end in (j, k))
+        columns = {"with": second, "weight": weight[order]} | {kind: part[order] for kind, part in parts.items()}
+        return data_frame(columns, first, "feature")
+
+
+def known_pairs(y: Any, constraints: Constraints | None) -> dict[str, np.ndarray]:
+    """Pairs of rows that are "alike" and "unalike": at random from labels, else those of the constraints."""
+    codes = None if y is None else as_labels(y).codes
+    n_classes = 0 if codes is None else len(np.unique(codes[codes >= 0]))
+    if n_classes >= 2:
+        each = -(-_MOST_PAIRS // n_classes)
+        constraints = Constraints.from_labels(codes, pairs_per_class=each, random_state=0)
+    if constraints is None:
+        return {}
+    pairs, triplets = constraints.pairs, constraints.triplets
+    quadruplets = constraints.linear.quadruplet[constraints.linear.is_quadruplet]
+    found = {
+        "alike": np.concatenate([pairs.index[pairs.sign > 0], triplets.index[:, :2], quadruplets[:, :2]]),
+        "unalike": np.concatenate([pairs.index[pairs.sign < 0], triplets.index[:, ::2], quadruplets[:, 2:]]),
+    }
+    return {kind: index for kind, index in found.items() if len(index)}
+
+
+def feature_shares(metric: Metric, X: Any, pairs: dict[str, np.ndarray]) -> FeatureShares:
+    """Over at most 500 pairs of either kind, drawn at random; fewer where rows are wide."""
+    W = LinearWeights(metric)
+    most = int(np.clip(_MOST_NUMBERS // max(1, W.n_features), _FEWEST_PAIRS, _MOST_PAIRS))
+    rng = np.random.default_rng(0)
+    some = {
+        kind: index if len(index) <= most else index[rng.choice(len(index), most, replace=False)]
+        for kind, index in pairs.items()
+    }
+    differences = {kind: _differences(metric, W, X, index) for kind, index in some.items()}
+    parts = {kind: _mean_parts(W, delta) for kind, delta in differences.items()}
+    weight = W.diagonal()
+    spread = sum(
+        (_sums(delta, delta, axis=0) / delta.shape[0] for delta in differences.values()), start=np.zeros(W.n_features)
+    )
+    brought = weight * spread if differences else weight
+    leading = np.sort(np.argsort(-brought, kind="stable")[:_MOST_CROSSED])
+    cross = {kind: _moments(delta[:, leading]) for kind, delta in differences.items()}
+    return FeatureShares(weight, parts, leading, W.among(leading), cross)
+
+
+def _differences(metric: Metric, W: LinearWeights, X: Any, index: np.ndarray) -> Any:
+    """x − y of every pair, at unit length in the learned space first where the metric compares by cosine."""
+    rows = HeldRows(X)
+    first, second = (rows.take(ends).astype(np.float64) for ends in index.T)
+    if metric.normalize:
+        first, second = _at_unit_length(W, first), _at_unit_length(W, second)
+    return first - second
+
+
+def _at_unit_length(W: LinearWeights, X: Any) -> Any:
+    length = np.empty(X.shape[0])
+    for part in _blocks(X):
+        length[part] = np.sqrt(np.maximum(_sums(X[part], W.times(X[part]), axis=1), 0.0))
+    scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+    return sp.csr_array(X.multiply(scale[:, None])) if sp.issparse(X) else X * scale[:, None]
+
+
+def _mean_parts(W: LinearWeights, delta: Any) -> np.ndarray:
+    """The mean over rows of δ_j (Wδ)_j."""
+    total = np.zeros(W.n_features)
+    for part in _blocks(delta):
+        total += _sums(delta[part], W.times(delta[part]), axis=0)
+    return total / delta.shape[0]
+
+
+def _sums(A: Any, B: Any, axis: int) -> np.ndarray:
+    """Of the entries of A times those of B, along an axis."""
+    return np.asarray((A.multiply(B) if sp.issparse(A) else A * B).sum(axis=axis)).ravel()
+
+
+def _moments(delta: Any) -> np.ndarray:
+    """The mean over rows of δδᵀ."""
+    delta = delta.toarray() if sp.issparse(delta) else delta
+    return delta.T @ delta / len(delta)
+
+
+def _blocks(X: Any) -> list[slice]:
+    step = max(1, _BLOCK // max(1, X.shape[1]))
+    return [slice(a, a + step) for a in range(0, X.shape[0], step)]

@@ -1,0 +1,168 @@
+"""What a fitted learner can say about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..constraints import Constraints
+from ..coordinates import LinearCoordinates
+from ..metric import Metric
+from ..validation import len_of
+from .features import FeatureShares, feature_shares, known_pairs
+from .influence import influential
+from .linear import LinearWeights
+from .suspects import Judged, suspect_constraints, suspect_rows
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["ExplainMixin"]
+
+
+class ExplainMixin:
+    """`explain`, `influential` and `suspects` for every learner of metrics."""
+
+    metric_: Metric
+    constraints_: Constraints
+    duals_: np.ndarray
+    values_: np.ndarray
+    _rows: Callable[[Any], Any]
+    _shares: FeatureShares | None
+
+    def explain(self, X: Any = None, y: Any = None, *, pairs: bool = False) -> DataFrame:
+        """Which features the metric weighs, and what each brings to squared distances.
+
+        Parameters
+        ----------
+        X, y : array-like, optional
+            Rows and labels to measure contributions on; without y, by the pairs that were learned from, X being the
+            rows they are about. Default: the rows that were learned from.
+        pairs : bool, default=False
+            The same for pairs of features, those of the 60 that bring most.
+
+        Returns
+        -------
+        DataFrame
+            Features by name, those first that bring most to the distance of unalike rows: "weight", W_jj, and
+            "alike" and "unalike", the mean of δ_j (Wδ)_j over up to 500 pairs of either kind, δ their difference (of
+            rows at unit length where the metric compares by cosine): columns that add up to the mean squared distance.
+            With `pairs`: "feature", "with", W_jk as "weight", and the mean of 2 W_jk δ_j δ_k. Negative parts bring
+            rows together: a difference in one feature is made up for by the other.
+        """
+        check_is_fitted(self)
+        LinearWeights(self.metric_)  # raises where there are no features to weigh
+        shares = self._shares_kept() if X is None else self._shares_of(X, y)
+        names = self._feature_names()
+        return shares.pairs(names) if pairs else shares.features(names)
+
+    def influential(self, n: int = 20, *, index: Sequence[Any] | None = None) -> DataFrame:
+        """The constraints that shaped the metric: those with the largest multipliers.
+
+        Parameters
+        ----------
+        n : int, default=20
+        index : sequence, optional
+            Names of all training rows, in their order.
+
+        Returns
+        -------
+        DataFrame
+            By number of the constraint in `constraints_`: "kind", "rows" (and "names"), "bound", "value", what the
+            constraint is held against and what it has under the learned metric (before `normalize` and `n_components`),
+            "violation", (value − bound) / scale where that is too much, negative where there is some to spare, and
+            "dual", λ. A constraint that holds with room to spare has λ = 0.
+        """
+        check_is_fitted(self)
+        self._check_learned("influential")
+        return influential(self.constraints_, self.duals_, self.values_, n, index)
+
+    def suspects(
+        self,
+        X: Any,
+        y: Any = None,
+        n: int = 20,
+        *,
+        constraints: Constraints | None = None,
+        index: Sequence[Any] | None = None,
+    ) -> DataFrame:
+        """Labels that look wrong, most doubtful first: of rows, or, without y, of pairs and triplets.
+
+        The metric is learned again with these settings, four times from three quarters: no label is judged by a metric
+        that it has had a say in.
+
+        Parameters
+        ----------
+        X : array-like
+            The rows that labels or constraints are about.
+        y : array-like, optional
+            Their labels. Without: `constraints` are judged, by default those that were learned from.
+        n : int, default=20
+        constraints : Constraints, optional
+        index : sequence, optional
+            Names of the rows of X, in their order.
+
+        Returns
+        -------
+        DataFrame
+            By row: "score", the share of closeness that is to rows of other classes, above ½ where they are closer;
+            "given" and "suggested" labels; "neighbours", the nearest rows that have the suggested one.
+            By constraint: "rows", "given", "suggested" ("similar", "dissimilar", or a triplet the other way round),
+            "score": the share of pairs of the other kind that are on the wrong side of this one (of a triplet
+            d²(a, b) / (d²(a, b) + d²(a, c))).
+        """
+        check_is_fitted(self)
+        judged = Judged(self._rows(X), self._refit_settings(), self.metric_, self._pairwise)
+        if y is not None:
+            return suspect_rows(judged, y, n, index)
+        if constraints is None:
+            self._check_learned("suspects without y")
+            constraints = self.constraints_
+        return suspect_constraints(judged, constraints, n, index)
+
+    @property
+    def _pairwise(self) -> bool:
+        """Whether rows are similarities to the training rows."""
+        return False
+
+    def _refit_settings(self) -> Any:
+        """A learner of one metric with these settings; None where only the metric is known."""
+        return self
+
+    def _keep_shares(self, X: Any, y: Any) -> None:
+        """What `explain` says of the rows that were learned from, which are not kept."""
+        linear = isinstance(self.metric_.coordinates, LinearCoordinates)
+        self._shares = feature_shares(self.metric_, X, known_pairs(y, self.constraints_)) if linear else None
+
+    def _shares_kept(self) -> FeatureShares:
+        self._check_learned("explain without X")
+        assert self._shares is not None
+        return self._shares
+
+    def _shares_of(self, X: Any, y: Any) -> FeatureShares:
+        rows = self._rows(X)
+        if y is not None:
+            if len(y) != len_of(rows):
+                raise ValueError(f"y must have one label for each of the {len_of(rows)} rows of X; got {len(y)}.")
+            pairs = known_pairs(y, None)
+            if not pairs:
+                raise ValueError("contributions are measured on rows of two classes or more; y has fewer.")
+        else:
+            self._check_learned("explain without y")
+            self.constraints_.check_rows(len_of(rows))
+            pairs = known_pairs(None, self.constraints_)
+        return feature_shares(self.metric_, rows, pairs)
+
+    def _feature_names(self) -> list[str]:
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{j}" for j in range(self.metric_.n_features or 0)] if names is None else list(names)
+
+    def _check_learned(self, what: str) -> None:
+        if not hasattr(self, "constraints_"):
+            raise ValueError(
+                f"{what} needs the constraints that were learned from, and a file holds the metric alone. Fit again, "
+                "or pass X and y."
+            )
