@@ -181,7 +181,8 @@ def test_a_line_without_end_is_not_held(trees, run, start):
         assert tracemalloc.get_traced_memory()[1] < 6 * reading._LONGEST_LINE
     finally:
         tracemalloc.stop()
-    assert (code, out) == (2, "") and "line" in err and err.count("\n") == 1
+    said = [line for line in err.splitlines() if not line.startswith("reading: ")]  # progress, on a slow machine
+    assert (code, out, len(said)) == (2, "", 1) and "line" in said[0]
     assert not Path("new.safetensors").exists()
 
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from .. import __version__
-from ..constraints import as_labels, class_codes
+from ..constraints import as_labels
 from ..embeddings import EmbeddingAdapter
 from ..explain import fit_record
 from ..learner import MetricLearner
@@ -126,6 +126,22 @@ def evaluated(known: Known, settings: Settings) -> Outcome:
     return _outcome(known, settings, X, fit=False)
 
 
+def _check_classes(y: Any, source: str) -> None:
+    """Two classes to tell apart, of two rows or more: one to learn from, one to judge by."""
+    labels = as_labels(y)
+    n_rows = np.bincount(labels.codes[labels.codes >= 0])
+    if len(n_rows) < 2:
+        unlabelled = " beside rows without a label (empty, or −1 among numbers)" if (labels.codes < 0).any() else ""
+        raise ValueError(
+            f"the labels of {source} have {len(n_rows)} class{unlabelled}; at least 2 are needed to tell apart."
+        )
+    if (n_rows > 1).sum() < 2:
+        raise ValueError(
+            f"the labels of {source} have one class of more than one row; two are needed to learn from and to judge by. "
+            "Is this the column of classes?"
+        )
+
+
 def _outcome(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
     # Threads gain little on small matrices, and on a busy machine they wait for each other.
     with threadpool_limits(1 if X.shape[1] <= _NARROW else None):
@@ -134,7 +150,7 @@ def _outcome(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
 
 def _scaled(known: Known, settings: Settings) -> tuple[Any, Scaling | None]:
     if known.y is not None:
-        class_codes(known.y)  # two classes or more
+        _check_classes(known.y, known.table.source)
     if not settings.scales(known.X):
         return known.X, None
     scaling = Scaling.of(known.X)

@@ -11,6 +11,7 @@ __all__ = ["run_app"]
 
 # What a wrong option or argument raises; typer names only its subclass.
 _UsageError: Any = typer.BadParameter.__mro__[1]
+_INTERRUPTED = 130
 
 
 def run_app(app: typer.Typer, name: str, args: list[str] | None = None) -> None:
@@ -27,7 +28,9 @@ def run_app(app: typer.Typer, name: str, args: list[str] | None = None) -> None:
     except ImportError as error:
         _fail(name, _one_line(error), 1)
     except (KeyboardInterrupt, typer.Abort):
-        _fail(name, "interrupted", 130)
+        code = _INTERRUPTED
+    if code == _INTERRUPTED:  # which typer may have caught itself
+        _fail(name, "interrupted", _INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
 
 

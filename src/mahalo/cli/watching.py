@@ -74,8 +74,13 @@ def watching(log: Path | None) -> Iterator[Watch]:
         stack.enter_context(shown_by(watch.show))
         stack.enter_context(warnings.catch_warnings())
 
+        said: set[str] = set()
+
         def show_warning(message: Any, *where: Any, **more: Any) -> None:
-            watch.say(f"mahalo: warning: {' '.join(str(message).split())}")
+            text = f"mahalo: warning: {' '.join(str(message).split())}"
+            if text not in said:
+                said.add(text)
+                watch.say(text)
 
         warnings.showwarning = show_warning
         yield watch

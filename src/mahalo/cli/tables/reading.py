@@ -140,6 +140,7 @@ def _read_text(file: Path, delimiter: str, encoding: str, say: Said) -> Any:
             parse_options=csv.ParseOptions(delimiter=delimiter),
             convert_options=csv.ConvertOptions(strings_can_be_null=True),
         )
+        names = frame.column_names
     except (UnicodeDecodeError, LookupError) as error:
         raise _not_decoded(file, encoding, error) from None
     except pa.lib.ArrowInvalid as error:
@@ -152,7 +153,7 @@ def _read_text(file: Path, delimiter: str, encoding: str, say: Said) -> Any:
         raise ValueError(f"{file.name} cannot be read: {_first_sentence(error)}.") from None
     if any(str(column_type) == "binary" for column_type in frame.schema.types):
         raise _not_decoded(file, encoding, None)
-    _check_header(file, frame.column_names)
+    _check_header(file, names)
     return frame
 
 
