@@ -18,6 +18,7 @@ import mahalo
 from mahalo import MetricLearner
 from mahalo.selection import choosing
 
+COLUMNS = ("--columns", "width,height,depth")
 FIT = ("--label", "kind", "--drop", "name", "--gamma", "1", "--out", "m.safetensors", "--force")
 
 
@@ -166,9 +167,8 @@ def test_pairs_by_name_or_number(trees, run, by):
     np.save("pairs.npy", np.column_stack([a, b, same]))
     Path("names.txt").write_text("\n".join(table()["name"]))
     ids = {"id": ("--id", "name"), "ids": ("--ids", "names.txt", "--drop", "name")}.get(by, ("--drop", "name"))
-    drop = ("--columns", "width,height,depth") if by != "ids" else ("--columns", "width,height,depth")
     file = "pairs.npy" if by == "array" else "pairs.csv"
-    code, out, err = run("fit", "trees.csv", "--pairs", file, *ids, *drop, "--gamma", "1", "--out", "m.safetensors")
+    code, out, err = run("fit", "trees.csv", "--pairs", file, *ids, *COLUMNS, "--gamma", "1", "--out", "m.safetensors")
     assert (code, err) == (0, "") and "AUC, alike pairs nearer" in out
     Z = StandardScaler().fit_transform(numbers())
     constraints = mahalo.Constraints.from_pairs(np.column_stack([a, b]), same=same)
@@ -182,8 +182,8 @@ def test_grades_and_triplets(trees, run):
     query, document, grade = map(list, zip(*rows, strict=True))
     write_csv(Path("graded.csv"), {"query": query, "document": document, "grade": grade})
     write_csv(Path("triplets.csv"), {"a": [0, 1, 2], "b": [2, 3, 4], "c": [1, 2, 5]})
-    columns = ("--columns", "width,height,depth", "--gamma", "1", "--json")
-    code, out, err = run("evaluate", "trees.csv", "--pairs", "graded.csv", "--triplets", "triplets.csv", *columns)
+    known = ("--pairs", "graded.csv", "--triplets", "triplets.csv")
+    code, out, err = run("evaluate", "trees.csv", *known, *COLUMNS, "--gamma", "1", "--json")
     assert (code, err) == (0, "")
     assert json.loads(out)["constraints"] > len(rows)
 
@@ -215,12 +215,13 @@ def test_embeddings_keep_their_scale_and_the_name_of_their_encoder(trees, run):
 
 
 def test_a_fit_that_did_not_converge_is_written_and_said(trees, run, monkeypatch):
-    from mahalo.solvers.certificate import Certificate
+    from mahalo.cli import learning
 
-    monkeypatch.setattr(Certificate, "converged", False, raising=False)
-    monkeypatch.setattr("mahalo.cli.learning.Outcome.converged", property(lambda outcome: False))
-    code, _, _ = run("fit", "trees.csv", *FIT)
-    assert code == 1 and Path("m.safetensors").exists()
+    made = learning._cv
+    monkeypatch.setattr(learning, "_cv", lambda settings: made(settings).set_params(max_iter=1))
+    code, out, err = run("fit", "trees.csv", *FIT)
+    assert code == 1 and "NOT converged" in out and "gap" in err
+    assert mahalo.load("m.safetensors").about["fitted"]["certificate"]["converged"] is False
 
 
 def test_report_is_written(model, run):

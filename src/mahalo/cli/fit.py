@@ -14,9 +14,7 @@ __all__ = ["evaluate", "fit"]
 
 def fit(
     data: options.Data,
-    out: Annotated[
-        Path, typer.Option(metavar="FILE", help="The model: a .safetensors file.", rich_help_panel=options.RESULT)
-    ],
+    *,
     label: options.Label = None,
     labels: options.Labels = None,
     id: options.Id = None,
@@ -29,13 +27,16 @@ def fit(
     encoding: options.Encoding = "utf-8",
     embeddings: options.Embeddings = False,
     encoder: options.Encoder = None,
-    standardise: options.Standardise = None,
+    standardise: options.Standardise = True,
     gamma: options.Gamma = None,
     prior: options.Prior = None,
     kernel: options.Kernel = "linear",
     components: options.Components = None,
     holdout: options.HoldoutBy = options.Holdout.rows,
     seed: options.Seed = 0,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="The model: a .safetensors file.", rich_help_panel=options.RESULT)
+    ],
     force: options.Force = False,
     json: options.Json = False,
     log: options.Log = None,
@@ -78,7 +79,7 @@ def evaluate(
     triplets: options.Triplets = None,
     encoding: options.Encoding = "utf-8",
     embeddings: options.Embeddings = False,
-    standardise: options.Standardise = None,
+    standardise: options.Standardise = True,
     gamma: options.Gamma = None,
     prior: options.Prior = None,
     kernel: options.Kernel = "linear",

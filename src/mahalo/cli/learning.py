@@ -35,7 +35,7 @@ class Settings:
 
     embeddings: bool = False
     encoder: str | None = None
-    standardise: bool | None = None
+    standardise: bool = True
     gamma: float | None = None
     prior: str | None = None
     kernel: str = "linear"
@@ -44,10 +44,8 @@ class Settings:
     seed: int = 0
 
     def scales(self, X: Any) -> bool:
-        """Whether columns are standardised: where they may be of different units and are not mostly zero."""
-        if self.standardise and sp.issparse(X):
-            raise ValueError("--standardise would fill sparse rows with numbers that are not zero; leave it out.")
-        return not (self.embeddings or sp.issparse(X)) if self.standardise is None else self.standardise
+        """Whether columns are standardised: not those of embeddings, which have one unit, nor zeros of sparse rows."""
+        return self.standardise and not self.embeddings and not sp.issparse(X)
 
 
 @dataclass(frozen=True)
@@ -132,9 +130,7 @@ def _check_classes(y: Any, source: str) -> None:
     n_rows = np.bincount(labels.codes[labels.codes >= 0])
     if len(n_rows) < 2:
         unlabelled = " beside rows without a label (empty, or −1 among numbers)" if (labels.codes < 0).any() else ""
-        raise ValueError(
-            f"the labels of {source} have {len(n_rows)} class{unlabelled}; at least 2 are needed to tell apart."
-        )
+        raise ValueError(f"the labels of {source} have {len(n_rows)} class{unlabelled}; at least 2 are needed.")
     if (n_rows > 1).sum() < 2:
         raise ValueError(
             f"the labels of {source} have one class of more than one row; two are needed to learn from and to judge by. "

@@ -18,7 +18,7 @@ def neighbors(
     query: Annotated[
         str | None, typer.Option(metavar="DATA", help="Rows to ask for. Default: each row of the index for the others.")
     ] = None,
-    k: Annotated[int, typer.Option("-k", "--neighbors", min=1, help="Neighbours of each.")] = 10,
+    k: Annotated[int, typer.Option("-k", "--neighbors", min=1, metavar="N", help="Neighbours of each.")] = 10,
     id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names rows, in both.")] = None,
     index_ids: Annotated[str | None, typer.Option(metavar="FILE", help="Names of the rows to find.")] = None,
     query_ids: Annotated[str | None, typer.Option(metavar="FILE", help="Names of the rows to ask for.")] = None,

@@ -13,7 +13,7 @@ _KINDS = ".csv, .tsv, .parquet, .npy, .npz or .svm"
 
 Data = Annotated[
     list[str],
-    typer.Argument(metavar="DATA...", help=f"Rows: {_KINDS}; files, a folder of shards, or a glob in quotes."),
+    typer.Argument(metavar="DATA", help=f"Rows: {_KINDS}; files, a folder of shards, or a glob in quotes."),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `mahalo fit` or `metric.save` wrote.")]
 
@@ -73,16 +73,19 @@ Encoder = Annotated[
     str | None, typer.Option(metavar="NAME", help="The encoder's name, noted in the model.", rich_help_panel=_HOW)
 ]
 Standardise = Annotated[
-    bool | None,
+    bool,
     typer.Option(
-        "--standardise/--no-standardise",
-        help="Bring columns to mean 0 and deviation 1. Default: yes, but not of embeddings and sparse rows.",
+        " /--no-standardise",
+        help="Keep the units of columns. Else they get mean 0 and deviation 1, unless embeddings or sparse.",
+        show_default=False,
         rich_help_panel=_HOW,
     ),
 ]
 Gamma = Annotated[
     float | None,
-    typer.Option(help="Weight of the constraints. Default: chosen by cross-validation.", rich_help_panel=_HOW),
+    typer.Option(
+        metavar="NUMBER", help="Weight of the constraints. Default: chosen by cross-validation.", rich_help_panel=_HOW
+    ),
 ]
 Prior = Annotated[
     str | None,
@@ -96,13 +99,17 @@ Kernel = Annotated[
     str, typer.Option(metavar="NAME", help="linear, or rbf, poly, cosine, …; of scikit-learn.", rich_help_panel=_HOW)
 ]
 Components = Annotated[
-    int | None, typer.Option(min=1, help="Keep this many directions of the metric.", rich_help_panel=_HOW)
+    int | None, typer.Option(min=1, metavar="N", help="Keep this many directions of the metric.", rich_help_panel=_HOW)
 ]
 HoldoutBy = Annotated[
     Holdout,
-    typer.Option(help="Choose and judge by rows held out, or by classes never seen.", rich_help_panel=_HOW),
+    typer.Option(
+        metavar="NAME", help="Choose and judge by `rows` held out, or by `classes` never seen.", rich_help_panel=_HOW
+    ),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Of folds, and of pairs that are drawn.", rich_help_panel=_HOW)]
+Seed = Annotated[
+    int, typer.Option(min=0, metavar="N", help="Of folds, and of pairs that are drawn.", rich_help_panel=_HOW)
+]
 
 Force = Annotated[bool, typer.Option("--force", help="Write over a file that exists.", rich_help_panel=_RESULT)]
 Json = Annotated[
