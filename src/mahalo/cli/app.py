@@ -54,8 +54,10 @@ for command in (fit, transform, neighbors, evaluate, report):
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Directory for the pictures.")] = Path("out"),
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the splits and of the pairs that are drawn.")] = 0,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Directory for the pictures.")] = Path("out"),
+    seed: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Seed of the splits and of the pairs that are drawn.")
+    ] = 0,
     plot: Annotated[bool, typer.Option("--plot/--no-plot", help="Draw pictures (needs matplotlib).")] = True,
 ) -> None:
     """The whole story on bundled data: learn, certify, compare, draw.

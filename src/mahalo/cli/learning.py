@@ -133,7 +133,7 @@ def _check_classes(y: Any, source: str) -> None:
         raise ValueError(f"the labels of {source} have {len(n_rows)} class{unlabelled}; at least 2 are needed.")
     if (n_rows > 1).sum() < 2:
         raise ValueError(
-            f"the labels of {source} have one class of more than one row; two are needed to learn from and to judge by. "
+            f"the labels of {source} have one class of more than one row; two are needed to learn from and judge by. "
             "Is this the column of classes?"
         )
 
@@ -153,12 +153,14 @@ def _scaled(known: Known, settings: Settings) -> tuple[Any, Scaling | None]:
     return scaling.apply(known.X), scaling
 
 
-def _cv(settings: Settings, **more: Any) -> _Judged:
+def _cv(settings: Settings) -> _Judged:
+    if settings.kernel == "precomputed":
+        raise ValueError("--kernel precomputed takes similarities, not a table of rows; use MetricLearner in Python.")
     values: dict[str, Any] = {"kernel": settings.kernel, "holdout": settings.holdout, "random_state": settings.seed}
     values |= {"n_components": settings.components, "verbose": 1}
     if settings.prior is not None:
         values["prior"] = settings.prior
-    return (_JudgedAdapter if settings.embeddings else _Judged)(**values, **more)
+    return (_JudgedAdapter if settings.embeddings else _Judged)(**values)
 
 
 def _chosen(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:

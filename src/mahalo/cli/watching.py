@@ -73,6 +73,8 @@ def watching(log: Path | None) -> Iterator[Watch]:
             watch._status = stack.enter_context(Console(stderr=True).status("…"))
         stack.enter_context(shown_by(watch.show))
         stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")  # those for who writes code
+        warnings.simplefilter("default", UserWarning)
 
         said: set[str] = set()
 
