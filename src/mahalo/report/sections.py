@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from .views import histogram, spectrum
 __all__ = ["Page"]
 
 _N_FEATURES, _N_PAIRS, _N_HUBS, _N_CANDIDATES = 30, 20, 15, 30
+_LONGEST_NAME = 70  # characters of a row's name that tables show
 _SEARCHED = 12  # classes beyond which they are looked for by name
 _KINDS = {
     "similar": "similar pairs",
@@ -345,6 +347,8 @@ class Page:
         )
         facts = {"γ": number(float(record["gamma"])), "Steps of the solver": f"{record['n_iter']:,}"}
         chosen = record.get("chosen") or {}
+        if chosen.get("residual") in (True, 1.0):
+            chosen = {k: v for k, v in chosen.items() if k != "residual"}  # nothing was weighed
         facts |= {name: _setting(k, chosen[k]) for k, name in _FACTS.items() if chosen.get(k) is not None}
         if "score" in chosen:
             facts["Score on held-out rows"] = f"{chosen['score']:.3f}"
@@ -426,19 +430,20 @@ class Page:
         )
 
     def _row_cell(self, ends: list[int]) -> Cell:
+        """Rows by name, at most four of them, each to be shown on the map if it is there."""
         ids = [self.findings.ids[i] for i in ends[:4]]
         more = f" and {len(ends) - 4} more" if len(ends) > 4 else ""
         text = " – ".join(ids) + more
         return Cell(text, text, " – ".join(self._link(i) for i in ends[:4]) + more)
 
     def _link(self, row: int) -> str:
-        """A row by name, to be shown on the map if it is there."""
-        name = escaped(self.findings.ids[row])
-        if self.map is None or row not in self._mapped:
-            return name
-        return f'<button type="button" class="show" data-row="{row}" title="Show on the map">{name}</button>'
+        name = self.findings.ids[row]
+        shown = escaped(name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…")
+        if row not in self._mapped:
+            return f'<span title="{escaped(name)}">{shown}</span>'
+        return f'<button type="button" class="show" data-row="{row}" title="On the map: {escaped(name)}">{shown}</button>'
 
-    @property
+    @cached_property
     def _mapped(self) -> set[int]:
         return set(self.map["rows"]) if self.map else set()
 
@@ -464,7 +469,7 @@ class Page:
                 Cell(self._label(int(row))),
                 Cell(str(f.labels.classes[one["suggested"]])),  # type: ignore[union-attr]
                 Cell(f"{one['score']:.2f}", f"{one['score']:.6f}", f"{one['score']:.2f} {bar(float(one['score']), 'unalike')}"),
-                self._row_cell([int(f.suspected[i]) for i in one["neighbours"]][:4]),
+                self._row_cell([int(f.suspected[i]) for i in one["neighbours"]][:3]),
             ]
             for row, one in found.iterrows()
         ]
