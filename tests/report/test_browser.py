@@ -17,9 +17,14 @@ from mahalo.report import write
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser: pip install playwright")
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-FLAGS = (
-    "--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update --disable-sync"
-).split()
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 FORMULA = "=HYPERLINK(1)"
 HOSTILE = "</script><script>document.title='run'</script>"
 
@@ -150,7 +155,9 @@ def test_tables_are_sorted_by_clicking_their_heads(opened):
     head = page.locator("#doubtful-rows th", has_text="Doubt")
 
     def values():
-        return page.eval_on_selector_all("#doubtful-rows tbody tr td:nth-child(4)", "cells => cells.map(c => +c.dataset.value)")
+        return page.eval_on_selector_all(
+            "#doubtful-rows tbody tr td:nth-child(4)", "cells => cells.map(c => +c.dataset.value)"
+        )
 
     head.get_by_role("button").click()
     assert head.get_attribute("aria-sort") == "descending" and values() == sorted(values(), reverse=True)

@@ -99,7 +99,11 @@ def data_of(text: str) -> dict:
 def shown_sections(text: str) -> set[str]:
     """Sections that do not say that they are missing."""
     sections = re.findall(r'<section id="(\w+)".*?</section>', text, re.S)
-    missing = {name for name in sections if 'class="missing"' in re.search(rf'<section id="{name}".*?</section>', text, re.S)[0]}
+    missing = {
+        name
+        for name in sections
+        if 'class="missing"' in re.search(rf'<section id="{name}".*?</section>', text, re.S)[0]
+    }
     return set(sections) - missing
 
 
@@ -138,7 +142,9 @@ def test_nothing_is_loaded_and_only_our_script_may_run(text):
     assert not re.search(r"(src|href)=\"(?!#|data:,)", text)
     policy = next(one["content"] for one in outline.all("meta") if one.get("http-equiv") == "Content-Security-Policy")
     assert "default-src 'none'" in policy and "unsafe" not in policy
-    assert not [name for _, attributes in outline.tags for name in attributes if name.startswith("on") or name == "style"]
+    assert not [
+        name for _, attributes in outline.tags for name in attributes if name.startswith("on") or name == "style"
+    ]
 
 
 def test_a_page_is_small_and_the_same_every_time(chosen, scaled, text, tmp_path):
@@ -266,7 +272,7 @@ def test_a_metric_from_a_file_says_what_it_does_not_know(scaled, tmp_path):
 def test_precomputed_kernels_are_refused(scaled, tmp_path):
     X, y = scaled
     learner = MetricLearner(kernel="precomputed").fit(X @ X.T, y)
-    with pytest.raises(ValueError, match="precomputed.*callable"):
+    with pytest.raises(ValueError, match=r"precomputed.*callable"):
         write(learner, X @ X.T, y, tmp_path / "page.html")
 
 
@@ -372,6 +378,8 @@ def test_many_rows_and_classes_make_a_small_page(tmp_path):
     rng = np.random.default_rng(0)
     y = rng.integers(80, size=6000)
     X = rng.normal(size=(80, 30))[y] + rng.normal(size=(6000, 30))
-    text = page_of(MetricLearner(pairs_per_class=30).fit(X, y), X, y, tmp_path, ids=[f"question number {i} " * 4 for i in y])
+    text = page_of(
+        MetricLearner(pairs_per_class=30).fit(X, y), X, y, tmp_path, ids=[f"question number {i} " * 4 for i in y]
+    )
     assert len(text.encode()) < 3_000_000
     assert "1,500 of the 6,000 rows" in text
