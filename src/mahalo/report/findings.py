@@ -219,9 +219,7 @@ class Findings:
             raise Missing("the file holds the metric, not the multipliers of its constraints: report from the learner.")
         if not self.learned_here:
             raise Missing("the constraints are about the rows that were learned from, and these are others.")
-        return influential(
-            self.learner.constraints_, self.learner.duals_, self.learner.values_, _N_LISTED, self.ids
-        )
+        return influential(self.learner.constraints_, self.learner.duals_, self.learner.values_, _N_LISTED, self.ids)
 
     @cached_property
     def suspected(self) -> np.ndarray:
@@ -267,8 +265,8 @@ def _taken_apart(model: Any) -> tuple[Metric, MetricLearner | None, dict[str, An
         record = fit_record(model) if learner is not None else (getattr(metric, "about", None) or {}).get("fit") or {}
     else:
         raise ValueError(
-            f"a report is about a fitted MetricLearner or a Metric; got {type(model).__name__}. From a pipeline pass its "
-            "last step, and rows as they reach it."
+            f"a report is about a fitted MetricLearner or a Metric; got {type(model).__name__}. From a pipeline pass "
+            "its last step, and rows as they reach it."
         )
     c = metric.coordinates
     if isinstance(c, KernelCoordinates) and c.kernel.precomputed:

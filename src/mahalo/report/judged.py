@@ -91,7 +91,9 @@ def as_noted(judged: Judged, noted: dict[str, Any]) -> Judged:
     for name, before in noted["before"].items():
         full = names.get(name, name)
         margin = float(noted["interval"][name] or 0.0)
-        what = _MEASURES.get(full, "") if name != "AUC" else "Chance that a row of the same class is closer than another."
+        what = (
+            _MEASURES.get(full, "") if name != "AUC" else "Chance that a row of the same class is closer than another."
+        )
         measures.append(Measure(full, what, before, noted["after"][name], None, None, margin))
     how = (
         "As noted down when the metric was learned: in folds, learned anew from the other rows with settings that had "

@@ -11,8 +11,11 @@ from typing import Any
 __all__ = ["Cell", "Column", "as_json", "bar", "chart", "escaped", "number", "percent", "section", "table"]
 
 
+_LONG = 30  # characters in a cell that want a wide column
+
+
 def escaped(text: Any) -> str:
-    """Text as it reads, for HTML and its attributes; control characters, which HTML does not know, as a question mark."""
+    """Text as it reads, for HTML and its attributes; characters that nobody can see are replaced."""
     plain = "".join(c if c.isprintable() or c == " " else "\N{REPLACEMENT CHARACTER}" for c in str(text))
     return html.escape(plain)
 
@@ -79,7 +82,9 @@ class Cell:
 
 def table(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[Cell]], *, name: str = "") -> str:
     """A table; with a name one that can be sorted by its columns and downloaded under it."""
-    head = "".join(_head(column, sortable=bool(name)) for column in columns)
+    rows = list(rows)
+    long = [any(len(row[k].text) > _LONG for row in rows) for k in range(len(columns))]
+    head = "".join(_head(column, bool(name), wide) for column, wide in zip(columns, long, strict=True))
     body = "".join(
         "<tr>" + "".join(cell.drawn(c.numeric) for c, cell in zip(columns, row, strict=True)) + "</tr>\n"
         for row in rows
@@ -89,16 +94,17 @@ def table(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[Cell]
         if name
         else ""
     )
+    box = 'class="scroll"' if name else 'class="scroll whole"'
     identity = f' id="{escaped(name)}" class="sortable"' if name else ""
     return (
-        f'<div class="tablebox"><div class="scroll" tabindex="0" role="region" aria-label="{escaped(caption)}">'
+        f'<div class="tablebox"><div {box} tabindex="0" role="region" aria-label="{escaped(caption)}">'
         f"<table{identity}><caption>{escaped(caption)}</caption><thead><tr>{head}</tr></thead>"
         f"<tbody>\n{body}</tbody></table></div>{download}</div>\n"
     )
 
 
-def _head(column: Column, sortable: bool) -> str:
-    kind = ' class="number"' if column.numeric else ""
+def _head(column: Column, sortable: bool, wide: bool) -> str:
+    kind = ' class="number"' if column.numeric else ' class="long"' if wide else ""
     title = f' title="{escaped(column.title)}"' if column.title else ""
     name = escaped(column.name)
     inside = f'<button type="button" class="sort">{name}</button>' if sortable else name
@@ -120,10 +126,12 @@ def bar(share: float, kind: str) -> str:
 
 def section(name: str, title: str, *parts: str) -> str:
     inside = "\n".join(part for part in parts if part)
-    return f'<section id="{name}" aria-labelledby="{name}-title">\n<h2 id="{name}-title">{title}</h2>\n{inside}\n</section>\n'
+    head = f'<h2 id="{name}-title">{title}</h2>'
+    return f'<section id="{name}" aria-labelledby="{name}-title">\n{head}\n{inside}\n</section>\n'
 
 
 def chart(name: str, label: str, caption: str = "") -> str:
     """A place for a drawing of the script, with what it shows in words."""
     below = f"<figcaption>{caption}</figcaption>" if caption else ""
-    return f'<figure><div class="chart" data-chart="{name}" role="img" aria-label="{escaped(label)}"></div>{below}</figure>'
+    box = f'<div class="chart" data-chart="{name}" role="img" aria-label="{escaped(label)}"></div>'
+    return f"<figure>{box}{below}</figure>"

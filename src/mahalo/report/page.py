@@ -15,11 +15,30 @@ from ..constraints import Constraints
 from ..learner import MetricLearner
 from ..metric import Metric
 from ..persistence import write_bytes
+from .blame import constraints as pulling
+from .blame import doubtful
 from .findings import Findings
 from .markup import as_json, escaped
-from .sections import Page
+from .nearness import hubs, maps
+from .proof import proof
+from .results import distances, results, summary
+from .sheet import Sheet
+from .weighing import features
 
 __all__ = ["write"]
+
+# Maps come before what points at rows on them.
+_SECTIONS = {
+    "summary": ("Summary", summary),
+    "better": ("Results", results),
+    "map": ("Map", maps),
+    "distances": ("Distances", distances),
+    "features": ("Features", features),
+    "sure": ("How sure", proof),
+    "constraints": ("Constraints", pulling),
+    "doubtful": ("Labels", doubtful),
+    "hubs": ("Hubs", hubs),
+}
 
 
 def write(
@@ -56,13 +75,13 @@ def write(
     -------
     Path
     """
-    page = Page(Findings.of(model, X, y, constraints, names, ids))
+    sheet = Sheet(Findings.of(model, X, y, constraints, names, ids))
     path = Path(path)
-    write_bytes(path, _rendered(page).encode("utf-8"))
+    write_bytes(path, _rendered(sheet).encode("utf-8"))
     return path
 
 
-def _rendered(page: Page) -> str:
+def _rendered(sheet: Sheet) -> str:
     from .. import __version__
 
     style, script = _asset("page.css"), _asset("page.js")
@@ -73,10 +92,10 @@ def _rendered(page: Page) -> str:
         "style_hash": _hash(style),
         "script": script,
         "script_hash": _hash(script),
-        "links": "\n".join(f'<li><a href="#{name}">{title}</a></li>' for name, title in page.links.items()),
-        "body": page.body,
+        "links": "\n".join(f'<li><a href="#{name}">{title}</a></li>' for name, (title, _) in _SECTIONS.items()),
+        "body": "".join(made(sheet) for _, made in _SECTIONS.values()),
         "foot": f"Made by mahalo {escaped(__version__)}. This page holds all its data and loads nothing.",
-        "data": as_json({"charts": page.charts, "map": page.map}),
+        "data": as_json({"charts": sheet.charts, "map": sheet.map}),
     }
     # One pass: what is filled in is not looked at again.
     return re.sub(r"\{\{(\w+)\}\}", lambda slot: values[slot[1]], _asset("page.html"))
