@@ -10,16 +10,20 @@ if TYPE_CHECKING:
     from .errors import InfeasibleError, NotPositiveDefiniteError
     from .learner import MetricLearner
     from .metric import Metric, load
+    from .report.comparing import compare
+    from .report.display import MetricDisplay
     from .selection import MetricLearnerCV, MetricPath, metric_path
 
 __all__ = [
     "Constraints",
     "InfeasibleError",
     "Metric",
+    "MetricDisplay",
     "MetricLearner",
     "MetricLearnerCV",
     "MetricPath",
     "NotPositiveDefiniteError",
+    "compare",
     "load",
     "metric_path",
 ]
@@ -32,13 +36,15 @@ _ROOMS = {
     "errors": ("InfeasibleError", "NotPositiveDefiniteError"),
     "learner": ("MetricLearner",),
     "metric": ("Metric", "load"),
+    "report.comparing": ("compare",),
+    "report.display": ("MetricDisplay",),
     "selection": ("MetricLearnerCV", "MetricPath", "metric_path"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 # Rooms that `import mahalo` has always brought along: mahalo.basis.BetweenBasis needs no import of its own.
 _BROUGHT = frozenset(
     {"basis", "coordinates", "kernels", "linalg", "losses", "persistence", "priors", "progress", "rows"}
-    | {"scoring", "solvers", "task", "validation", *_ROOMS}
+    | {"explain", "scoring", "solvers", "task", "validation", *(room for room in _ROOMS if "." not in room)}
 )
 
 
