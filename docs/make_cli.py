@@ -16,7 +16,7 @@ HEAD = """# The command line
 
 <!-- Made by docs/make_cli.py from the code; change the code, then run it. -->
 
-`pip install ".[cli,tables]"` brings the command `mahalo`. How to go from a table to neighbours is in [tables](tables.md).
+`pip install ".[cli,tables]"` brings the command `mahalo`; from a table to neighbours in [tables](tables.md).
 
 | exit code | |
 |---|---|
@@ -25,9 +25,9 @@ HEAD = """# The command line
 | 2 | something to mend: an option, a file, a value in it; said in one line on standard error |
 | 130 | interrupted |
 
-A file is written whole or not at all, and one that exists is kept unless `--force` says otherwise. Progress, with the time
-left, is on standard error after two seconds, and in the file that `--log` names; what `--json` prints on standard output is
-one JSON object. `mahalo --install-completion` teaches your shell the commands and options.
+A file is written whole or not at all, and one that exists is kept unless `--force` says otherwise. Progress, with the
+time left, is on standard error after two seconds, and in the file that `--log` names; what `--json` prints on standard
+output is one JSON object. `mahalo --install-completion` teaches your shell the commands and options.
 """
 
 
