@@ -58,6 +58,7 @@ class Outcome:
     chosen: dict[str, Any]
     n_candidates: int
     n_looked_at: int
+    untouched: bool = False  # the start itself was best: nothing learned beyond it
     score: float | None = None
     metric: Metric | None = None
     learner: MetricLearner | None = None
@@ -79,6 +80,7 @@ class Outcome:
             "rows_to_choose_by": self.n_looked_at,
             "candidates": self.n_candidates,
             "chosen": self.chosen,
+            "untouched": self.untouched,
             "score": self.score,
             "before": told.before,
             "after": told.after,
@@ -179,6 +181,7 @@ def _chosen(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
         chosen=chosen,
         n_candidates=len(cv.cv_results_["gamma"]),
         n_looked_at=cv.n_looked_at_,
+        untouched=cv.gamma_ < cv._gammas()[0],
         score=cv.best_score_,
         learner=cv if fit else None,
     )
@@ -194,9 +197,7 @@ def _settled(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
     learner = cv._learner(**chosen) if fit else None
     if learner is not None:
         learner.set_params(verbose=1).fit(X, known.y, constraints=known.constraints)
-    return Outcome(
-        known, settings.scales(known.X), told, chosen, 1, len_of(choosing.folds[0].X), metric=None, learner=learner
-    )
+    return Outcome(known, settings.scales(known.X), told, chosen, 1, len_of(choosing.folds[0].X), learner=learner)
 
 
 def _measures(cv: MetricLearnerCV, choosing: Choosing) -> Any:

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from ..selection.before_after import BeforeAfter
 from .learning import Outcome
@@ -47,7 +49,7 @@ def show_evaluation(outcome: Outcome) -> None:
     what += [f"{summary['constraints']:,} constraints"] if summary["constraints"] else []
     console = _console()
     scaled = "; columns standardised" if outcome.standardised else ""
-    console.print(f"[bold]{known.table.source}[/bold]: {', '.join(what)}{scaled}\n", highlight=False)
+    console.print(f"[bold]{escape(known.table.source)}[/bold]: {', '.join(what)}{scaled}\n", highlight=False)
     console.print(_comparison(outcome.told))
     console.print(_footnote(outcome), style="dim")
     console.print()
@@ -87,6 +89,7 @@ def _choice(outcome: Outcome) -> str:
     chosen = outcome.chosen
     parts = [f"γ {chosen['gamma']:.3g}", f"start {chosen['prior']}"]
     parts += [f"{chosen['strategy']} pairs"] if outcome.known.constraints is None else []
+    parts = [f"the start itself, {chosen['prior']}, nothing beyond it"] if outcome.untouched else parts
     parts += [f"residual {float(chosen['residual']):g}"] if chosen["residual"] is not True else []
     parts += ["by cosine"] if chosen["normalize"] else []
     parts += [f"{chosen['n_components']} directions"] if chosen["n_components"] else []
@@ -99,7 +102,7 @@ def facts(entries: dict[str, str]) -> None:
     grid.add_column(min_width=11, style="cyan")
     grid.add_column(overflow="fold")
     for name, text in entries.items():
-        grid.add_row(name, text)
+        grid.add_row(name, Text(text))  # file names may look like markup
     _console().print(grid)
 
 

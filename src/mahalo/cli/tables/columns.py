@@ -126,10 +126,15 @@ def _refuse_text(table: Table, names: Sequence[str]) -> None:
     listed, column = ",".join(text[:10]), table.frame.column(text[0])
     odd = _first_odd_value(column)
     where = f" ({odd[1]!r} in row {odd[0]} of {text[0]!r}, the first being row 0)" if odd else ""
+    named = f"name rows by it (--id {text[0]}), " if len(text) == 1 and _names_rows(column) else ""
     raise ValueError(
-        f"{some(text)} of {table.source} hold text or dates, not numbers{where}: mend the values, leave the columns "
-        f"out (--drop {listed}), or make 0/1 columns of their values (--one-hot {listed})."
+        f"{table.source} has text or dates, not numbers, in {some(text)}{where}: mend the values, {named}leave them "
+        f"out (--drop {listed}), or make 0/1 columns of the values (--one-hot {listed})."
     )
+
+
+def _names_rows(column: Any) -> bool:
+    return len(column.unique()) == len(column) > 1
 
 
 def _first_odd_value(column: Any) -> tuple[int, str] | None:

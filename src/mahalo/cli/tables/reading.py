@@ -50,7 +50,9 @@ def read(paths: Sequence[str], *, encoding: str = "utf-8", n_features: int | Non
     `n_features` is the width that svmlight files, which leave out zeros, are to have.
     """
     files = [file for path in paths for file in _files(path)]
-    source = files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more"
+    source = (
+        files[0].name if len(files) == 1 else f"{paths[0] if len(paths) == 1 else files[0].name} ({len(files)} files)"
+    )
     kinds = {_kind(file) for file in files}
     if len(kinds) > 1:
         raise ValueError(f"files must all be of one kind; got {', '.join(sorted(kinds))}. Name those of one kind.")
