@@ -51,13 +51,14 @@ def doubtful(sheet: Sheet) -> str:
 def _suspect_rows(sheet: Sheet) -> str:
     f, found = sheet.findings, sheet.findings.suspect_rows
     likely = int((found["score"] > 0.5).sum())
+    n_neighbours = 3 if max(map(len, f.ids)) < 20 else 1  # of long names one fills the cell
     rows = [
         [
             sheet.row_cell([row]),
             Cell(sheet.label(row)),
             Cell(sheet.class_name(one["suggested"])),
             _doubt_cell(float(one["score"])),
-            sheet.row_cell([int(f.suspected[i]) for i in one["neighbours"]][:3]),
+            sheet.row_cell([int(f.suspected[i]) for i in one["neighbours"]][:n_neighbours]),
         ]
         for row, (_, one) in zip(found.index.tolist(), found.iterrows(), strict=True)
     ]

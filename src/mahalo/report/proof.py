@@ -46,7 +46,7 @@ def _proof(sheet: Sheet, record: dict[str, Any]) -> str:
     kept = n - c["n_violated"]
     limits = (
         f" Of the {n:,} constraints {kept:,} hold; the others are bent, the most by "
-        f"{percent(c['max_violation'], 0)} of its bound. Where classes overlap that is as it should be: γ sets the price."
+        f"{percent(float(c['max_violation']), 0)} of its bound. Where classes overlap that is as it should be."
         if c["n_violated"]
         else f" All {n:,} constraints hold."
     )

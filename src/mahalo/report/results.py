@@ -79,7 +79,7 @@ def _tiles(sheet: Sheet) -> Iterable[str]:
     if certificate:
         yield (
             f'<li class="tile"><p class="what">Proved optimal within</p><p class="value">'
-            f"{part(certificate['relative_gap'])}</p>"
+            f"{part(float(certificate['relative_gap']))}</p>"
             f'<p class="from">{"as asked" if certificate["converged"] else "stopped before what was asked"}</p></li>'
         )
 
