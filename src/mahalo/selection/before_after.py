@@ -13,7 +13,7 @@ from ..constraints import Constraints
 from ..coordinates import LinearCoordinates
 from ..metric import Metric
 from ..priors import Prior
-from ..progress import say
+from ..progress import parts_of
 from ..scoring import average_precision, ranked_auc
 from ..validation import len_of
 from .choosing import Choosing
@@ -73,9 +73,8 @@ def before_after(
     Rows that several folds held out count once, with the mean of what was measured.
     """
     found: dict[str, list[np.ndarray]] = {}
-    for k, fold in enumerate(choosing.folds):
-        if choosing.cv.verbose:
-            say(f"judging: fold {k + 1} of {len(choosing.folds)}")
+    folds = list(enumerate(choosing.folds))
+    for k, fold in parts_of(folds, choosing.cv.verbose, "judging", lambda item: f"fold {item[0] + 1}"):
         candidate = choosing.table[choosing.best(without=k) if settled is None else settled]
         before, after = measured(_plain(fold), fold), measured(_learned(choosing, candidate, fold), fold)
         for name, (asked, values) in before.items():
