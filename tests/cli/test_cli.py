@@ -110,8 +110,12 @@ def test_names_of_the_library_are_there_all_the_same(tmp_path):
 
 @pytest.mark.parametrize(("typed", "completed"), [("nei", "neighbors"), ("fit --lab", "--labels")])
 def test_shells_can_complete(tmp_path, monkeypatch, typed, completed):
-    asked = {"_MAHALO_COMPLETE": "complete_bash", "COMP_WORDS": f"mahalo {typed}", "COMP_CWORD": str(len(typed.split()))}
-    for name, value in asked.items():
+    asked = {
+        "_MAHALO_COMPLETE": "complete_bash",
+        "COMP_WORDS": f"mahalo {typed}",
+        "COMP_CWORD": str(len(typed.split())),
+    }
+    for name, value in {"_MAHALO_COMPLETE": "complete_bash", **words}.items():
         monkeypatch.setenv(name, value)
     done = run_python("-m", "mahalo.cli", cwd=tmp_path)
     assert completed in done.stdout.split(), done.stderr
