@@ -1,4 +1,4 @@
-"""What mahalo costs before it does anything hard: its import, and a fit on iris."""
+"""What mahalo costs before it does anything hard: its import, its help, and a fit on iris."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,15 +29,18 @@ __all__ = ["run"]
 def run(settings: Settings) -> Report:
     with _plain_installation() as folder:
         ours, reference = _import_seconds(folder, rounds=9 if settings.quick else 21)
+        help_ours, help_reference = _help_seconds(folder, rounds=5 if settings.quick else 15)
     fit = _fit_seconds(rounds=21 if settings.quick else 201)
     rows = (
-        ("import mahalo, against import sklearn.neighbors", 1e3 * ours, 1e3 * reference),
+        ("import mahalo.selection, against import sklearn.neighbors", 1e3 * ours, 1e3 * reference),
+        ("mahalo --help, against that of a typer application of two commands", 1e3 * help_ours, 1e3 * help_reference),
         ("fit on iris, against LinearDiscriminantAnalysis", 1e3 * fit["ours"], 1e3 * fit["reference"]),
     )
     return Report(
         name="overhead",
         checks=(
             Check("import, times import sklearn.neighbors", ours / reference, 1.3, at_least=False),
+            Check("--help, times that of two commands", help_ours / help_reference, 1.5, at_least=False),
             Check("fit on iris, times LDA's", fit["ours"] / fit["reference"], 5.0, at_least=False),
         ),
         tables=(Table("medians", ("", "mahalo (ms)", "reference (ms)"), rows),),
@@ -74,16 +78,48 @@ def _with_tools() -> dict[str, str]:
 
 
 def _import_seconds(folder: Path | None, rounds: int) -> tuple[float, float]:
-    """Median seconds of `import mahalo` and `import sklearn.neighbors`; one round warms the disk."""
-    modules = ("mahalo", "sklearn.neighbors")
+    """Median seconds of `import mahalo.selection` and `import sklearn.neighbors`; one round warms the disk."""
+    modules = ("mahalo.selection", "sklearn.neighbors")  # `import mahalo` alone waits for the first name that is used
     taken = [[_import_once(module, folder) for module in modules] for _ in range(rounds + 1)][1:]
     ours, reference = zip(*taken, strict=True)
     return median(ours), median(reference)
 
 
+_TWO_COMMANDS = """
+import typer
+app = typer.Typer()
+@app.command()
+def one(number: int = 1): "One."
+@app.command()
+def two(number: int = 2): "Two."
+app(["--help"])
+"""
+
+
+def _help_seconds(folder: Path | None, rounds: int) -> tuple[float, float]:
+    """Median seconds, from the start of Python to its end, of our --help and of that of a small application."""
+    programs = ("from mahalo.cli import main; main(['--help'])", _TWO_COMMANDS)
+    taken = [[_seconds_of(program, folder) for program in programs] for _ in range(rounds + 1)][1:]
+    ours, reference = zip(*taken, strict=True)
+    return median(ours), median(reference)
+
+
+def _seconds_of(program: str, folder: Path | None) -> float:
+    began = time.perf_counter()
+    _run(program, folder)
+    return time.perf_counter() - began
+
+
 def _import_once(module: str, folder: Path | None) -> float:
     code = f"import time; start = time.perf_counter(); import {module}; print(time.perf_counter() - start)"
-    # -S: without site, no hook of an editable installation gets in; so name the packages' folders here.
+    return float(_run(code, folder))
+
+
+def _run(code: str, folder: Path | None) -> str:
+    """What a program prints in a fresh interpreter.
+
+    Without site, no hook of an editable installation gets in; so the packages' folders are named.
+    """
     paths = [str(folder)] if folder else []
     paths += dict.fromkeys([sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
     done = subprocess.run(
@@ -94,4 +130,4 @@ def _import_once(module: str, folder: Path | None) -> float:
         text=True,
         check=True,
     )
-    return float(done.stdout)
+    return done.stdout

@@ -1,13 +1,16 @@
-"""Draw the pictures of docs/kernels.md, losses.md and embeddings.md into docs/images:
+"""Draw the pictures of docs/kernels.md, losses.md, embeddings.md and report.md into docs/images:
 `python docs/make_pictures.py [name …]`.
 
 Names are those of the files without their ending; all if none. The data are those of the examples, and for `adapting`
-the numbers in docs/adapting.json.
+the numbers in docs/adapting.json. `report` opens the page in Chromium.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
+import tempfile
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +30,7 @@ sys.path.insert(0, str(HERE.parent / "examples"))
 import compare_losses  # noqa: E402
 import make_tables  # noqa: E402
 import rbf_unseen  # noqa: E402
+import report_page  # noqa: E402
 import string_kernel  # noqa: E402
 import text_basis  # noqa: E402
 
@@ -43,6 +47,7 @@ def main() -> None:
         "losses-error": draw_errors,
         "losses-spectrum": draw_spectra,
         "adapting": draw_adapting,
+        "report": open_report,
     }
     for name in sys.argv[1:] or pictures:
         path = figures.save(pictures[name](), HERE / "images" / f"{name}.png")
@@ -275,6 +280,33 @@ def draw_adapting() -> Figure:
         ax.spines[["top", "right"]].set_visible(False)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False, fontsize=10)
     return figure
+
+
+# -- report: the page as a browser shows it ----------------------------------------------------------------------------
+
+
+def open_report(width: int = 1100, height: int = 2180) -> Screenshot:
+    """The upper part of the page about wine."""
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
+        page_of_wine = report_page.wine_report(Path(folder) / "wine.html")
+        browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="light")
+        page.goto(page_of_wine.as_uri())
+        picture = page.screenshot()
+        browser.close()
+    return Screenshot(picture)
+
+
+class Screenshot:
+    """A picture that is drawn already, to be saved as figures are."""
+
+    def __init__(self, picture: bytes) -> None:
+        self.picture = picture
+
+    def savefig(self, buffer: BytesIO, **_: object) -> None:
+        buffer.write(self.picture)
 
 
 def _bare(ax) -> None:

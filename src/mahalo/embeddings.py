@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from typing import Any
@@ -13,14 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from .basis import BetweenBasis
 from .constraints import Constraints, PairSplit
-from .coordinates import LinearCoordinates
 from .metric import Metric, load
-from .priors import Prior, Within
+from .priors import Within
 from .scoring import average_precision, precision_at
 from .selection import MetricLearnerCV
+from .selection.before_after import BeforeAfter, Measured, before_after
 from .selection.choosing import Choosing
 from .selection.folds import Fold
-from .selection.judging import Score, retrieval
+from .selection.judging import Score, questions, retrieval
 
 __all__ = ["BeforeAfter", "EmbeddingAdapter"]
 
@@ -29,36 +28,6 @@ _RESIDUAL = (0.5, 0.2, 0.1, 0.0)  # from what keeps most of the vectors as they 
 _GAMMAS = (0.01, 0.03, 0.1, 0.3, 1.0)
 _MOST_ASKED, _MOST_FOUND = 1_000, 2_000  # pairs judged by, and rows they are looked for among
 _MEASURES = ("P@1", "P@10", "MAP")
-
-
-@dataclass(frozen=True)
-class BeforeAfter:
-    """Retrieval among held-out rows with the vectors as they came and as they are after adapting.
-
-    Each fold is judged with the settings that the other folds chose, so that no figure was chosen by what it says.
-
-    Attributes
-    ----------
-    before, after : dict of str to float
-        "P@1", "P@10" and "MAP".
-    interval : dict of str to float
-        Half the width of the 95 % interval of the difference, over questions.
-    n_questions : int
-    """
-
-    before: dict[str, float]
-    after: dict[str, float]
-    interval: dict[str, float]
-    n_questions: int
-
-    def __str__(self) -> str:
-        lines = [f"{'':6}{'frozen':>9}{'adapted':>9}   difference"]
-        for name in _MEASURES:
-            change = self.after[name] - self.before[name]
-            lines.append(
-                f"{name:6}{self.before[name]:9.3f}{self.after[name]:9.3f}   {change:+.3f} ± {self.interval[name]:.3f}"
-            )
-        return "\n".join([*lines, f"{self.n_questions:,} held-out rows, each asking for its own class"])
 
 
 class EmbeddingAdapter(MetricLearnerCV):
@@ -166,7 +135,8 @@ class EmbeddingAdapter(MetricLearnerCV):
 
     def _choose(self, choosing: Choosing) -> None:
         super()._choose(choosing)
-        self.before_after_ = None if choosing.folds[0].y is None else _before_after(choosing)
+        labelled = choosing.folds[0].y is not None
+        self.before_after_ = before_after(choosing, _measures, names=("frozen", "adapted")) if labelled else None
 
     @property
     def matrix_(self) -> np.ndarray:
@@ -197,6 +167,11 @@ def _measured(found: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return precision_at(found, 1), precision_at(found, 10), average_precision(found)
 
 
+def _measures(metric: Metric, fold: Fold) -> Measured:
+    asked = fold.test[questions(fold)]
+    return {name: (asked, values) for name, values in zip(_MEASURES, _measured(retrieval(metric, fold)), strict=True)}
+
+
 def _pair_precision(metric: Metric, fold: Fold, constraints: Constraints) -> float:
     """Average precision, up to a factor that is the same for all metrics, where only some of what is alike is known.
 
@@ -215,25 +190,3 @@ def _pair_precision(metric: Metric, fold: Fold, constraints: Constraints) -> flo
     rank = np.sort(np.maximum((own[:, None] >= D).sum(axis=1), 1))  # behind all that are as near
     found = np.searchsorted(rank, rank, side="right") / len(rank)
     return float((found / rank).mean())
-
-
-def _before_after(choosing: Choosing) -> BeforeAfter:
-    """Every fold by the settings that the other folds chose, beside the vectors as they came."""
-    before, after = [], []
-    for k, fold in enumerate(choosing.folds):
-        chosen = choosing.table[choosing.best(without=k)]
-        task = choosing.task(chosen["prior"], chosen["strategy"], fold)
-        metric = task.metric(task.solve(chosen["gamma"]))
-        metric = fold.variant(metric, chosen["n_components"], chosen["residual"], chosen["normalize"])
-        after.append(np.array(_measured(retrieval(metric, fold))))
-        before.append(np.array(_measured(retrieval(_frozen(fold.X.shape[1]), fold))))
-    frozen, adapted = np.hstack(before), np.hstack(after)
-    spread = 1.96 * (adapted - frozen).std(axis=1) / np.sqrt(frozen.shape[1])
-    rows = (frozen.mean(axis=1), adapted.mean(axis=1), spread)
-    first, second, interval = (dict(zip(_MEASURES, row.tolist(), strict=True)) for row in rows)
-    return BeforeAfter(first, second, interval, frozen.shape[1])
-
-
-def _frozen(n_features: int) -> Metric:
-    """Vectors compared as they came."""
-    return Metric(LinearCoordinates(Prior(), n_features), np.eye(n_features))

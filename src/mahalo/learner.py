@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -281,6 +283,12 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
             return self.metric_.pair_distances(X[i], X[j], squared=True)
 
         return pair_auc(sq_distances, len_of(X), y, as_constraints(constraints), rows)
+
+    def report(self, X: Any, y: Any, path: str | PathLike, **options: Any) -> Path:
+        """Write one HTML page on what was learned; arguments are those of `mahalo.report.write`."""
+        from .report import write
+
+        return write(self, X, y, path, **options)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

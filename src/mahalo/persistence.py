@@ -7,12 +7,14 @@ import hashlib
 import json
 import os
 import secrets
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
-__all__ = ["read_arrays", "write_arrays", "write_bytes"]
+__all__ = ["read_arrays", "replacing", "write_arrays", "write_bytes"]
 
 
 def write_arrays(path: str | PathLike, header: dict, arrays: dict[str, np.ndarray]) -> None:
@@ -24,7 +26,13 @@ def write_arrays(path: str | PathLike, header: dict, arrays: dict[str, np.ndarra
 
 
 def write_bytes(path: str | PathLike, data: bytes) -> None:
-    """First beside `path`, then moved in place, so that a reader never sees half a file."""
+    with replacing(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def replacing(path: str | PathLike) -> Iterator[IO[bytes]]:
+    """A file to write: first beside `path`, then moved in place, so that a reader never sees half of it."""
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a folder; name a file in it.")
@@ -33,7 +41,7 @@ def write_bytes(path: str | PathLike, data: bytes) -> None:
     beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:
         with open(beside, "xb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)

@@ -11,10 +11,11 @@ from typing import Any
 
 from .solvers import Step
 
-__all__ = ["Parts", "parts_of", "progress", "say", "stages"]
+__all__ = ["Parts", "parts_of", "progress", "say", "shown_by", "stages"]
 
 _INTERVAL = 1.0  # seconds between lines, where not every step has one
 _WIDTH = 80  # columns of a line that others take the place of
+_shown_by: Callable[[str], None] | None = None
 
 
 class Parts:
@@ -101,6 +102,9 @@ def stages(verbose: int, title: str, n: int) -> Callable[[str], None] | None:
 @contextmanager
 def _line(verbose: int, first: bool = False) -> Iterator[Callable[[str], None]]:
     """What shows a line of text; `first` says that the first is shown at once where not all are."""
+    if _shown_by is not None:
+        yield lambda text: say(_cut(text))
+        return
     console = _terminal() if verbose == 1 else None
     if console is not None:
         with console.status("…") as status:
@@ -144,5 +148,19 @@ def _now_and_then(first: bool = False) -> Callable[[str], None]:
 
 
 def say(text: str) -> None:
-    """A line on standard error."""
-    print(text, file=sys.stderr, flush=True)
+    """A line on standard error, or wherever `shown_by` said."""
+    if _shown_by is not None:
+        _shown_by(text)
+    else:
+        print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def shown_by(show: Callable[[str], None]) -> Iterator[None]:
+    """Inside, every line of progress goes to `show`, which decides what of it is seen."""
+    global _shown_by
+    before, _shown_by = _shown_by, show
+    try:
+        yield
+    finally:
+        _shown_by = before

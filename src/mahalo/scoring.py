@@ -11,7 +11,17 @@ from numpy.typing import ArrayLike
 from .constraints import Constraints, n_classes
 from .linalg import nearest_of
 
-__all__ = ["average_precision", "knn_predict", "nearest_of", "pair_auc", "precision_at", "ranked", "recall_at", "vote"]
+__all__ = [
+    "average_precision",
+    "knn_predict",
+    "nearest_of",
+    "pair_auc",
+    "precision_at",
+    "ranked",
+    "ranked_auc",
+    "recall_at",
+    "vote",
+]
 
 
 def vote(codes: np.ndarray) -> np.ndarray:
@@ -94,3 +104,13 @@ def recall_at(found: np.ndarray, k: int) -> np.ndarray:
     """Of each ranked row: the share of what is relevant that is among the first k; NaN where nothing is."""
     total = found.sum(axis=1)
     return np.divide(found[:, :k].sum(axis=1), total, out=np.full(len(found), np.nan), where=total > 0)
+
+
+def ranked_auc(found: np.ndarray) -> np.ndarray:
+    """Of each ranked row: the chance that something relevant comes before something that is not; NaN without either."""
+    total = found.sum(axis=1)
+    others = found.shape[1] - total
+    behind = others[:, None] - np.cumsum(~found, axis=1)  # irrelevant ones still to come
+    return np.divide(
+        (behind * found).sum(axis=1), total * others, out=np.full(len(found), np.nan), where=(total > 0) & (others > 0)
+    )

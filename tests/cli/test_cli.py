@@ -44,8 +44,8 @@ def test_help_is_printed(capsys, arguments):
         (("demo", "--seed", "-1"), 2, "--seed"),
         (("demo", "--seed", "one"), 2, "--seed"),
         (("dmo",), 2, "dmo"),
-        (("demo", "--out", "a-file"), 1, "a-file"),
-        (("reproduce", "text", "--quick"), 1, "python -m experiments"),
+        (("demo", "--out", "a-file"), 2, "a-file"),
+        (("reproduce", "text", "--quick"), 2, "python -m experiments"),
     ],
 )
 def test_errors_are_one_line(capsys, tmp_path, monkeypatch, arguments, code, names):
@@ -83,6 +83,38 @@ def test_import_brings_no_edges(tmp_path):
     )
     done = run_python("-c", code, cwd=tmp_path)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("fit", "--help"), ("neighbors", "--help")])
+def test_help_does_not_wait_for_the_library(tmp_path, arguments):
+    code = (
+        "import sys; from mahalo.cli import main\n"
+        f"try: main({list(arguments)!r})\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'numpy', 'scipy', 'sklearn', 'pyarrow', 'pandas'} & set(sys.modules)))"
+    )
+    done = run_python("-c", code, cwd=tmp_path)
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+def test_names_of_the_library_are_there_all_the_same(tmp_path):
+    code = (
+        "import mahalo; assert set(mahalo.__all__) <= set(dir(mahalo)); "
+        "print(all(getattr(mahalo, name) is not None for name in mahalo.__all__), mahalo.basis.__name__); "
+        "from mahalo import *; print(MetricLearner.__name__); mahalo.nothing"
+    )
+    done = run_python("-c", code, cwd=tmp_path)
+    assert done.stdout == "True mahalo.basis\nMetricLearner\n"
+    assert "AttributeError: module 'mahalo' has no attribute 'nothing'" in done.stderr
+
+
+@pytest.mark.parametrize(("typed", "completed"), [("nei", "neighbors"), ("fit --lab", "--labels")])
+def test_shells_can_complete(tmp_path, monkeypatch, typed, completed):
+    monkeypatch.setenv("_MAHALO_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", f"mahalo {typed}")
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split())))
+    done = run_python("-m", "mahalo.cli", cwd=tmp_path)
+    assert completed in done.stdout.split(), done.stderr
 
 
 def test_the_library_knows_nothing_of_what_is_run_from_a_checkout():

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from mahalo import progress as shown
-from mahalo.progress import Parts, parts_of, progress, stages
+from mahalo.progress import Parts, parts_of, progress, say, shown_by, stages
 from mahalo.solvers import Step
 
 STEP = Step(gamma=0.5, primal=1.0, relative_gap=1e-3, max_violation=0.25, step_length=1.0, inner_iterations=3)
@@ -119,3 +119,13 @@ def test_stages_that_take_long_are_named(capsys, clock):
     begin("constraints and bounds")
     assert capsys.readouterr().err == "posing: 2 of 3, constraints and bounds, 2.0 s so far\n"
     assert stages(0, "posing", 3) is None
+
+
+def test_whoever_asks_for_the_lines_gets_them_all(capsys):
+    seen: list[str] = []
+    with shown_by(seen.append):
+        say("one")
+        assert list(parts_of(["a", "b"], 1, "working", str)) == ["a", "b"]
+    say("after")
+    assert seen[0] == "one" and [line.split(",")[0] for line in seen[1:]] == ["working: 1 of 2", "working: 2 of 2"]
+    assert capsys.readouterr().err == "after\n"

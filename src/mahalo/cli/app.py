@@ -7,21 +7,24 @@ from typing import Annotated
 
 import typer
 
+from .fit import evaluate, fit
+from .neighbors import neighbors
+from .report import report
 from .running import run_app
+from .transform import transform
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="mahalo",
     help="Learn a distance from what you know about your data, solved to the optimum and certified.",
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line. Errors are one line on standard error: exit code 2 for wrong usage, 1 for the rest."""
+    """Run the command line. Errors are one line on standard error; exit codes are those of `run_app`."""
     run_app(app, "mahalo", args)
 
 
@@ -45,10 +48,16 @@ def _start(
         print(context.get_help(), end="")
 
 
+for command in (fit, transform, neighbors, evaluate, report):
+    app.command()(command)
+
+
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Directory for the pictures.")] = Path("out"),
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the splits and of the pairs that are drawn.")] = 0,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Directory for the pictures.")] = Path("out"),
+    seed: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Seed of the splits and of the pairs that are drawn.")
+    ] = 0,
     plot: Annotated[bool, typer.Option("--plot/--no-plot", help="Draw pictures (needs matplotlib).")] = True,
 ) -> None:
     """The whole story on bundled data: learn, certify, compare, draw.

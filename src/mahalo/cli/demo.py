@@ -14,6 +14,7 @@ from rich.table import Table
 from sklearn import datasets
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
+from threadpoolctl import threadpool_limits
 
 from ..report import figures
 from ..report.evaluation import Comparison, compare
@@ -78,7 +79,8 @@ def _check_pictures_can_be_made(out: Path) -> None:
 
 
 def _compared(example: _Example, data: Bunch, seed: int, console: Console) -> Comparison:
-    with console.status(f"{example.name} …") as status, warnings.catch_warnings():
+    # Small matrices: threads would only wait for each other.
+    with console.status(f"{example.name} …") as status, warnings.catch_warnings(), threadpool_limits(1):
         # A fit that stops early is counted in the table; a warning would say it twice.
         warnings.simplefilter("ignore", ConvergenceWarning)
 

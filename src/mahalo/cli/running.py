@@ -11,20 +11,26 @@ __all__ = ["run_app"]
 
 # What a wrong option or argument raises; typer names only its subclass.
 _UsageError: Any = typer.BadParameter.__mro__[1]
+_INTERRUPTED = 130
 
 
 def run_app(app: typer.Typer, name: str, args: list[str] | None = None) -> None:
-    """Run the application and exit: with code 2 for wrong usage, 1 for other errors that its user can mend."""
+    """Run the application and exit: with code 2 for what its user can mend (usage, files, data), 1 for what is missing
+    or did not end as asked, 130 where it was interrupted."""
     try:
         code = app(args=args, prog_name=name, standalone_mode=False)
     except _UsageError as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else name
         _fail(name, f"{error.format_message().rstrip('.')} (see {path} --help)", 2)
-    except (ValueError, OSError, ImportError) as error:
+    except (ValueError, OSError) as error:
+        _fail(name, _one_line(error), 2)
+    except ImportError as error:
         _fail(name, _one_line(error), 1)
     except (KeyboardInterrupt, typer.Abort):
-        _fail(name, "interrupted", 130)
+        code = _INTERRUPTED
+    if code == _INTERRUPTED:  # which typer may have caught itself
+        _fail(name, "interrupted", _INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -3,5 +3,6 @@
 from .files import load
 from .leading import leading_part
 from .metric import Metric
+from .scaling import Scaling, for_rows_as_they_come
 
-__all__ = ["Metric", "leading_part", "load"]
+__all__ = ["Metric", "Scaling", "for_rows_as_they_come", "leading_part", "load"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, TypeGuard
 
@@ -16,6 +16,7 @@ from ..priors import Prior
 from ..validation import as_objects, len_of
 from .leading import reduced
 from .metric import Metric
+from .scaling import Scaling
 
 __all__ = ["load", "save"]
 
@@ -33,7 +34,11 @@ def save(metric: Metric, path: str | PathLike) -> None:
         "residual": float(c.residual),
         "normalize": bool(metric.normalize),
     }
+    if metric.about:
+        header["about"] = _plain_about(metric.about)
     arrays: dict[str, Any] = {"core": metric.F, "rotation": metric.rotation}
+    if metric.scaling is not None:
+        arrays |= {"mean": metric.scaling.mean, "scale": metric.scaling.scale}
     if isinstance(c, LinearCoordinates):
         header |= {"kernel": "linear", "shrinkage": float(c.prior.shrinkage)}
         arrays |= {"basis": c.basis, "prior_root": c.prior.root}
@@ -52,6 +57,15 @@ def save(metric: Metric, path: str | PathLike) -> None:
         if a is not None
     }
     write_arrays(path, header, kept)
+
+
+def _plain_about(about: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return json.loads(json.dumps(dict(about), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"`about` cannot be written to a file ({error}); use strings, finite numbers, lists and dicts of them."
+        ) from None
 
 
 def _plain_params(params: dict[str, Any]) -> dict[str, Any]:
@@ -114,6 +128,7 @@ def load(path: str | PathLike, *, kernel: Callable | None = None, points: Sequen
         if not counts and (array.dtype != np.float64 or not np.isfinite(array).all()):
             raise wrong(f"{name!r} has numbers that are not finite float64")
     shapes = _linear_shapes(arrays, d_known) if linear else _kernel_shapes(arrays)
+    shapes |= {"mean": [(d_known,)], "scale": [(d_known,)]}
     for name, array in arrays.items():
         if array.shape not in shapes.get(name, []):
             raise wrong(f"{name!r} of shape {array.shape} does not belong in a metric of {d} features")
@@ -134,12 +149,24 @@ def load(path: str | PathLike, *, kernel: Callable | None = None, points: Sequen
         )
     else:
         coordinates = _kernel_coordinates(header, arrays, kernel, points, wrong)
-    metric = Metric(coordinates, F, eta, normalize, rotation)
+    about = header.get("about", {})
+    if not isinstance(about, dict):
+        raise wrong(f"what it says about itself is no mapping, but {about!r}")
+    metric = Metric(coordinates, F, eta, normalize, rotation, _scaling(arrays, wrong), about)
     if directions is None:
         return metric
     if directions.shape[1] != metric.n_outputs:
         raise wrong(f"'directions' of shape {directions.shape} does not belong in a metric of {d} features")
     return reduced(metric, directions)
+
+
+def _scaling(arrays: dict[str, np.ndarray], wrong: Callable[[str], ValueError]) -> Scaling | None:
+    mean, scale = arrays.get("mean"), arrays.get("scale")
+    if mean is None and scale is None:
+        return None
+    if mean is None or scale is None or not (scale > 0).all():
+        raise wrong("mean and scale of its columns are not whole")
+    return Scaling(mean, scale)
 
 
 def _is_weight(residual: Any) -> TypeGuard[float]:

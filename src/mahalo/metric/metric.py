@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -17,6 +17,8 @@ from .._core.distances import finish_distances
 from ..coordinates import KernelCoordinates, LinearCoordinates
 from ..linalg import in_threads, symmetrize
 from ..validation import as_objects, at_least_single, len_of
+from .given import checked_block, refuse_similarities
+from .scaling import Scaling
 
 __all__ = ["Metric"]
 
@@ -49,6 +51,9 @@ class Metric:
         it is.
     rotation : ndarray of shape (rank, rank), optional
         Turns what `transform` returns, so that leading directions come first; distances do not change.
+    scaling, about : Scaling, optional; mapping
+        What rows go through before anything else (`matrix` and `linear_map` are of rows that have); what its maker
+        notes down, such as names of columns, kept in files as JSON.
     """
 
     coordinates: LinearCoordinates | KernelCoordinates
@@ -56,6 +61,8 @@ class Metric:
     eta: float = 1.0
     normalize: bool = False
     rotation: np.ndarray | None = None
+    scaling: Scaling | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def n_features(self) -> int | None:
@@ -172,7 +179,7 @@ class Metric:
         self._need(cross, diag_x, diag_y, itself, both=True)
         dtype = np.float32 if _single(X) and _single(Y) else np.float64
         if self._explicit(X, Y):
-            _refuse_similarities(cross, diag_x, diag_y)
+            refuse_similarities(cross, diag_x, diag_y)
             TX = self._compared(X)
             D = _distances(TX, TX if itself else self._compared(Y), squared, dtype)
         else:
@@ -191,7 +198,7 @@ class Metric:
     ) -> np.ndarray:
         itself = Y is None
         Y = X if itself else Y
-        cross = _checked_block(cross, (len_of(X), len_of(Y)), _CROSS)
+        cross = checked_block(cross, (len_of(X), len_of(Y)), _CROSS)
         diag_x = np.diagonal(cross) if cross is not None and itself and diag_x is None else diag_x
         own_x = self._self_kernel(_double(X), diag_x)
         own_y = own_x if itself else self._self_kernel(_double(Y), diag_y, "diag_y")
@@ -223,7 +230,7 @@ class Metric:
             )
         self._need(cross, diag_x, diag_y, False, both=True)
         if self._linear:
-            _refuse_similarities(cross, diag_x, diag_y)
+            refuse_similarities(cross, diag_x, diag_y)
         if self.normalize:
             D = self._sq_cosine_distances(_double(X), _double(Y), cross, diag_x, diag_y)
         elif self._linear:
@@ -250,7 +257,7 @@ class Metric:
         return _is_positive(own_x) + _is_positive(own_y) - 2.0 * cosine
 
     def _base_paired(self, X: Any, Y: Any, cross: Any) -> np.ndarray:
-        cross = _checked_block(cross, (len_of(X),), _CROSS)
+        cross = checked_block(cross, (len_of(X),), _CROSS)
         return self.coordinates.base_paired(X, Y) if cross is None else cross
 
     def kernel(self, X: Any, Y: Any = None, *, cross: ArrayLike | None = None) -> np.ndarray:
@@ -260,13 +267,13 @@ class Metric:
         Y = X if itself else self._checked(Y)
         self._need(cross, None, None, itself, both=False)
         if self._explicit(X, Y):
-            _refuse_similarities(cross)
+            refuse_similarities(cross)
             TX = self._embedded(X)
             TY = TX if itself else self._embedded(Y)
             if self.normalize:
                 TX, TY = _unit_length(TX), _unit_length(TY)
             return TX @ TY.T
-        cross = _checked_block(cross, (len_of(X), len_of(Y)), _CROSS)
+        cross = checked_block(cross, (len_of(X), len_of(Y)), _CROSS)
         dtype = np.float32 if _single(X) and _single(Y) else np.float64
         if not self.normalize:
             return self._by_blocks(X, Y, cross, dtype)
@@ -310,7 +317,7 @@ class Metric:
         return own
 
     def _base_diagonal(self, X: Any, diagonal: Any, name: str) -> np.ndarray:
-        diagonal = _checked_block(diagonal, (len_of(X),), f"{name} must be κ0 of each row with itself")
+        diagonal = checked_block(diagonal, (len_of(X),), f"{name} must be κ0 of each row with itself")
         return self.coordinates.base_diagonal(X) if diagonal is None else diagonal
 
     # -- checks ------------------------------------------------------------------------------------------------
@@ -345,6 +352,7 @@ class Metric:
                     f"{X.shape[1]} columns."
                 )
             raise ValueError(f"X has {X.shape[1]} features, but this metric was learned on {self.n_features} features.")
+        X = X if self.scaling is None else self.scaling.apply(X)
         return sp.csr_array(X) if sp.issparse(X) else X  # the older csr_matrix would make np.matrix of a difference
 
     def save(self, path: str | PathLike) -> None:
@@ -369,26 +377,6 @@ def _single(X: Any) -> bool:
 
 def _double(X: Any) -> Any:
     return X.astype(np.float64) if _single(X) else X
-
-
-def _refuse_similarities(*given: Any) -> None:
-    if any(block is not None for block in given):
-        raise ValueError(
-            "cross=, diag_x= and diag_y= are similarities under a kernel; this metric is linear and measures the rows "
-            "alone. Leave them out."
-        )
-
-
-def _checked_block(block: ArrayLike | None, shape: tuple[int, ...], what: str) -> np.ndarray | None:
-    """Similarities that came with the rows."""
-    if block is None:
-        return None
-    block = np.asarray(block, dtype=np.float64)
-    if block.shape != shape:
-        raise ValueError(f"{what}, of shape {shape}; got shape {block.shape}.")
-    if not np.isfinite(block).all():
-        raise ValueError(f"{what}, and contains NaN or infinity.")
-    return block
 
 
 def _sq_norms(T: np.ndarray) -> np.ndarray:

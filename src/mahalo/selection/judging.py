@@ -13,7 +13,7 @@ from ..metric import Metric
 from ..scoring import average_precision, nearest_of, precision_at, ranked, recall_at, vote
 from .folds import Fold
 
-__all__ = ["RETRIEVAL", "Score", "retrieval", "scorer"]
+__all__ = ["RETRIEVAL", "Score", "knn_hits", "questions", "retrieval", "scorer"]
 
 Score = Callable[[Metric, Fold], float]
 
@@ -52,38 +52,53 @@ def scorer(scoring: Any, y: np.ndarray | None, constraints: Constraints | None, 
     )
 
 
-def _knn_accuracy(metric: Metric, fold: Fold, k: int = 10) -> float:
-    """Of k nearest training rows on held-out rows; unlabelled rows neither vote nor count."""
+def _knn_accuracy(metric: Metric, fold: Fold) -> float:
+    return float(knn_hits(metric, fold)[1].mean())
+
+
+def knn_hits(metric: Metric, fold: Fold, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
+    """Held-out rows, and whether the vote of their k nearest training rows is right.
+
+    Unlabelled rows neither vote nor count.
+    """
     votes_of, truth = fold.y_train, fold.y_test
     assert votes_of is not None and truth is not None
     voters, judged = votes_of >= 0, truth >= 0
     D = fold.sq_distances(metric, among=False)
     D = D if voters.all() and judged.all() else D[np.ix_(judged, voters)]
-    return float((vote(votes_of[voters][nearest_of(D, k)]) == truth[judged]).mean())
+    return np.flatnonzero(judged), vote(votes_of[voters][nearest_of(D, k)]) == truth[judged]
 
 
-def retrieval(metric: Metric, fold: Fold) -> np.ndarray:
-    """What is relevant, nearest first, where held-out rows ask for their class among the others held out.
-
-    Of many rows some ask, drawn once and for all; all are there to be found.
-    """
+def questions(fold: Fold) -> np.ndarray:
+    """Held-out rows that ask for their class: those that are not alone in it; of many, some drawn once and for all."""
     codes = fold.y_test
     assert codes is not None
     labelled = np.flatnonzero(codes >= 0)
-    twice = np.bincount(codes[labelled])[codes[labelled]] > 1
-    asked = np.flatnonzero(twice)
+    asked = labelled[np.bincount(codes[labelled])[codes[labelled]] > 1]
     if not len(asked):
         raise ValueError(
             "retrieval among held-out rows needs two rows of one class there; use fewer folds, or more labels a class."
         )
     if len(asked) > MOST_QUESTIONS:
         asked = np.sort(np.random.default_rng(0).choice(asked, MOST_QUESTIONS, replace=False))
+    return asked
+
+
+def retrieval(metric: Metric, fold: Fold) -> np.ndarray:
+    """What is relevant, nearest first, where held-out rows ask for their class among the others held out.
+
+    Of many rows some ask; all are there to be found. The row that asks comes last.
+    """
+    codes = fold.y_test
+    assert codes is not None
+    labelled, asked = np.flatnonzero(codes >= 0), questions(fold)
+    itself = np.arange(len(asked)), np.searchsorted(labelled, asked)
     D = fold.sq_distances(metric, among=True)
-    D = D[labelled[asked]] if len(labelled) == len(codes) else D[np.ix_(labelled[asked], labelled)]
+    D = D[asked] if len(labelled) == len(codes) else D[np.ix_(asked, labelled)]
     D = D.astype(np.float32)
-    D[np.arange(len(asked)), asked] = np.inf  # itself, last
-    relevant = codes[labelled][asked][:, None] == codes[labelled]
-    relevant[np.arange(len(asked)), asked] = False
+    D[itself] = np.inf
+    relevant = codes[asked][:, None] == codes[labelled]
+    relevant[itself] = False
     return ranked(D, relevant)
 
 

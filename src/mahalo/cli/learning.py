@@ -1,0 +1,235 @@
+"""Learning from what a user knows: standardise, choose, judge, fit; the metric of rows as they come, with notes."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
+
+from .. import __version__
+from ..constraints import as_labels
+from ..embeddings import EmbeddingAdapter
+from ..explain import fit_record
+from ..learner import MetricLearner
+from ..metric import Metric, Scaling, for_rows_as_they_come
+from ..selection import MetricLearnerCV
+from ..selection.before_after import BeforeAfter, before_after, choosing_of, measures
+from ..selection.candidates import CHOSEN
+from ..selection.choosing import Choosing
+from ..validation import len_of
+from .known import Known
+
+__all__ = ["Outcome", "Settings", "evaluated", "learned"]
+
+_NARROW = 256  # columns up to which one thread does as well as several
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What may be said about how to learn; None: chosen by cross-validation, or the default."""
+
+    embeddings: bool = False
+    encoder: str | None = None
+    standardise: bool = True
+    gamma: float | None = None
+    prior: str | None = None
+    kernel: str = "linear"
+    components: int | None = None
+    holdout: str = "rows"
+    seed: int = 0
+
+    def scales(self, X: Any) -> bool:
+        """Whether columns are standardised: not those of embeddings, which have one unit, nor zeros of sparse rows."""
+        return self.standardise and not self.embeddings and not sp.issparse(X)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was chosen and how it did on held-out rows; after a fit the metric and its certificate too."""
+
+    known: Known
+    standardised: bool
+    told: BeforeAfter
+    chosen: dict[str, Any]
+    n_candidates: int
+    n_looked_at: int
+    untouched: bool = False  # the start itself was best: nothing learned beyond it
+    score: float | None = None
+    metric: Metric | None = None
+    learner: MetricLearner | None = None
+
+    @property
+    def converged(self) -> bool:
+        return self.learner is None or bool(self.learner.certificate_.converged)
+
+    def summary(self) -> dict[str, Any]:
+        """For machines, and for the file: nothing but what JSON holds."""
+        known, told = self.known, self.told
+        summary = {
+            "data": known.table.source,
+            "rows": known.table.n_rows,
+            "columns": known.X.shape[1],
+            "classes": None if known.y is None else len(as_labels(known.y).classes),
+            "constraints": None if known.constraints is None else known.constraints.n_constraints,
+            "standardised": self.standardised,
+            "rows_to_choose_by": self.n_looked_at,
+            "candidates": self.n_candidates,
+            "chosen": self.chosen,
+            "untouched": self.untouched,
+            "score": self.score,
+            "before": told.before,
+            "after": told.after,
+            "interval": told.interval,
+            "questions": told.n_questions,
+        }
+        if self.learner is not None:
+            summary["certificate"] = dataclasses.asdict(self.learner.certificate_)
+            summary["steps"] = self.learner.n_iter_
+        return _plain(summary)
+
+
+class _Judged(MetricLearnerCV):
+    """Says how it does on held-out rows, beside what it chooses."""
+
+    before_after_: BeforeAfter | None
+
+    def _choose(self, choosing: Choosing) -> None:
+        super()._choose(choosing)
+        self.n_looked_at_ = len_of(choosing.folds[0].X)
+        if getattr(self, "before_after_", None) is None:
+            self.before_after_ = before_after(choosing, _measures(self, choosing))
+
+
+class _JudgedAdapter(_Judged, EmbeddingAdapter):
+    pass
+
+
+def learned(known: Known, settings: Settings) -> Outcome:
+    """Choose, judge and fit to all rows."""
+    X, scaling = _scaled(known, settings)
+    outcome = _outcome(known, settings, X, fit=True)
+    assert outcome.learner is not None
+    metric = outcome.learner.metric_
+    if scaling is not None:
+        metric = for_rows_as_they_come(metric, scaling)
+    return dataclasses.replace(outcome, metric=dataclasses.replace(metric, about=_about(outcome, settings)))
+
+
+def evaluated(known: Known, settings: Settings) -> Outcome:
+    """Choose and judge, without a fit to all rows."""
+    X, _ = _scaled(known, settings)
+    return _outcome(known, settings, X, fit=False)
+
+
+def _check_classes(y: Any, source: str) -> None:
+    """Two classes to tell apart, of two rows or more: one to learn from, one to judge by."""
+    labels = as_labels(y)
+    n_rows = np.bincount(labels.codes[labels.codes >= 0])
+    if len(n_rows) < 2:
+        unlabelled = " beside rows without a label (empty, or −1 among numbers)" if (labels.codes < 0).any() else ""
+        raise ValueError(f"the labels of {source} have {len(n_rows)} class{unlabelled}; at least 2 are needed.")
+    if (n_rows > 1).sum() < 2:
+        raise ValueError(
+            f"the labels of {source} have one class of more than one row; two are needed to learn from and judge by. "
+            "Is this the column of classes?"
+        )
+
+
+def _outcome(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
+    # Threads gain little on small matrices, and on a busy machine they wait for each other.
+    with threadpool_limits(1 if X.shape[1] <= _NARROW else None):
+        return (_chosen if settings.gamma is None else _settled)(known, settings, X, fit)
+
+
+def _scaled(known: Known, settings: Settings) -> tuple[Any, Scaling | None]:
+    if known.y is not None:
+        _check_classes(known.y, known.table.source)
+    if not settings.scales(known.X):
+        return known.X, None
+    scaling = Scaling.of(known.X)
+    return scaling.apply(known.X), scaling
+
+
+def _cv(settings: Settings) -> _Judged:
+    if settings.kernel == "precomputed":
+        raise ValueError("--kernel precomputed takes similarities, not a table of rows; use MetricLearner in Python.")
+    values: dict[str, Any] = {"kernel": settings.kernel, "holdout": settings.holdout, "random_state": settings.seed}
+    values |= {"n_components": settings.components, "verbose": 1}
+    if settings.prior is not None:
+        values["prior"] = settings.prior
+    return (_JudgedAdapter if settings.embeddings else _Judged)(**values)
+
+
+def _chosen(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
+    cv = _cv(settings)
+    if fit:
+        cv.fit(X, known.y, constraints=known.constraints)
+    else:
+        cv._choose(choosing_of(cv, X, known.y, known.constraints))
+    told = cv.before_after_
+    assert told is not None
+    chosen = {"gamma": cv.gamma_} | {name: getattr(cv, f"{name}_") for name in CHOSEN}
+    return Outcome(
+        known=known,
+        standardised=settings.scales(known.X),
+        told=told,
+        chosen=chosen,
+        n_candidates=len(cv.cv_results_["gamma"]),
+        n_looked_at=cv.n_looked_at_,
+        untouched=cv.gamma_ < cv._gammas()[0],
+        score=cv.best_score_,
+        learner=cv if fit else None,
+    )
+
+
+def _settled(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
+    """With a γ of the user's own there is nothing to choose: the defaults of the learner, judged as they are."""
+    one = {"prior": settings.prior or _first(_cv(settings)._value("prior")), "strategy": "random"}
+    cv = _cv(settings).set_params(gammas=[settings.gamma], residual=_first(_cv(settings).residual), **one)
+    choosing = choosing_of(cv, X, known.y, known.constraints)
+    told = before_after(choosing, _measures(cv, choosing), settled=len(choosing.table) - 1)
+    chosen = choosing.table[-1]
+    learner = cv._learner(**chosen) if fit else None
+    if learner is not None:
+        learner.set_params(verbose=1).fit(X, known.y, constraints=known.constraints)
+    return Outcome(known, settings.scales(known.X), told, chosen, 1, len_of(choosing.folds[0].X), learner=learner)
+
+
+def _measures(cv: MetricLearnerCV, choosing: Choosing) -> Any:
+    return measures(choosing.constraints, unseen=cv.holdout == "classes")
+
+
+def _first(value: Any) -> Any:
+    return value[0] if isinstance(value, (list, tuple)) else value
+
+
+def _about(outcome: Outcome, settings: Settings) -> dict[str, Any]:
+    """What `transform` and `neighbors` check new rows by, and how the metric came about."""
+    source, encoding = outcome.known.source, outcome.known.rows.encoding
+    estimator = "MetricLearner" if settings.gamma else "EmbeddingAdapter" if settings.embeddings else "MetricLearnerCV"
+    record = fit_record(outcome.learner) | {"estimator": estimator}
+    about: dict[str, Any] = {"mahalo": __version__, "fitted": outcome.summary(), "fit": record}
+    about |= {name: value for name, value in (("label", source.label), ("id", source.id)) if value is not None}
+    if encoding is not None:
+        about |= {"columns": list(encoding.columns), "one_hot": encoding.one_hot}
+    if settings.encoder is not None:
+        about["encoder"] = settings.encoder
+    return about
+
+
+def _plain(value: Any) -> Any:
+    """As JSON holds it; infinite numbers as null, objects by their name."""
+    if isinstance(value, dict):
+        return {name: _plain(entry) for name, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

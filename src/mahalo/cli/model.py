@@ -1,0 +1,61 @@
+"""A model and rows that suit it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..metric import Metric, load
+from .tables import Columns, Encoding, Table, encoded, read, rows_of
+from .tables.reading import some
+from .watching import Watch
+
+__all__ = ["load_model", "names_of", "passed_through", "read_for", "rows_for"]
+
+
+def load_model(path: Path) -> Metric:
+    """With a kernel that is no code of the user's: the command line has none to give."""
+    return load(path)
+
+
+def read_for(metric: Metric, data: Sequence[str], encoding: str, watch: Watch) -> Table:
+    return read(data, encoding=encoding, n_features=metric.n_features, say=watch.show)
+
+
+def rows_for(metric: Metric, table: Table, model: Path) -> Any:
+    """The rows of a table as the metric wants them: columns by name, in its order, others left out."""
+    names = metric.about.get("columns")
+    if names is None:
+        return _by_width(metric, table, model)
+    if table.frame is None:
+        raise ValueError(
+            f"{model.name} was fitted on columns {some(names)}; {table.source} is an array, whose columns have no "
+            "names. Give a table."
+        )
+    lacking = [name for name in names if name not in table.names]
+    if lacking:
+        raise ValueError(
+            f"{table.source} lacks {len(lacking)} of the {len(names)} columns that {model.name} was fitted on: "
+            f"{some(lacking)}; it has {some(table.names)}."
+        )
+    return encoded(table, Encoding(tuple(names), dict(metric.about.get("one_hot", {}))))
+
+
+def _by_width(metric: Metric, table: Table, model: Path) -> Any:
+    X = rows_of(table, Columns(metric.about.get("label"), metric.about.get("id"))).X
+    if X.shape[1] != metric.n_features:
+        raise ValueError(f"{table.source} has {X.shape[1]} columns; {model.name} was fitted on {metric.n_features}.")
+    return X
+
+
+def passed_through(metric: Metric, table: Table) -> dict[str, Any]:
+    """Columns that the metric does not measure: ids, labels and others."""
+    used = set(metric.about.get("columns", table.names))
+    return {name: table.frame.column(name) for name in table.names if name not in used}
+
+
+def names_of(metric: Metric) -> list[str] | None:
+    """Of the features, where the model knows them."""
+    columns = metric.about.get("columns")
+    return None if columns is None else Encoding(tuple(columns), dict(metric.about.get("one_hot", {}))).names

@@ -1,0 +1,110 @@
+"""What commands print, on 80 columns and in plain words."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from ..selection.before_after import BeforeAfter
+from .learning import Outcome
+
+__all__ = ["facts", "print_json", "show_evaluation", "show_fit"]
+
+
+def print_json(content: dict[str, Any]) -> None:
+    print(json.dumps(content, ensure_ascii=False, allow_nan=False))
+
+
+def show_fit(outcome: Outcome, out: Path) -> None:
+    learner = outcome.learner
+    assert learner is not None
+    certificate = learner.certificate_
+    show_evaluation(outcome)
+    ended = "converged" if certificate.converged else "NOT converged"
+    data = shlex.join(outcome.known.source.data)
+    suffix = Path(outcome.known.source.data[0]).suffix
+    suffix = suffix if suffix in (".csv", ".tsv", ".parquet", ".npy", ".npz") else ".npy"
+    facts(
+        {
+            "certificate": f"relative gap {certificate.relative_gap:.1e} (asked for {learner.tol:.0e}), {ended} in "
+            f"{learner.n_iter_} steps; {certificate.n_violated:,} of {len(learner.duals_):,} constraints violated",
+            "written": str(out),
+            "next": f"mahalo transform {shlex.quote(str(out))} {data} --out new{suffix}",
+        }
+    )
+
+
+def show_evaluation(outcome: Outcome) -> None:
+    known = outcome.known
+    summary = outcome.summary()
+    what = [f"{summary['rows']:,} rows", f"{summary['columns']:,} columns"]
+    what += [f"{summary['classes']:,} classes"] if summary["classes"] else []
+    what += [f"{summary['constraints']:,} constraints"] if summary["constraints"] else []
+    console = _console()
+    scaled = "; columns standardised" if outcome.standardised else ""
+    console.print(f"[bold]{escape(known.table.source)}[/bold]: {', '.join(what)}{scaled}\n", highlight=False)
+    console.print(_comparison(outcome.told))
+    console.print(_footnote(outcome), style="dim")
+    console.print()
+    facts({"chosen" if outcome.n_candidates > 1 else "settled": _choice(outcome)})
+
+
+def _comparison(told: BeforeAfter) -> Table:
+    table = Table(show_edge=False, pad_edge=False, header_style="dim")
+    for k, name in enumerate(("on rows held out", *told.names, "difference")):
+        table.add_column(name, justify="left" if k == 0 else "right")
+    for name, before in told.before.items():
+        difference, interval = told.after[name] - before, told.interval[name]
+        style = "green" if difference > interval else "red" if difference < -interval else None
+        change = f"{difference:+.3f} ± {interval:.3f}"
+        table.add_row(_LONG.get(name, name), f"{before:.3f}", f"{told.after[name]:.3f}", change, style=style)
+    return table
+
+
+_LONG = {
+    "10-NN": "accuracy of 10 neighbours",
+    "MAP": "mean average precision",
+    "AUC": "AUC, own class nearer",
+    "pair AUC": "AUC, alike pairs nearer",
+    "P@1": "precision at 1",
+    "P@10": "precision at 10",
+}
+
+
+def _footnote(outcome: Outcome) -> str:
+    lines = [f"{outcome.told.n_questions:,} {outcome.told.asking}; ± is a 95 % interval"]
+    if outcome.n_looked_at < outcome.known.table.n_rows:
+        lines.append(f"chosen and judged by a sample of {outcome.n_looked_at:,} of {outcome.known.table.n_rows:,} rows")
+    return "\n".join(lines)
+
+
+def _choice(outcome: Outcome) -> str:
+    chosen = outcome.chosen
+    parts = [f"γ {chosen['gamma']:.3g}", f"start {chosen['prior']}"]
+    parts += [f"{chosen['strategy']} pairs"] if outcome.known.constraints is None else []
+    parts = [f"the start itself, {chosen['prior']}, nothing beyond it"] if outcome.untouched else parts
+    parts += [f"residual {float(chosen['residual']):g}"] if chosen["residual"] is not True else []
+    parts += ["by cosine"] if chosen["normalize"] else []
+    parts += [f"{chosen['n_components']} directions"] if chosen["n_components"] else []
+    among = f", the best of {outcome.n_candidates:,} candidates" if outcome.n_candidates > 1 else ""
+    return ", ".join(parts) + among
+
+
+def facts(entries: dict[str, str]) -> None:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(min_width=11, style="cyan")
+    grid.add_column(overflow="fold")
+    for name, text in entries.items():
+        grid.add_row(name, Text(text))  # file names may look like markup
+    _console().print(grid)
+
+
+def _console() -> Console:
+    return Console(highlight=False, markup=True)

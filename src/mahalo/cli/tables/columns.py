@@ -1,0 +1,210 @@
+"""Which columns are learned from, and rows of numbers from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .reading import Table, is_number, some
+
+__all__ = ["Columns", "Encoding", "Rows", "chosen_columns", "column_of", "encoded", "rows_of"]
+
+_MOST_VALUES = 200  # of a column that becomes one column each
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How columns of a table become numbers: as they are, or one 0/1 column for each value in `one_hot`."""
+
+    columns: tuple[str, ...]
+    one_hot: dict[str, list[str]]
+
+    @property
+    def names(self) -> list[str]:
+        """Of what comes out."""
+        made = {column: [f"{column}={value}" for value in values] for column, values in self.one_hot.items()}
+        return [name for column in self.columns for name in made.get(column, [column])]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the user said about columns."""
+
+    label: str | None = None
+    id: str | None = None
+    only: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    one_hot: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows as numbers; `encoding` is None for arrays, whose columns have no names."""
+
+    X: Any
+    encoding: Encoding | None
+
+    @property
+    def names(self) -> list[str] | None:
+        return None if self.encoding is None else self.encoding.names
+
+
+def rows_of(table: Table, columns: Columns) -> Rows:
+    """The numbers to learn from."""
+    if table.frame is None:
+        given = columns.only or columns.drop or columns.one_hot
+        if given:
+            raise ValueError(f"{table.source} is an array, whose columns have no names; got {some(given)}.")
+        return Rows(_checked_matrix(table), None)
+    names = chosen_columns(table, columns)
+    encoding = Encoding(tuple(names), {name: _values(table, name) for name in columns.one_hot if name in names})
+    return Rows(encoded(table, encoding), encoding)
+
+
+def chosen_columns(table: Table, columns: Columns) -> list[str]:
+    """Those named, or all; without label, id and what is dropped."""
+    for name in (*columns.only, *columns.drop, *columns.one_hot):
+        column_of(table, name)
+    asked = columns.only or table.names
+    left_out = {columns.label, columns.id, *columns.drop}
+    names = [name for name in dict.fromkeys(asked) if name not in left_out]
+    if not names:
+        raise ValueError(f"no columns of {table.source} are left to learn from; it has {some(table.names)}.")
+    return names
+
+
+def column_of(table: Table, name: str, what: str = "column") -> Any:
+    """A column by its name, or an error that says which there are."""
+    if name not in table.names:
+        near = get_close_matches(name, table.names, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"it has {some(table.names)}."
+        raise ValueError(f"no {what} {name!r} in {table.source}; {hint}")
+    return table.frame.column(name)
+
+
+def encoded(table: Table, encoding: Encoding) -> np.ndarray:
+    """Rows of numbers; text and missing values are refused, all columns of them at once."""
+    _refuse_text(table, [name for name in encoding.columns if name not in encoding.one_hot])
+    _refuse_missing(table, encoding.columns)
+    X = np.empty((table.n_rows, len(encoding.names)))
+    k = 0
+    for name in encoding.columns:
+        column = table.frame.column(name)
+        if name in encoding.one_hot:
+            values = encoding.one_hot[name]
+            X[:, k : k + len(values)] = _indicators(column, name, values, table.source)
+            k += len(values)
+        else:
+            X[:, k] = _numbers(column)
+            k += 1
+    _refuse_not_finite(table, encoding, X)
+    return X
+
+
+def _numbers(column: Any) -> np.ndarray:
+    import pyarrow as pa
+
+    return column.cast(pa.int8() if pa.types.is_boolean(column.type) else pa.float64()).to_numpy()
+
+
+def _is_numeric(column_type: Any) -> bool:
+    from pyarrow import types
+
+    kinds = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+    return any(kind(column_type) for kind in kinds)
+
+
+def _refuse_text(table: Table, names: Sequence[str]) -> None:
+    text = [name for name in names if not _is_numeric(table.frame.column(name).type)]
+    if not text:
+        return
+    listed, column = ",".join(text[:10]), table.frame.column(text[0])
+    odd = _first_odd_value(column)
+    where = f" ({odd[1]!r} in row {odd[0]} of {text[0]!r}, the first being row 0)" if odd else ""
+    named = f"name rows by it (--id {text[0]}), " if len(text) == 1 and _names_rows(column) else ""
+    raise ValueError(
+        f"{table.source} has text or dates, not numbers, in {some(text)}{where}: mend the values, {named}leave them "
+        f"out (--drop {listed}), or make 0/1 columns of the values (--one-hot {listed})."
+    )
+
+
+def _names_rows(column: Any) -> bool:
+    return len(column.unique()) == len(column) > 1
+
+
+def _first_odd_value(column: Any) -> tuple[int, str] | None:
+    """The first value that is no number, in a column where most are."""
+    values = [None if value is None else str(value) for value in column.slice(0, 100_000).to_pylist()]
+    odd = [(k, value) for k, value in enumerate(values) if value is not None and not is_number(value)]
+    return odd[0] if odd and 2 * len(odd) < len(values) else None
+
+
+def _refuse_missing(table: Table, names: Sequence[str]) -> None:
+    missing = {name: table.frame.column(name).null_count for name in names if table.frame.column(name).null_count}
+    if missing:
+        first = next(iter(missing))
+        row = int(np.flatnonzero(table.frame.column(first).is_null().to_numpy())[0])
+        _raise_missing(table, list(missing), [f"{name!r} ({count})" for name, count in missing.items()], row)
+
+
+def _refuse_not_finite(table: Table, encoding: Encoding, X: np.ndarray) -> None:
+    if np.isfinite(X.sum()):
+        return
+    bad = ~np.isfinite(X)
+    counts = bad.sum(axis=0)
+    columns = np.flatnonzero(counts)
+    names = [encoding.names[k] for k in columns]
+    told = [f"{encoding.names[k]!r} ({counts[k]})" for k in columns]
+    if len(columns):
+        _raise_missing(table, names, told, int(np.flatnonzero(bad[:, columns[0]])[0]))
+
+
+def _raise_missing(table: Table, names: list[str], told: list[str], row: int) -> None:
+    raise ValueError(
+        f"values are missing or not finite in {some(told, str)} of {table.source}, first in row {row} of {names[0]!r} "
+        f"(the first row is 0): fill them in, remove these rows, or leave columns out (--drop {','.join(names[:10])})."
+    )
+
+
+def _texts(column: Any) -> np.ndarray:
+    return np.array([None if value is None else str(value) for value in column.to_pylist()], dtype=object)
+
+
+def _values(table: Table, name: str) -> list[str]:
+    """The values of a column that is to become one column each."""
+    values = sorted({value for value in _texts(column_of(table, name)) if value is not None})
+    if len(values) > _MOST_VALUES:
+        raise ValueError(
+            f"{name!r} of {table.source} has {len(values):,} values; --one-hot makes a column of each, of at most "
+            f"{_MOST_VALUES}. Leave it out: --drop {name}."
+        )
+    return values
+
+
+def _indicators(column: Any, name: str, values: list[str], source: str) -> np.ndarray:
+    texts = _texts(column)
+    place = {value: k for k, value in enumerate(values)}
+    unseen = sorted({text for text in texts if text not in place})
+    if unseen:
+        raise ValueError(
+            f"{name!r} of {source} has values that were not there in fitting: {some(unseen)}. Leave out these rows, or "
+            "fit again with them."
+        )
+    return np.eye(len(values))[[place[text] for text in texts]]
+
+
+def _checked_matrix(table: Table) -> Any:
+    X = table.matrix
+    values = X.data if sp.issparse(X) else X
+    if not np.isfinite(values.sum()) and not (finite := np.isfinite(values)).all():
+        row = "" if sp.issparse(X) else f", first in row {int(np.argwhere(~finite)[0, 0])} (the first row is 0)"
+        raise ValueError(
+            f"{table.source} has {int((~finite).sum()):,} values that are missing or not finite{row}: fill them in, or "
+            "leave these rows out."
+        )
+    return X if X.dtype.kind == "f" else X.astype(np.float64)

@@ -1,0 +1,102 @@
+"""Labels and ids of rows: a column of the table, an array beside it, or a file of their own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .columns import column_of
+from .reading import Table, read, some
+
+__all__ = ["read_ids", "read_labels"]
+
+
+def read_labels(table: Table, column: str | None, file: str | None, encoding: str = "utf-8") -> np.ndarray | None:
+    """One label for each row, None where there is none; svmlight files bring their own."""
+    if column is not None and file is not None:
+        raise ValueError("--label names a column, --labels a file; give one of them.")
+    if file is not None:
+        return _from_file(file, table, "labels", encoding)
+    if column is None and "label" in table.beside and table.matrix is not None and len(table.beside) == 1:
+        column = "label"
+    return None if column is None else _from_table(table, column, "label")
+
+
+def read_ids(table: Table, column: str | None, file: str | None, encoding: str = "utf-8") -> list[str] | None:
+    """One name for each row, as text, each different."""
+    if column is not None and file is not None:
+        raise ValueError("--id names a column, --ids a file; give one of them.")
+    if column is None and file is None:
+        return None
+    given = _from_table(table, column, "id") if column is not None else _from_file(str(file), table, "ids", encoding)
+    if any(name is None for name in given):
+        row = next(k for k, name in enumerate(given) if name is None)
+        raise ValueError(f"row {row} of {table.source} has no id (the first row is 0); every row needs one.")
+    ids = [str(name) for name in given]
+    twice = [name for name, n in Counter(ids).items() if n > 1] if len(set(ids)) < len(ids) else []
+    if twice:
+        raise ValueError(
+            f"ids must name every row once; {some(twice)} of {column or file} stand there more than once. Use another "
+            "column, or leave the copies out."
+        )
+    return ids
+
+
+def _from_table(table: Table, name: str, what: str) -> np.ndarray:
+    if table.frame is not None:
+        return _values(column_of(table, name, f"{what} column"))
+    if name not in table.beside:
+        has = f"beside its rows it has {some(list(table.beside))}" if table.beside else "an array has no columns"
+        raise ValueError(f"no {what} {name!r} in {table.source}: {has}; give --{what}s FILE.")
+    return _of_length(table.beside[name], table, name)
+
+
+def _from_file(file: str, table: Table, what: str, encoding: str) -> np.ndarray:
+    path = Path(file)
+    if path.suffix.lower() == ".txt":
+        values = np.array([line or None for line in _lines(path, encoding)], dtype=object)
+    elif path.suffix.lower() == ".npy" and path.is_file():
+        values = _one_dimension(path)
+    else:
+        named = read([file], encoding=encoding, say=lambda text: None)
+        if named.frame is None or len(named.names) != 1:
+            raise ValueError(f"{path.name} must hold one column of {what}; it has {some(named.names) or 'an array'}.")
+        values = _values(named.frame.column(0))
+    return _of_length(values, table, path.name)
+
+
+def _lines(path: Path, encoding: str) -> list[str]:
+    try:
+        return path.read_text(encoding=encoding).splitlines()
+    except UnicodeDecodeError:
+        raise ValueError(f"{path.name} is not in {encoding}; try --encoding latin-1, or save it as UTF-8.") from None
+
+
+def _one_dimension(path: Path) -> np.ndarray:
+    try:
+        values = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise ValueError(f"{path.name} cannot be read: {error}. Save plain arrays with numpy.") from None
+    if values.ndim != 1:
+        raise ValueError(f"{path.name} has shape {values.shape}; wanted one value for each row.")
+    return values
+
+
+def _of_length(values: np.ndarray, table: Table, what: str) -> np.ndarray:
+    if np.shape(values) != (table.n_rows,):
+        raise ValueError(f"{what} holds {len(values):,} values for the {table.n_rows:,} rows of {table.source}.")
+    return values
+
+
+def _values(column: Any) -> np.ndarray:
+    """Numbers as an array of them, anything else as objects, None where missing."""
+    from pyarrow import types
+
+    if column.null_count == 0 and (types.is_integer(column.type) or types.is_floating(column.type)):
+        return column.to_numpy()
+    values = np.empty(len(column), dtype=object)
+    values[:] = column.to_pylist()
+    return values

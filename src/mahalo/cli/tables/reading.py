@@ -1,0 +1,306 @@
+"""Tables and arrays by the suffix of their files."""
+
+from __future__ import annotations
+
+import glob
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+__all__ = ["Table", "arrow", "is_number", "read", "some"]
+
+_SUFFIXES = (".csv", ".tsv", ".parquet", ".npy", ".npz", ".svm", ".svmlight", ".libsvm")
+_LONGEST_LINE = 32 << 20  # bytes; more is refused before it is held
+_SHOWN = 3
+
+Said = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns with names (`frame`, a pyarrow table) or a bare array of rows (`matrix`), never both.
+
+    `beside` holds what came along with an array: other arrays of an .npz, the labels of an svmlight file.
+    """
+
+    source: str
+    frame: Any = None
+    matrix: Any = None
+    beside: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def n_rows(self) -> int:
+        return self.frame.num_rows if self.frame is not None else self.matrix.shape[0]
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns; none for arrays."""
+        return [] if self.frame is None else list(self.frame.column_names)
+
+
+def read(paths: Sequence[str], *, encoding: str = "utf-8", n_features: int | None = None, say: Said = print) -> Table:
+    """All rows of these files, globs and folders, in the order given; shards in the order of their numbers.
+
+    `n_features` is the width that svmlight files, which leave out zeros, are to have.
+    """
+    files = [file for path in paths for file in _files(path)]
+    source = (
+        files[0].name if len(files) == 1 else f"{paths[0] if len(paths) == 1 else files[0].name} ({len(files)} files)"
+    )
+    kinds = {_kind(file) for file in files}
+    if len(kinds) > 1:
+        raise ValueError(f"files must all be of one kind; got {', '.join(sorted(kinds))}. Name those of one kind.")
+    parts = []
+    for k, file in enumerate(files):
+        say(f"reading: {file.name}" + (f", file {k + 1} of {len(files)}" if len(files) > 1 else ""))
+        parts.append(_read_one(file, encoding, n_features, say))
+    table = parts[0] if len(parts) == 1 else _joined(parts, files, source)
+    if not table.n_rows:
+        raise ValueError(f"{source} has no rows below its header.")
+    return table
+
+
+def arrow() -> Any:
+    """pyarrow, or what to install."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise ImportError('reading and writing tables needs pyarrow: pip install "mahalo[tables]"') from None
+    return pyarrow
+
+
+def some(names: Sequence[Any], quote: Callable[[Any], str] = repr) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(map(quote, names[:_SHOWN])) + more
+
+
+# -- which files -------------------------------------------------------------------------------------------------
+
+
+def _files(path: str) -> list[Path]:
+    place = Path(path)
+    if place.is_dir():
+        found = [file for file in place.iterdir() if file.suffix.lower() in _SUFFIXES and not file.name.startswith(".")]
+        if not found:
+            raise FileNotFoundError(f"no table in the folder {path!r}; wanted files ending in {_listed()}.")
+    elif place.is_file():
+        found = [place]
+    else:
+        found = [Path(name) for name in glob.glob(path, recursive=True) if Path(name).is_file()]
+        if not found:
+            raise FileNotFoundError(f"no file at {path!r}.")
+    return sorted(found, key=_natural)
+
+
+def _natural(path: Path) -> list[Any]:
+    """part-2 before part-10."""
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", str(path))]
+
+
+def _kind(file: Path) -> str:
+    suffix = file.suffix.lower()
+    if suffix not in _SUFFIXES:
+        raise ValueError(f"{file.name} ends in {suffix or 'no suffix'!r}; wanted a table ending in {_listed()}.")
+    return ".svm" if suffix in (".svmlight", ".libsvm") else suffix
+
+
+def _listed() -> str:
+    return ", ".join(_SUFFIXES[:5]) + " or .svm"
+
+
+# -- one file ----------------------------------------------------------------------------------------------------
+
+
+def _read_one(file: Path, encoding: str, n_features: int | None, say: Said) -> Table:
+    kind = _kind(file)
+    if not file.stat().st_size:
+        raise ValueError(f"{file.name} is empty; wanted a header and rows.")
+    if kind in (".csv", ".tsv"):
+        return Table(file.name, frame=_read_text(file, "," if kind == ".csv" else "\t", encoding, say))
+    if kind == ".parquet":
+        return Table(file.name, frame=_read_parquet(file))
+    if kind == ".svm":
+        return _read_svmlight(file, n_features)
+    return _read_array(file)
+
+
+def _read_text(file: Path, delimiter: str, encoding: str, say: Said) -> Any:
+    pa = arrow()
+    from pyarrow import csv
+
+    _check_first_line(file)
+    try:
+        frame = csv.read_csv(
+            pa.PythonFile(_Counted(file, say), mode="r"),
+            read_options=csv.ReadOptions(block_size=_LONGEST_LINE, encoding=encoding),
+            parse_options=csv.ParseOptions(delimiter=delimiter),
+            convert_options=csv.ConvertOptions(strings_can_be_null=True),
+        )
+        names = frame.column_names
+    except (UnicodeDecodeError, LookupError) as error:
+        raise _not_decoded(file, encoding, error) from None
+    except pa.lib.ArrowInvalid as error:
+        if "straddl" in str(error):
+            raise _too_long(file) from None
+        if "UTF" in str(error) or "ncod" in str(error):
+            raise _not_decoded(file, encoding, error) from None
+        raise ValueError(f"{file.name} cannot be read: {_first_sentence(error)}.") from None
+    except (pa.lib.ArrowException, OSError) as error:
+        raise ValueError(f"{file.name} cannot be read: {_first_sentence(error)}.") from None
+    if any(str(column_type) == "binary" for column_type in frame.schema.types):
+        raise _not_decoded(file, encoding, None)
+    _check_header(file, names)
+    return frame
+
+
+class _Counted:
+    """A file that says how much of it has been read."""
+
+    def __init__(self, path: Path, say: Said):
+        self.name, self.size, self.say = path.name, path.stat().st_size, say
+        self.file, self.done, self.began = open(path, "rb"), 0, time.perf_counter()  # noqa: SIM115
+
+    def read(self, size: int = -1) -> bytes:
+        data = self.file.read(size)
+        self.done += len(data)
+        spent = time.perf_counter() - self.began
+        left = spent * (self.size - self.done) / max(self.done, 1)
+        self.say(f"reading: {self.name}, {self.done / self.size:.0%}, {left:.0f} s left")
+        return data
+
+    def close(self) -> None:
+        self.file.close()
+
+    @property
+    def closed(self) -> bool:
+        return self.file.closed
+
+
+def _check_first_line(file: Path) -> None:
+    with open(file, "rb") as stream:
+        if len(stream.readline(_LONGEST_LINE + 1)) > _LONGEST_LINE:
+            raise _too_long(file)
+
+
+def _too_long(file: Path) -> ValueError:
+    return ValueError(
+        f"{file.name} has a line of more than {_LONGEST_LINE >> 20} MB, which no table has; are its line ends missing?"
+    )
+
+
+def _not_decoded(file: Path, encoding: str, error: Exception | None) -> ValueError:
+    if isinstance(error, LookupError) and not isinstance(error, UnicodeError):
+        return ValueError(f"--encoding {encoding!r} is not known; wanted one such as utf-8, latin-1 or cp1252.")
+    return ValueError(
+        f"{file.name} is not in {encoding}; if a spreadsheet wrote it, try --encoding latin-1, or save it as UTF-8."
+    )
+
+
+def _first_sentence(error: Exception) -> str:
+    return " ".join(str(error).split()).removesuffix(".")
+
+
+def _check_header(file: Path, names: list[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    numbers = [name for name in names if is_number(name)]
+    if len(numbers) >= max(1, len(names) / 2) and not _counts_up(numbers):
+        raise ValueError(
+            f"{file.name} has no header: its first line holds numbers ({some(numbers)}). Add a line of column names."
+        )
+    if twice:
+        raise ValueError(f"{file.name} has columns of one name: {some(twice)}. Rename them.")
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _counts_up(names: list[str]) -> bool:
+    """0, 1, 2, …: names that other programs give."""
+    if not all(name.isdigit() for name in names):
+        return False
+    first = int(names[0])
+    return [int(name) for name in names] == list(range(first, first + len(names)))
+
+
+def _read_parquet(file: Path) -> Any:
+    arrow()
+    from pyarrow import parquet
+    from pyarrow.lib import ArrowException
+
+    try:
+        return parquet.read_table(file, partitioning=None)
+    except (ArrowException, OSError) as error:
+        raise ValueError(f"{file.name} is no whole Parquet file ({_first_sentence(error)}). Write it again.") from None
+
+
+def _read_svmlight(file: Path, n_features: int | None) -> Table:
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        X, y = load_svmlight_file(str(file), n_features=n_features)
+    except ValueError as error:
+        raise ValueError(f"{file.name} cannot be read as svmlight: {_first_sentence(error)}.") from None
+    return Table(file.name, matrix=sp.csr_array(X), beside={"label": y})
+
+
+def _read_array(file: Path) -> Table:
+    try:
+        found = np.load(file, allow_pickle=False)
+        arrays = {"X": found} if isinstance(found, np.ndarray) else {name: found[name] for name in found.files}
+    except (ValueError, OSError, EOFError, KeyError) as error:
+        why = "it holds Python objects" if "allow_pickle" in str(error) else _first_sentence(error)
+        raise ValueError(f"{file.name} cannot be read: {why}. Save plain arrays of numbers with numpy.") from None
+    wide = [name for name, array in arrays.items() if array.ndim == 2]
+    name = "X" if "X" in arrays else wide[0] if len(wide) == 1 else None
+    if name is None:
+        raise ValueError(f"{file.name} holds {some(list(arrays))}; wanted one array of rows, or one called 'X'.")
+    X = arrays.pop(name)
+    if X.ndim != 2 or X.dtype.kind not in "fiub" or not X.shape[1]:
+        raise ValueError(f"{file.name} holds {X.dtype} of shape {X.shape}; wanted rows × columns of numbers.")
+    return Table(file.name, matrix=X, beside=arrays)
+
+
+# -- shards ------------------------------------------------------------------------------------------------------
+
+
+def _joined(parts: list[Table], files: list[Path], source: str) -> Table:
+    if parts[0].frame is not None:
+        return Table(source, frame=_joined_frames(parts, files))
+    width = parts[0].matrix.shape[1]
+    if sp.issparse(parts[0].matrix):
+        width = max(part.matrix.shape[1] for part in parts)
+        wide = [sp.csr_array((p.matrix.data, p.matrix.indices, p.matrix.indptr), (p.n_rows, width)) for p in parts]
+        matrix: Any = sp.csr_array(sp.vstack(wide))
+    else:
+        for part, file in zip(parts, files, strict=True):
+            if part.matrix.shape[1] != width:
+                raise ValueError(
+                    f"{file.name} has {part.matrix.shape[1]} columns, {files[0].name} has {width}; shards must agree."
+                )
+        matrix = np.concatenate([part.matrix for part in parts])
+    shared = set(parts[0].beside).intersection(*(part.beside for part in parts))
+    return Table(source, matrix=matrix, beside={k: np.concatenate([p.beside[k] for p in parts]) for k in shared})
+
+
+def _joined_frames(parts: list[Table], files: list[Path]) -> Any:
+    names = parts[0].names
+    for part, file in zip(parts, files, strict=True):
+        if odd := sorted(set(names) ^ set(part.names)):
+            raise ValueError(f"{file.name} and {files[0].name} differ in columns: {some(odd)}. Shards must agree.")
+    frames = [part.frame.select(names) for part in parts]
+    pa = arrow()
+    try:
+        return pa.concat_tables(frames, promote_options="permissive")
+    except pa.lib.ArrowException as error:
+        raise ValueError(f"shards differ in the types of their columns: {_first_sentence(error)}.") from None

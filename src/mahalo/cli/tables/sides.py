@@ -1,0 +1,115 @@
+"""Pairs and triplets from a file, by row number or by id."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mahalo.constraints import Constraints
+
+from .reading import Table, read, some
+
+__all__ = ["read_constraints"]
+
+_GRADES = ("grade", "relevance", "score")
+
+
+def read_constraints(
+    pairs: str | None, triplets: str | None, n_rows: int, ids: list[str] | None, encoding: str = "utf-8"
+) -> Constraints | None:
+    """Of both files, where there are any; rows are named by `ids`, or numbered."""
+    given = [] if pairs is None else [_read_pairs(pairs, n_rows, ids, encoding)]
+    given += [] if triplets is None else [_read_triplets(triplets, n_rows, ids, encoding)]
+    if not given:
+        return None
+    return given[0] if len(given) == 1 else given[0] + given[1]
+
+
+def _read_pairs(file: str, n_rows: int, ids: list[str] | None, encoding: str) -> Constraints:
+    """Two columns of ends, and a third: `same` (1 alike, 0 not) or a grade, larger for more alike.
+
+    Without a third column all pairs are alike.
+    """
+    table = read([file], encoding=encoding, say=lambda text: None)
+    ends = _ends(table, 2, n_rows, ids)
+    verdict = _third(table)
+    if verdict is None:
+        return Constraints.from_pairs(ends, n_rows=n_rows)
+    values, graded = verdict
+    if graded:
+        triples = [(int(a), int(b), float(grade)) for (a, b), grade in zip(ends, values, strict=True)]
+        return Constraints.from_relevance(triples, n_rows=n_rows, random_state=0)
+    return Constraints.from_pairs(ends, same=values.astype(int), n_rows=n_rows)
+
+
+def _read_triplets(file: str, n_rows: int, ids: list[str] | None, encoding: str) -> Constraints:
+    """Three columns: the first row is more like the second than like the third."""
+    table = read([file], encoding=encoding, say=lambda text: None)
+    return Constraints.from_triplets(_ends(table, 3, n_rows, ids), n_rows=n_rows)
+
+
+def _ends(table: Table, width: int, n_rows: int, ids: list[str] | None) -> np.ndarray:
+    columns = _columns(table)
+    if len(columns) < width:
+        raise ValueError(f"{table.source} has {len(columns)} columns; wanted {width} that name rows.")
+    ends = np.empty((table.n_rows, width), dtype=object)
+    for k in range(width):
+        ends[:, k] = columns[k]
+    return _by_number(ends, table.source, n_rows) if ids is None else _by_id(ends, table.source, ids)
+
+
+def _by_id(ends: np.ndarray, source: str, ids: list[str]) -> np.ndarray:
+    place = {name: k for k, name in enumerate(ids)}
+    names = [str(name) for name in ends.ravel()]
+    unknown = list(dict.fromkeys(name for name in names if name not in place))
+    if unknown:
+        raise ValueError(
+            f"{source} names {len(unknown):,} ids that no row has: {some(unknown)}. Ids of the table are like "
+            f"{some(ids[:2])}."
+        )
+    return np.array([place[name] for name in names], dtype=np.intp).reshape(ends.shape)
+
+
+def _by_number(ends: np.ndarray, source: str, n_rows: int) -> np.ndarray:
+    try:
+        numbers = ends.astype(np.float64)
+        whole = (numbers == np.floor(numbers)).all()
+    except (TypeError, ValueError):
+        whole = False
+    if not whole:
+        raise ValueError(f"{source} must name rows by number, from 0 on; for names of rows give --id or --ids too.")
+    outside = numbers[(numbers < 0) | (numbers >= n_rows)]
+    if len(outside):
+        raise ValueError(
+            f"{source} names row {int(outside[0])}; rows are numbered from 0 to {n_rows - 1}. For names of rows give "
+            "--id or --ids too."
+        )
+    return numbers.astype(np.intp)
+
+
+def _third(table: Table) -> tuple[np.ndarray, bool] | None:
+    """What is said about each pair, and whether it is a grade."""
+    columns, names = _columns(table), table.names
+    named = next((name for name in ("same", *_GRADES) if name in names), None)
+    if named is None and len(columns) < 3:
+        return None
+    place = names.index(named) if named is not None else 2
+    what = repr(names[place]) if names else "the third column"
+    try:
+        values = np.array(columns[place], dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.array([np.nan])
+    if not np.isfinite(values).all():
+        raise ValueError(f"{what} of {table.source} must hold 1 (alike) and 0 (not), or grades, in every row.")
+    binary = bool(np.isin(values, (0, 1)).all())
+    if named == "same" and not binary:
+        odd = values[~np.isin(values, (0, 1))][0]
+        raise ValueError(f"'same' of {table.source} must hold 0 and 1; got {odd:g}. Call grades 'grade'.")
+    return values, named in _GRADES or not binary
+
+
+def _columns(table: Table) -> list[Any]:
+    if table.frame is not None:
+        return [column.to_pylist() for column in table.frame.columns]
+    return [column.tolist() for column in np.asarray(table.matrix).T]

@@ -1,0 +1,88 @@
+"""What a command shows while it works: a live line on a terminal, plain lines elsewhere, all of it in a log."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+from rich.console import Console
+
+from ..progress import shown_by
+
+__all__ = ["Watch", "watching"]
+
+_PATIENCE = 2.0  # seconds without a word
+_LOGGED = 1.0  # seconds between lines of one stage in the log
+
+T = TypeVar("T")
+
+
+class Watch:
+    """Lines of progress, `stage: …`, on standard error; nothing of what takes less than two seconds."""
+
+    def __init__(self, log: IO[str] | None) -> None:
+        self._log = log
+        self._status: Any = None
+        self._shown = time.perf_counter()
+        self._logged, self._stage = -_LOGGED, ""
+
+    def show(self, text: str) -> None:
+        """Progress: seen on a terminal, elsewhere now and then."""
+        self._write_log(text)
+        now = time.perf_counter()
+        if self._status is not None:
+            self._status.update(text)
+        elif not sys.stderr.isatty() and now - self._shown >= _PATIENCE:
+            self._shown = now
+            print(text, file=sys.stderr, flush=True)
+
+    def say(self, text: str) -> None:
+        """Something to be read: seen in any case."""
+        self._logged = -_LOGGED
+        self._write_log(text)
+        print(text, file=sys.stderr, flush=True)
+
+    def parts(self, title: str, items: Sequence[T]) -> Iterator[T]:
+        """The items one by one, with how many are done and the time left."""
+        began = time.perf_counter()
+        for k, item in enumerate(items):
+            left = f", {(time.perf_counter() - began) * (len(items) - k) / k:.0f} s left" if k else ""
+            self.show(f"{title} {k + 1} of {len(items)}{left}")
+            yield item
+
+    def _write_log(self, text: str) -> None:
+        if self._log is None:
+            return
+        now, stage = time.perf_counter(), text.partition(":")[0]
+        if stage != self._stage or now - self._logged >= _LOGGED:
+            self._stage, self._logged = stage, now
+            print(time.strftime("%Y-%m-%d %H:%M:%S"), text, file=self._log, flush=True)
+
+
+@contextlib.contextmanager
+def watching(log: Path | None) -> Iterator[Watch]:
+    """Inside, progress and warnings of the library are shown as those of the command."""
+    with contextlib.ExitStack() as stack:
+        watch = Watch(None if log is None else stack.enter_context(open(log, "a", encoding="utf-8")))
+        if sys.stderr.isatty():
+            watch._status = stack.enter_context(Console(stderr=True).status("…"))
+        stack.enter_context(shown_by(watch.show))
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")  # those for who writes code
+        warnings.simplefilter("default", UserWarning)
+
+        said: set[str] = set()
+
+        def show_warning(message: Any, *where: Any, **more: Any) -> None:
+            text = f"mahalo: warning: {' '.join(str(message).split())}"
+            if text not in said:
+                said.add(text)
+                watch.say(text)
+
+        warnings.showwarning = show_warning
+        yield watch

@@ -1,0 +1,53 @@
+"""Columns brought to mean 0 and deviation 1 before a metric is learned, and the metric of rows as they come."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..coordinates import LinearCoordinates
+
+if TYPE_CHECKING:
+    from .metric import Metric
+
+__all__ = ["Scaling", "for_rows_as_they_come"]
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """x ↦ (x − mean) / scale, column by column."""
+
+    mean: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def of(cls, X: np.ndarray) -> Scaling:
+        """Mean and deviation of the columns of X; a column that never changes keeps its scale."""
+        mean, scale = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
+        constant = scale <= 1e-12 * np.abs(X).max(axis=0, initial=0.0)
+        return cls(mean, np.where(constant, 1.0, scale))
+
+    def apply(self, X: Any) -> np.ndarray:
+        """In double precision, returned in that of X."""
+        dense = X.toarray() if sp.issparse(X) else X
+        scaled = (dense.astype(np.float64, copy=False) - self.mean) / self.scale
+        return scaled.astype(X.dtype, copy=False) if X.dtype.kind == "f" else scaled
+
+
+def for_rows_as_they_come(metric: Metric, scaling: Scaling) -> Metric:
+    """The metric of x, from one learned on (x − mean) / scale.
+
+    Distances of a linear metric know differences alone: W becomes S⁻¹ W S⁻¹, in the root of the prior. By cosine the
+    mean counts, and under a kernel both do; then the metric keeps them and applies them first.
+    """
+    c = metric.coordinates
+    if not isinstance(c, LinearCoordinates) or metric.normalize:
+        return dataclasses.replace(metric, scaling=scaling)
+    root = np.ones(c.n_features) if c.prior.root is None else c.prior.root
+    root = root / (scaling.scale if root.ndim == 1 else scaling.scale[:, None])
+    prior = dataclasses.replace(c.prior, root=root)
+    return dataclasses.replace(metric, coordinates=dataclasses.replace(c, prior=prior))

@@ -1,0 +1,321 @@
+"""All that a page tells, worked out from a model and rows: what is missing says why in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from ..constraints import Constraints, Labels, as_constraints, as_labels
+from ..coordinates import KernelCoordinates
+from ..explain import fit_record
+from ..explain.features import FeatureShares, feature_shares, known_pairs
+from ..explain.influence import influential
+from ..explain.suspects import Judged as Suspected
+from ..explain.suspects import suspect_constraints, suspect_rows
+from ..learner import MetricLearner
+from ..metric import Metric
+from ..validation import as_objects, at_least_single, len_of
+from .distance import Distance, among, before_learning
+from .judged import Judged, as_noted, on_held_out, on_new_rows
+from .views import Hubs, hubs, maps, sample
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["Findings", "Missing"]
+
+MOST_MAPPED = 1_500  # rows on the maps, and that hubs are counted among
+_MOST_JUDGED = 3_000  # rows asking each other, where nothing is learned anew
+_MOST_SUSPECTED = 10_000
+_N_LISTED = 50
+
+
+class Missing(Exception):
+    """Why a part of the page is not there, in words for its reader."""
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """A model, rows, and what is known about them.
+
+    Attributes
+    ----------
+    metric : Metric
+    learner : MetricLearner or None
+        With its constraints and multipliers; None where only the metric is known.
+    record : dict
+        `fit_record` of the fit; empty where nothing is known of it.
+    X : array, sparse array or array of objects
+    y : array-like or None
+        As given.
+    labels : Labels or None
+    constraints : Constraints or None
+        Those given, or those learned from where they were not drawn from these labels.
+    names : list of str
+        Of the features; empty where rows are objects.
+    ids : list of str
+        Of the rows.
+    """
+
+    metric: Metric
+    learner: MetricLearner | None
+    record: dict[str, Any]
+    X: Any
+    y: Any
+    labels: Labels | None
+    constraints: Constraints | None
+    names: list[str]
+    named: bool
+    ids: list[str]
+
+    @classmethod
+    def of(
+        cls, model: Any, X: Any, y: Any, constraints: Constraints | None, names: Sequence | None, ids: Sequence | None
+    ) -> Findings:
+        metric, learner, record = _taken_apart(model)
+        about = getattr(metric, "about", None) or {}
+        known = next((n for n in (names, *_column_names(X, model, record, about)) if n is not None), None)
+        rows = _as_rows(metric, X)
+        labels = None if y is None else as_labels(y)
+        if labels is not None and len(labels.codes) != len_of(rows):
+            raise ValueError(f"y must have one label for each of the {len_of(rows)} rows; got {len(labels.codes)}.")
+        constraints = as_constraints(constraints)
+        if constraints is not None:
+            constraints.check_rows(len_of(rows))
+        elif learner is not None and _about(learner.constraints_, len_of(rows)) and not _from_labels(learner, labels):
+            constraints = learner.constraints_
+        default = [f"feature {j}" for j in range(metric.n_features or 0)]
+        listed = _listed(known, len(default), "names", "features") if known is not None and default else default
+        return cls(
+            metric=metric,
+            learner=learner,
+            record=record,
+            X=rows,
+            y=y,
+            labels=labels if labels is not None and len(labels.classes) else None,
+            constraints=constraints,
+            names=listed,
+            named=listed is not default,
+            ids=[str(i) for i in range(len_of(rows))] if ids is None else _listed(ids, len_of(rows), "ids", "rows"),
+        )
+
+    @property
+    def n_rows(self) -> int:
+        return len_of(self.X)
+
+    @property
+    def codes(self) -> np.ndarray | None:
+        return None if self.labels is None else self.labels.codes
+
+    # -- how good ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def learned_here(self) -> bool:
+        """Whether these are the rows that were learned from, as far as can be told."""
+        if self.learner is None:
+            return (self.record.get("n_rows") or self._fitted.get("rows")) == self.n_rows
+        learned = self.learner.constraints_
+        if not _about(learned, self.n_rows):
+            return False
+        plain = not self.metric.normalize and self.metric.rotation is None
+        if not plain or not len(learned.pairs):
+            return True
+        i, j = learned.pairs.index[:200].T
+        now = self.metric.pair_distances(self.X[i], self.X[j], squared=True)
+        then = self.learner.values_[: len(now)]
+        return bool(np.allclose(now, then, rtol=1e-3, atol=1e-6 * float(np.abs(then).max(initial=0.0))))
+
+    @cached_property
+    def judged(self) -> Judged:
+        if self.learner is not None and self.learned_here:
+            if self.labels is None and self.constraints is None:
+                raise Missing("nothing tells which rows are alike: pass y or constraints=.")
+            try:
+                return on_held_out(self.learner, self.X, self.y, self.codes, self.constraints)
+            except ValueError as error:
+                raise Missing(f"learning anew on a part of the rows did not work: {error}") from None
+        if self.codes is None or len(self.labels.classes) < 2:  # type: ignore[union-attr]
+            raise Missing("rows of two classes are needed to judge by: pass y, or the learner itself.")
+        some = sample(self.n_rows, _MOST_JUDGED, self.codes)
+        before = self.before[0]
+        try:
+            judged = on_new_rows(before, self.metric, self.X[some], self.codes[some], self._how_as_they_are())
+        except ValueError as error:
+            raise Missing(f"these rows cannot be judged: {error}") from None
+        noted = self.record.get("before_after") or self._fitted
+        return as_noted(judged, noted) if self.learned_here and noted.get("before") else judged
+
+    @property
+    def _fitted(self) -> dict[str, Any]:
+        """What the command line notes down about a fit."""
+        return (getattr(self.metric, "about", None) or {}).get("fitted") or {}
+
+    @cached_property
+    def before(self) -> tuple[Distance, str]:
+        """The distance before learning, and its name."""
+        scale = None
+        if self._fitted.get("standardised") and not sp.issparse(self.X):
+            scale = self.X.std(axis=0, dtype=np.float64)
+            scale[scale <= 1e-12 * np.abs(self.X).max(axis=0)] = 1.0
+        return before_learning(self.metric, scale)
+
+    def _how_as_they_are(self) -> str:
+        n = self.record.get("n_rows")
+        text = f"On the {self.n_rows:,} rows given, each asking the others"
+        if self.learner is None and self.learned_here:
+            return (
+                f"{text}. Their number is that of the rows the metric was learned from; if they are the same, what is "
+                "said about “after” flatters. Judge with rows that were not learned from, or from the fitted learner."
+            )
+        if n is None:
+            return f"{text}. If the metric was learned from some of them, what is said about “after” flatters."
+        return (
+            f"{text}; the metric was learned from {n:,} others. If these are among them, what is said about “after” "
+            "flatters."
+        )
+
+    # -- what it looks like --------------------------------------------------------------------------------------
+
+    @cached_property
+    def shown(self) -> np.ndarray:
+        return sample(self.n_rows, MOST_MAPPED, self.codes)
+
+    @cached_property
+    def _tables(self) -> tuple[np.ndarray, np.ndarray]:
+        """Distances among the rows shown, before and after."""
+        if self.n_rows < 3:
+            raise Missing(f"a map takes three rows; got {self.n_rows}.")
+        X = self.X[self.shown]
+        return among(self.before[0], X), among(self.metric, X)
+
+    @cached_property
+    def maps(self) -> tuple[np.ndarray, np.ndarray]:
+        return maps(*self._tables)
+
+    @cached_property
+    def hubs(self) -> Hubs:
+        return hubs(*self._tables)
+
+    # -- why -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def shares(self) -> FeatureShares:
+        if isinstance(self.metric.coordinates, KernelCoordinates):
+            raise Missing("a metric in the feature space of a kernel weighs no features; learn with kernel='linear'.")
+        scaling = getattr(self.metric, "scaling", None)
+        X = self.X if scaling is None else scaling.apply(self.X)
+        return feature_shares(self.metric, X, known_pairs(self.codes, self.constraints))
+
+    @cached_property
+    def influential(self) -> DataFrame:
+        if self.learner is None:
+            raise Missing("the file holds the metric, not the multipliers of its constraints: report from the learner.")
+        if not self.learned_here:
+            raise Missing("the constraints are about the rows that were learned from, and these are others.")
+        return influential(self.learner.constraints_, self.learner.duals_, self.learner.values_, _N_LISTED, self.ids)
+
+    @cached_property
+    def suspected(self) -> np.ndarray:
+        """The rows that labels are judged among."""
+        return sample(self.n_rows, _MOST_SUSPECTED, self.codes)
+
+    @cached_property
+    def suspect_rows(self) -> DataFrame:
+        if self.labels is None:
+            raise Missing("without labels no label is doubtful.")
+        some = self.suspected
+        settings = self.learner._refit_settings() if self.learner is not None and self.learned_here else None
+        if self.constraints is not None:
+            settings = None  # it was not learned from these labels
+        suspected = Suspected(self.X[some], settings, self.metric, False)
+        try:
+            found = suspect_rows(suspected, self.codes[some], _N_LISTED, None)  # type: ignore[index]
+        except ValueError as error:
+            raise Missing(str(error)) from None
+        return found.set_axis(some[found.index.to_numpy()], axis=0)
+
+    @cached_property
+    def suspect_constraints(self) -> DataFrame:
+        if self.constraints is None:
+            raise Missing("the pairs were drawn from the labels, so it is labels that would be wrong.")
+        settings = self.learner._refit_settings() if self.learner is not None else None
+        try:
+            return suspect_constraints(
+                Suspected(self.X, settings, self.metric, False), self.constraints, _N_LISTED, self.ids
+            )
+        except ValueError as error:
+            raise Missing(str(error)) from None
+
+
+def _taken_apart(model: Any) -> tuple[Metric, MetricLearner | None, dict[str, Any]]:
+    """The metric, the learner if it knows what it learned from, and the record of the fit."""
+    if isinstance(model, Metric):
+        metric, learner, record = model, None, (getattr(model, "about", None) or {}).get("fit") or {}
+    elif isinstance(model, MetricLearner):
+        check_is_fitted(model)
+        metric = model.metric_
+        learner = model if hasattr(model, "certificate_") else None
+        record = fit_record(model) if learner is not None else (getattr(metric, "about", None) or {}).get("fit") or {}
+    else:
+        raise ValueError(
+            f"a report is about a fitted MetricLearner or a Metric; got {type(model).__name__}. From a pipeline pass "
+            "its last step, and rows as they reach it."
+        )
+    c = metric.coordinates
+    if isinstance(c, KernelCoordinates) and c.kernel.precomputed:
+        raise ValueError(
+            "a report measures rows, and with kernel='precomputed' there are only similarities; learn with the kernel "
+            "itself, by name or as a callable(X, Y)."
+        )
+    return metric, learner, record
+
+
+def _as_rows(metric: Metric, X: Any) -> Any:
+    if metric.n_features is None:
+        return as_objects(X)
+    X = check_array(at_least_single(X), accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+    if X.shape[1] != metric.n_features:
+        raise ValueError(f"X has {X.shape[1]} features, but this metric was learned on {metric.n_features} features.")
+    return X
+
+
+def _about(constraints: Constraints, n_rows: int) -> bool:
+    """Whether these constraints can be about so many rows."""
+    try:
+        constraints.check_rows(n_rows)
+    except ValueError:
+        return False
+    return True
+
+
+def _from_labels(learner: MetricLearner, labels: Labels | None) -> bool:
+    """Whether the constraints are such as are drawn from these labels: in agreement with them, and as many."""
+    learned = learner.constraints_
+    if labels is None or len(labels.classes) < 2 or len(learned.linear):
+        return False
+    ends = np.concatenate([learned.pairs.index, learned.triplets.index[:, :2], learned.triplets.index[:, ::2]])
+    n = len(learned.triplets)
+    alike = np.concatenate([learned.pairs.sign > 0, np.ones(n, dtype=bool), np.zeros(n, dtype=bool)])
+    first, second = labels.codes[ends].T
+    each = learner._refit_settings().pairs_per_class or 500
+    n_drawn = min(int((labels.codes >= 0).sum()), each * len(labels.classes))
+    return bool(((first == second) == alike).all()) and learned.n_constraints >= n_drawn / 2
+
+
+def _column_names(X: Any, model: Any, record: dict[str, Any], about: dict[str, Any]) -> list[Any]:
+    of_table = list(X.columns) if hasattr(X, "columns") else None
+    return [of_table, getattr(model, "feature_names_in_", None), about.get("columns"), record.get("feature_names")]
+
+
+def _listed(values: Sequence, n: int, name: str, what: str) -> list[str]:
+    values = [str(value) for value in values]
+    if len(values) != n:
+        raise ValueError(f"{name} must have one name for each of the {n} {what}; got {len(values)}.")
+    return values

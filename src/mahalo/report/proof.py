@@ -1,0 +1,172 @@
+"""How sure the answer is: the certificate in words, the way to it, what it was chosen among."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .markup import Cell, Column, chart, escaped, number, percent, section, table
+from .sheet import Sheet, part
+
+__all__ = ["proof"]
+
+_N_CANDIDATES = 30
+_FACTS = {
+    "prior": "Prior",
+    "strategy": "Pairs from labels",
+    "residual": "Weight outside the basis",
+    "normalize": "Compared by",
+    "n_components": "Components",
+}
+
+
+def proof(sheet: Sheet) -> str:
+    record = sheet.findings.record
+    if not record.get("certificate"):
+        why = "the file does not hold how the metric was found; report from the learner itself."
+        return section("sure", "How sure", f'<p class="missing">Not shown: {why}</p>')
+    return section("sure", "How sure", _proof(sheet, record), _gap(sheet, record), _choosing(sheet, record))
+
+
+def _proof(sheet: Sheet, record: dict[str, Any]) -> str:
+    c = record["certificate"]
+    gap, n = float(c["relative_gap"]), sum(record["n_constraints"].values())
+    if c["converged"]:
+        text = (
+            f"<strong>The answer is proved.</strong> No metric at all does better at what was asked by more than "
+            f"{part(gap)} of the objective. The proof is worked out from the problem and the answer alone, whoever "
+            "found it."
+        )
+    else:
+        text = (
+            f"<strong>The solver stopped early.</strong> Another metric might do better at what was asked, by "
+            f"{part(gap)} of the objective at most. Raise max_iter or tol, or lower γ, and learn again."
+        )
+    kept = n - c["n_violated"]
+    limits = (
+        f" Of the {n:,} constraints {kept:,} hold; the others are bent, the most by "
+        f"{percent(float(c['max_violation']), 0)} of its bound. Where classes overlap that is as it should be."
+        if c["n_violated"]
+        else f" All {n:,} constraints hold."
+    )
+    facts = _facts(record)
+    listed = "".join(f"<dt>{escaped(k)}</dt><dd>{escaped(v)}</dd>" for k, v in facts.items())
+    return f'<p>{text}{limits}</p><dl class="facts">{listed}</dl>'
+
+
+def _facts(record: dict[str, Any]) -> dict[str, str]:
+    """What was settled on, by name."""
+    facts = {"γ": number(float(record["gamma"])), "Steps of the solver": f"{record['n_iter']:,}"}
+    chosen = record.get("chosen") or {}
+    if chosen.get("residual") in (True, 1.0):
+        chosen = {k: v for k, v in chosen.items() if k != "residual"}  # nothing was weighed
+    facts |= {name: _setting(k, chosen[k]) for k, name in _FACTS.items() if chosen.get(k) is not None}
+    if "score" in chosen:
+        facts["Score on held-out rows"] = f"{chosen['score']:.3f}"
+    for key, name in (
+        ("n_dropped", "Constraints left out: identical rows"),
+        ("n_outside", "Left out: rows not there"),
+    ):
+        if record.get(key):
+            facts[name] = f"{record[key]:,}"
+    facts["Estimator"] = record["estimator"]
+    return facts
+
+
+def _gap(sheet: Sheet, record: dict[str, Any]) -> str:
+    steps = record.get("history") or []
+    gaps = [_finite(step["relative_gap"]) for step in steps]
+    if not any(gaps):
+        return "<p>The start was close enough: the solver made no step.</p>"
+    tol = float(record["parameters"]["tol"])
+    sheet.charts["gap"] = {"gap": gaps, "gamma": [_finite(step["gamma"]) for step in steps], "tol": tol}
+    return "<h3>On the way to the proof</h3>" + chart(
+        "gap",
+        f"Relative gap after each of {len(gaps)} steps, ending at {part(float(record['certificate']['relative_gap']))}",
+        "The gap bounds how far the answer can be from the best one. Where the curve starts anew, the solver went on "
+        "to a larger γ.",
+    )
+
+
+def _choosing(sheet: Sheet, record: dict[str, Any]) -> str:
+    candidates = record.get("choosing")
+    if not candidates:
+        return ""
+    varied = [k for k in _FACTS if len({str(c[k]) for c in candidates}) > 1]
+    sheet.charts["choosing"] = _curves(candidates, varied)
+    columns = [
+        Column("γ", True),
+        *(Column(_FACTS[k]) for k in varied),
+        Column("Score", True),
+        Column("± 95 %", True),
+    ]
+    rows = [
+        [
+            Cell(
+                "prior alone" if _untouched(c, candidates) else number(float(c["gamma"])),
+                f"{float(c['gamma']):.6g}",
+            ),
+            *(Cell(_setting(k, c[k])) for k in varied),
+            Cell(
+                f"{c['score']:.3f}",
+                f"{c['score']:.6f}",
+                f"<strong>{c['score']:.3f} chosen</strong>" if c["chosen"] else "",
+            ),
+            Cell(f"{c['interval']:.3f}", f"{c['interval']:.6f}"),
+        ]
+        for c in _best_and_chosen(candidates)
+    ]
+    more = f" The {len(rows)} best of {len(candidates):,} are listed." if len(rows) < len(candidates) else ""
+    return (
+        f"<h3>What it was chosen among</h3><p>Every candidate was learned on a part of the rows and scored on the "
+        f"rest. Of candidates that are as good, the simplest is taken: the smallest γ.{more}</p>"
+        + chart(
+            "choosing",
+            "Score of every candidate on held-out rows against γ",
+            "In colour the kind that was chosen, with its interval over folds; in grey the others.",
+        )
+        + table("Candidates, best first", columns, rows, name="candidates-table")
+    )
+
+
+def _finite(value: Any) -> float:
+    """0 where there is no number to draw."""
+    value = float(value)
+    return value if np.isfinite(value) and value > 0 else 0.0
+
+
+def _setting(name: str, value: Any) -> str:
+    if name == "normalize":
+        return "cosine" if value else "distance"
+    return number(float(value)) if isinstance(value, (int, float)) else str(value)
+
+
+def _untouched(candidate: dict[str, Any], candidates: list[dict[str, Any]]) -> bool:
+    """Whether this is the prior itself, which every choice has beside the γ that were asked for."""
+    gammas = sorted({float(c["gamma"]) for c in candidates})
+    return len(gammas) > 1 and float(candidate["gamma"]) == gammas[0] and gammas[0] < 1e-5 * gammas[1]
+
+
+def _best_and_chosen(candidates: list[dict]) -> list[dict]:
+    return candidates[:_N_CANDIDATES] + [c for c in candidates[_N_CANDIDATES:] if c["chosen"]]
+
+
+def _curves(candidates: list[dict], varied: list[str]) -> dict[str, Any]:
+    """Score against γ of every other combination of settings."""
+    curves: dict[tuple, dict[str, Any]] = {}
+    chosen, level = None, 0.0
+    for c in candidates:
+        gamma = float(c["gamma"])
+        if _untouched(c, candidates):
+            level = max(level, c["score"])
+            continue
+        if not np.isfinite(gamma):
+            continue
+        curve = curves.setdefault(tuple(str(c[k]) for k in varied), {"points": [], "best": False})
+        curve["points"].append([gamma, c["score"], c["interval"]])
+        if c["chosen"]:
+            curve["best"], chosen = True, [gamma, c["score"]]
+    for curve in curves.values():
+        curve["points"].sort()
+    return {"series": list(curves.values()), "chosen": chosen, "level": level}

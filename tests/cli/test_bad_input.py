@@ -1,0 +1,328 @@
+"""Bad input: one clear line on standard error, exit code 2, and nothing lost or half-written."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from conftest import table, write_csv
+from pyarrow import parquet
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+from mahalo.cli.tables import reading
+
+FIT = ("--label", "kind", "--drop", "name", "--gamma", "1", "--out", "new.safetensors")
+
+
+def refused(run, *arguments, words):
+    """One line that says these words; the folder is left as it was."""
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, ""), err
+    assert err.startswith("mahalo: ") and err.count("\n") == 1, err
+    for word in words:
+        assert word in err, err
+    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+
+
+def changed(**columns):
+    return write_csv(Path("other.csv"), table() | columns)
+
+
+def without(*names, n=40):
+    return write_csv(Path("other.csv"), {name: values for name, values in table(n).items() if name not in names})
+
+
+# -- tables ------------------------------------------------------------------------------------------------------
+
+
+def test_missing_file(trees, run):
+    refused(run, "fit", "forest.csv", *FIT, words=["forest.csv", "no file"])
+
+
+def test_wrong_suffix(trees, run):
+    Path("trees.xlsx").write_bytes(b"?")
+    refused(run, "fit", "trees.xlsx", *FIT, words=[".xlsx", ".parquet"])
+
+
+@pytest.mark.parametrize("text", ["5.1,3.5,oak\n4.9,3.0,elm\n", "5,3\n4,3\n"])
+def test_no_header(trees, run, text):
+    Path("other.csv").write_text(text)
+    refused(run, "fit", "other.csv", *FIT, words=["no header", "column names"])
+
+
+def test_columns_that_count_up_are_a_header(trees, run):
+    Path("other.csv").write_text("0,1,kind\n" + "".join(f"{k % 2 + 0.1 * k},{k},{'ab'[k % 2]}\n" for k in range(12)))
+    code, _, err = run("fit", "other.csv", "--label", "kind", "--gamma", "1", "--out", "new.safetensors")
+    assert code == 0, err
+
+
+def test_columns_of_one_name(trees, run):
+    Path("other.csv").write_text("a,a,kind\n1,2,x\n3,4,y\n")
+    refused(run, "fit", "other.csv", "--label", "kind", "--out", "new.safetensors", words=["'a'", "Rename"])
+
+
+def test_label_column_absent(trees, run):
+    refused(run, "fit", "trees.csv", "--label", "kimd", "--out", "new.safetensors", words=["'kimd'", "'kind'"])
+
+
+def test_nothing_known(trees, run):
+    refused(run, "fit", "trees.csv", "--out", "new.safetensors", words=["--label", "--pairs"])
+
+
+def test_text_among_numbers(trees, run):
+    changed(width=[*map(str, table()["width"][:-1]), "tall"])
+    refused(run, "fit", "other.csv", *FIT, words=["'width'", "'tall'", "row 39", "--drop width", "--one-hot"])
+
+
+def test_text_columns_are_named_all_at_once(trees, run):
+    changed(colour=["red", "blue"] * 20, town=["Ulm"] * 40)
+    refused(run, "fit", "other.csv", *FIT, words=["'colour', 'town'", "--one-hot colour,town"])
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), float("inf")])
+def test_missing_values(trees, run, value):
+    width = table()["width"]
+    width[7] = value
+    changed(width=width)
+    refused(run, "fit", "other.csv", *FIT, words=["'width' (1)", "row 7", "--drop width"])
+
+
+def test_missing_values_in_an_array(trees, run):
+    X = np.ones((6, 2))
+    X[4, 1] = np.nan
+    np.save("x.npy", X)
+    Path("y.txt").write_text("a\nb\n" * 3)
+    refused(run, "fit", "x.npy", "--labels", "y.txt", "--out", "new.safetensors", words=["x.npy", "row 4"])
+
+
+@pytest.mark.parametrize("name", ["other.csv", "other.parquet", "other.npy", "other.svm"])
+def test_empty_file(trees, run, name):
+    Path(name).write_bytes(b"")
+    refused(run, "fit", name, *FIT, words=[name, "empty"])
+
+
+def test_header_without_rows(trees, run):
+    Path("other.csv").write_text("width,kind\n")
+    refused(run, "fit", "other.csv", "--label", "kind", "--out", "new.safetensors", words=["no rows"])
+
+
+def test_one_row(trees, run):
+    write_csv(Path("other.csv"), table(1))
+    refused(run, "fit", "other.csv", *FIT, words=["one row", "at least 2"])
+
+
+def test_one_class(trees, run):
+    changed(kind=["oak"] * 40)
+    refused(run, "fit", "other.csv", *FIT, words=["1 class", "at least 2"])
+
+
+def test_a_class_of_one_row_alone(trees, run):
+    changed(kind=["oak"] * 39 + ["elm"])
+    refused(run, "evaluate", "other.csv", "--label", "kind", "--drop", "name", words=["class"])
+
+
+def test_duplicate_ids(trees, run):
+    changed(name=["r0", "r0", *table()["name"][2:]])
+    refused(run, "fit", "other.csv", *FIT, "--id", "name", words=["'r0'", "more than once"])
+
+
+@pytest.mark.parametrize(
+    ("ids", "pairs", "words"),
+    [
+        (("--id", "name"), "a,b,same\nr0,r2,1\nr1,r99,0\nx,r5,0\n", ["'r99', 'x'", "'r0'"]),
+        ((), "a,b,same\n0,2,1\n1,40,0\n", ["row 40", "0 to 39", "--id"]),
+        ((), "a,b,same\nr0,r2,1\n", ["by number", "--id"]),
+        ((), "a,b,same\n0,2,maybe\n", ["'same'"]),
+        ((), "a,b,same\n0,2,3\n", ["'same'", "0 and 1"]),
+        ((), "a\n0\n", ["1 columns", "2"]),
+    ],
+)
+def test_pairs_that_name_no_row(trees, run, ids, pairs, words):
+    Path("pairs.csv").write_text(pairs)
+    drop = () if ids else ("--drop", "name")
+    source = ("trees.csv", "--pairs", "pairs.csv", *ids, *drop, "--label", "kind")
+    refused(run, "fit", *source, "--out", "new.safetensors", words=["pairs.csv", *words])
+
+
+def test_latin_1(trees, run):
+    text = trees.read_text(encoding="utf-8").replace("oak", "chêne")
+    Path("other.csv").write_bytes(text.encode("latin-1"))
+    refused(run, "fit", "other.csv", *FIT, words=["other.csv", "utf-8", "--encoding latin-1"])
+    code, _, err = run("fit", "other.csv", *FIT, "--encoding", "latin-1")
+    assert code == 0, err
+
+
+def test_latin_1_in_the_header(trees, run):
+    Path("other.csv").write_bytes("größe,kind\n1,a\n2,b\n".encode("latin-1"))
+    refused(run, "fit", "other.csv", *FIT, words=["--encoding latin-1"])
+
+
+def test_unknown_encoding(trees, run):
+    refused(run, "fit", "trees.csv", *FIT, "--encoding", "klingon", words=["klingon"])
+
+
+@pytest.mark.parametrize("start", ["", "width,kind\n1,oak\n"])
+def test_a_line_without_end_is_not_held(trees, run, start):
+    """Sparse on disk: two gigabytes of zeros in one line. Refused after a few megabytes."""
+    with open("other.csv", "wb") as file:
+        file.write(start.encode())
+        file.truncate(2 << 30)
+    tracemalloc.start()
+    try:
+        code, out, err = run("fit", "other.csv", "--label", "kind", "--out", "new.safetensors")
+        assert tracemalloc.get_traced_memory()[1] < 6 * reading._LONGEST_LINE
+    finally:
+        tracemalloc.stop()
+    said = [line for line in err.splitlines() if not line.startswith("reading: ")]  # progress, on a slow machine
+    assert (code, out, len(said)) == (2, "", 1) and "line" in said[0]
+    assert not Path("new.safetensors").exists()
+
+
+def test_an_object_array(trees, run):
+    np.save("x.npy", np.array([["a", 1]], dtype=object), allow_pickle=True)
+    refused(run, "fit", "x.npy", *FIT, words=["x.npy", "Python objects"])
+
+
+def test_truncated_parquet(trees, run):
+    parquet.write_table(pa.table(table()), "x.parquet")
+    data = Path("x.parquet").read_bytes()
+    Path("x.parquet").write_bytes(data[: len(data) // 2])
+    refused(run, "fit", "x.parquet", *FIT, words=["x.parquet", "Parquet"])
+
+
+def test_shards_that_differ(trees, run):
+    os.mkdir("shards")
+    np.save("shards/a.npy", np.ones((3, 2)))
+    np.save("shards/b.npy", np.ones((3, 4)))
+    refused(run, "fit", "shards", "--labels", "y.txt", "--out", "new.safetensors", words=["b.npy has 4", "a.npy has 2"])
+
+
+def test_labels_of_another_length(trees, run):
+    Path("y.txt").write_text("oak\nelm\n")
+    source = ("trees.csv", "--drop", "name,kind", "--labels", "y.txt")
+    refused(run, "fit", *source, "--out", "new.safetensors", words=["2 values", "40 rows"])
+
+
+# -- models ------------------------------------------------------------------------------------------------------
+
+
+def rewritten(model: Path, change) -> None:
+    """The model with another header, fingerprint and all."""
+    from mahalo.persistence import _digest
+
+    with safe_open(model, framework="numpy") as file:
+        header = json.loads(file.metadata()["mahalo"])
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    header.pop("sha256")
+    change(header)
+    save_file(arrays, model, metadata={"mahalo": json.dumps(header | {"sha256": _digest(header, arrays)})})
+
+
+def test_model_of_a_newer_version(model, run):
+    rewritten(model, lambda header: header.update(version=99))
+    for command in (("transform", model, "trees.csv", "--out", "o.csv"), ("neighbors", model, "--index", "trees.csv")):
+        refused(run, *command, words=["version 99", "Upgrade"])
+
+
+def test_truncated_model(model, run):
+    model.write_bytes(model.read_bytes()[:-100])
+    refused(run, "transform", model, "trees.csv", "--out", "o.csv", words=["m.safetensors", "truncated"])
+
+
+def test_a_model_that_is_none(model, run):
+    refused(run, "transform", "trees.csv", "trees.csv", "--out", "o.csv", words=["trees.csv", "safetensors"])
+    refused(run, "transform", "none", "trees.csv", "--out", "o.csv", words=["none"])
+
+
+def test_other_columns(model, run):
+    without("width")
+    for command in (
+        ("transform", model, "other.csv", "--out", "o.csv"),
+        ("neighbors", model, "--index", "trees.csv", "--query", "other.csv"),
+        ("report", model, "--data", "other.csv"),
+    ):
+        refused(run, *command, words=["other.csv lacks", "'width'"])
+
+
+def test_arrays_have_no_names_to_check(model, run):
+    np.save("x.npy", np.ones((4, 3)))
+    refused(run, "transform", model, "x.npy", "--out", "o.npy", words=["'width'", "Give a table"])
+
+
+def test_another_width(trees, run):
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    np.savez("x.npz", X=X, y=np.arange(20) % 2)
+    code, _, err = run("fit", "x.npz", "--label", "y", "--gamma", "1", "--out", "m.safetensors")
+    assert code == 0, err
+    np.save("wide.npy", np.ones((4, 5)))
+    refused(run, "transform", "m.safetensors", "wide.npy", "--out", "o.npy", words=["5 columns", "fitted on 3"])
+
+
+def test_values_never_seen(trees, run):
+    changed(colour=["red", "blue"] * 20)
+    code, _, err = run("fit", "other.csv", *FIT, "--one-hot", "colour")
+    assert code == 0, err
+    changed(colour=["red", "teal"] * 20)
+    refused(run, "transform", "new.safetensors", "other.csv", "--out", "o.csv", words=["'teal'", "'colour'"])
+
+
+# -- output ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("out", ["nowhere/new.safetensors", "trees.csv/new.safetensors", "/proc/new.safetensors"])
+def test_unwritable_output(trees, run, out):
+    refused(run, "fit", "trees.csv", "--label", "kind", "--drop", "name", "--out", out, words=["new.safetensors"])
+
+
+def test_output_that_exists_needs_force(model, run):
+    Path("o.csv").write_text("precious")
+    commands = {
+        "m.safetensors": ("fit", "trees.csv", *FIT[:-1], "m.safetensors"),
+        "o.csv": ("transform", model, "trees.csv", "--out", "o.csv"),
+    }
+    for name, command in commands.items():
+        refused(run, *command, words=[name, "--force"])
+        code, _, err = run(*command, "--force")
+        assert code == 0, err
+
+
+@pytest.mark.parametrize("out", ["new.txt", "new"])
+def test_output_of_another_kind(model, run, out):
+    refused(run, "transform", model, "trees.csv", "--out", out, words=[out, ".parquet"])
+    refused(run, "fit", "trees.csv", *FIT[:-1], out, words=[out, ".safetensors"])
+
+
+@pytest.mark.parametrize("name", ["o.csv", "o.parquet", "o.npy", "o.npz", "o.safetensors", "o.html"])
+def test_disk_full(model, run, monkeypatch, name):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    commands = {".safetensors": ("fit", "trees.csv", *FIT[:-2]), ".html": ("report", model, "--data", "trees.csv")}
+    command = commands.get(Path(name).suffix, ("transform", model, "trees.csv"))
+    Path(name).write_text("precious")
+    monkeypatch.setattr(os, "fsync", full)
+    refused(run, *command, "--out", name, "--force", words=["No space left", name])
+
+
+def test_interrupted_while_writing(model, run, monkeypatch):
+    def interrupt(descriptor):
+        raise KeyboardInterrupt
+
+    Path("o.csv").write_text("precious")
+    before = sorted(Path().iterdir())
+    monkeypatch.setattr(os, "fsync", interrupt)
+    code, out, err = run("transform", model, "trees.csv", "--out", "o.csv", "--force")
+    assert (code, out, err) == (130, "", "mahalo: interrupted\n")
+    assert sorted(Path().iterdir()) == before and Path("o.csv").read_text() == "precious"
+
+
+def test_log_that_cannot_be_written(trees, run):
+    refused(run, "evaluate", "trees.csv", "--label", "kind", "--log", "nowhere/x.log", words=["nowhere/x.log"])
