@@ -1,21 +1,63 @@
 """Learn a distance from what you know about your data, solved to the optimum and certified."""
 
-from .constraints import Constraints
-from .errors import InfeasibleError, NotPositiveDefiniteError
-from .learner import MetricLearner
-from .metric import Metric, load
-from .selection import MetricLearnerCV, MetricPath, metric_path
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .constraints import Constraints
+    from .errors import InfeasibleError, NotPositiveDefiniteError
+    from .learner import MetricLearner
+    from .metric import Metric, load
+    from .report.comparing import compare
+    from .report.display import MetricDisplay
+    from .selection import MetricLearnerCV, MetricPath, metric_path
 
 __all__ = [
     "Constraints",
     "InfeasibleError",
     "Metric",
+    "MetricDisplay",
     "MetricLearner",
     "MetricLearnerCV",
     "MetricPath",
     "NotPositiveDefiniteError",
+    "compare",
     "load",
     "metric_path",
 ]
 
 __version__ = "0.1.0"
+
+# Names are fetched when they are first asked for, so that `mahalo --help` need not wait for scikit-learn.
+_ROOMS = {
+    "constraints": ("Constraints",),
+    "errors": ("InfeasibleError", "NotPositiveDefiniteError"),
+    "learner": ("MetricLearner",),
+    "metric": ("Metric", "load"),
+    "report.comparing": ("compare",),
+    "report.display": ("MetricDisplay",),
+    "selection": ("MetricLearnerCV", "MetricPath", "metric_path"),
+}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+# Rooms that `import mahalo` has always brought along: mahalo.basis.BetweenBasis needs no import of its own.
+_BROUGHT = frozenset(
+    {"basis", "coordinates", "kernels", "linalg", "losses", "persistence", "priors", "progress", "rows"}
+    | {"explain", "scoring", "solvers", "task", "validation", *(room for room in _ROOMS if "." not in room)}
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOM_OF:
+        value = getattr(import_module(f".{_ROOM_OF[name]}", __name__), name)
+    elif name in _BROUGHT:
+        value = import_module(f".{name}", __name__)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_BROUGHT})

@@ -17,7 +17,7 @@ from .basis import Basis
 from .constraints import Constraints, as_constraints, as_labels
 from .explain import ExplainMixin
 from .losses import Loss
-from .progress import progress
+from .progress import progress, stages
 from .scoring import pair_auc
 from .solvers import Solution
 from .task import Task
@@ -186,7 +186,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         self
         """
         X, y, constraints = self._validated(X, y, constraints)
-        task = Task.of(self, X, y, constraints, rows)
+        task = Task.of(self, X, y, constraints, rows, on_stage=stages(self.verbose, "posing", Task.N_STAGES))
         with progress(self.verbose, self.tol, self.gamma) as on_step:
             solution = task.solve(self.gamma, on_step=on_step)
         self._keep(X, y, task, solution)

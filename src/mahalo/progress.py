@@ -5,25 +5,48 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from .solvers import Step
 
-__all__ = ["progress", "say"]
+__all__ = ["Parts", "parts_of", "progress", "say", "stages"]
 
 _INTERVAL = 1.0  # seconds between lines, where not every step has one
+_WIDTH = 80  # columns of a line that others take the place of
+
+
+class Parts:
+    """How far some work is: which part of how many, and the time left if the others take as long."""
+
+    def __init__(self, n: int) -> None:
+        self.n, self.done, self._began = n, 0, time.perf_counter()
+
+    def advance(self) -> None:
+        self.done += 1
+
+    def __str__(self) -> str:
+        spent = time.perf_counter() - self._began
+        left = f", {_duration(spent * (self.n - self.done) / self.done)} left" if self.done else ""
+        return f"{min(self.done + 1, self.n)} of {self.n}{left}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 @contextmanager
 def progress(
-    verbose: int, tol: float, gamma: float, title: str = "learning"
+    verbose: int, tol: float, gamma: float, title: str = "learning", parts: Parts | None = None
 ) -> Iterator[Callable[[Step], None] | None]:
     """Gives what to call after every step; None where nothing is shown, so that solvers need not call.
 
-    verbose = 1: a live line with γ, the gap and the time; without a terminal or without rich, a plain line now and
-    then. verbose > 1: a line for every step. The last line has the number of steps and the seconds they took.
+    verbose = 1: a live line with γ, the gap and the time, in notebooks too; without a terminal or without rich, a
+    plain line now and then. verbose > 1: a line for every step. The last line has the number of steps and the seconds
+    they took. `parts`, where the work has some, is shown in front; whoever does it advances them.
     """
     if not verbose:
         yield None
@@ -35,8 +58,9 @@ def progress(
             nonlocal n_steps
             n_steps += 1
             gap = f"{step.relative_gap:.1e}" if math.isfinite(step.relative_gap) else "∞"
+            part = "" if parts is None else f"{parts}, "
             show(
-                f"{title}: step {n_steps}, γ {step.gamma:.3g} → {gamma:.3g}, relative gap {gap} → {tol:.0e}, "
+                f"{title}: {part}step {n_steps}, γ {step.gamma:.3g} → {gamma:.3g}, relative gap {gap} → {tol:.0e}, "
                 f"largest violation {step.max_violation:.2g}, {time.perf_counter() - began:.1f} s"
             )
 
@@ -44,15 +68,56 @@ def progress(
     say(f"{title}: {n_steps} steps, {time.perf_counter() - began:.2f} s")
 
 
+def parts_of(work: Sequence, verbose: int, title: str, name: Callable[[Any], str]) -> Iterator[Any]:
+    """The work, item by item, with a line on which it is and the time left."""
+    if not verbose:
+        yield from work
+        return
+    parts = Parts(len(work))
+    with _line(verbose, first=True) as show:
+        for item in work:
+            # What a line is too short for is the end of the name.
+            count, _, left = str(parts).partition(", ")
+            show(f"{title}: {count}, {name(item)}{', ' * bool(left)}{left}")
+            yield item
+            parts.advance()
+
+
+def stages(verbose: int, title: str, n: int) -> Callable[[str], None] | None:
+    """What to call with a word on each of n stages, none of which says how long it will take; None if nobody asks."""
+    if not verbose:
+        return None
+    began, done = time.perf_counter(), 0
+
+    def begin(what: str) -> None:
+        nonlocal done
+        done += 1
+        if verbose > 1 or time.perf_counter() - began >= _INTERVAL:
+            say(_cut(f"{title}: {done} of {n}, {what}, {time.perf_counter() - began:.1f} s so far"))
+
+    return begin
+
+
 @contextmanager
-def _line(verbose: int) -> Iterator[Callable[[str], None]]:
-    """What shows a line of text."""
+def _line(verbose: int, first: bool = False) -> Iterator[Callable[[str], None]]:
+    """What shows a line of text; `first` says that the first is shown at once where not all are."""
     console = _terminal() if verbose == 1 else None
-    if console is None:
-        yield say if verbose > 1 else _now_and_then()
-    else:
+    if console is not None:
         with console.status("…") as status:
-            yield status.update
+            yield lambda text: status.update(_cut(text, _WIDTH - 2))  # beside what spins
+    elif verbose == 1 and _in_notebook():
+        yield lambda text: print(f"\r{_cut(text):<{_WIDTH}}", end="", file=sys.stderr, flush=True)
+        print(f"\r{'':<{_WIDTH}}\r", end="", file=sys.stderr, flush=True)
+    else:
+        yield say if verbose > 1 else _now_and_then(first)
+
+
+def _in_notebook() -> bool:
+    return "ipykernel" in sys.modules
+
+
+def _cut(text: str, width: int = _WIDTH) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def _terminal() -> Any:
@@ -66,14 +131,14 @@ def _terminal() -> Any:
     return Console(stderr=True)
 
 
-def _now_and_then() -> Callable[[str], None]:
-    last = time.perf_counter()
+def _now_and_then(first: bool = False) -> Callable[[str], None]:
+    last = -math.inf if first else time.perf_counter()
 
     def show(text: str) -> None:
         nonlocal last
         if time.perf_counter() - last >= _INTERVAL:
             last = time.perf_counter()
-            say(text)
+            say(_cut(text))
 
     return show
 

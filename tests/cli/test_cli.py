@@ -13,9 +13,8 @@ from sklearn import datasets
 from sklearn.datasets import load_wine
 
 import mahalo
-from mahalo import MetricLearner
+from mahalo import MetricDisplay, MetricLearner
 from mahalo.cli.app import main
-from mahalo.report import figures
 
 ROOT = Path(__file__).parents[2]
 
@@ -72,7 +71,7 @@ def test_missing_matplotlib_is_said_at_once(capsys, monkeypatch):
     assert code == 1 and not out
     assert "pip install 'mahalo[plots]'" in err and "--no-plot" in err and err.count("\n") == 1
     with pytest.raises(ImportError, match="pip install"):
-        figures.spectrum(MetricLearner().fit(*load_wine(return_X_y=True)))
+        MetricDisplay.from_estimator(MetricLearner().fit(*load_wine(return_X_y=True)), kind="spectrum")
 
 
 def test_import_brings_no_edges(tmp_path):

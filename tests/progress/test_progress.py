@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from mahalo import progress as shown
-from mahalo.progress import progress
+from mahalo.progress import Parts, parts_of, progress, stages
 from mahalo.solvers import Step
 
 STEP = Step(gamma=0.5, primal=1.0, relative_gap=1e-3, max_violation=0.25, step_length=1.0, inner_iterations=3)
@@ -68,3 +68,54 @@ def test_on_a_terminal_rich_is_used_where_it_is_installed(monkeypatch, clock, ri
         on_step(STEP)
     assert ("\x1b[" in terminal.getvalue()) == rich
     assert terminal.getvalue().endswith("learning: 1 steps, 0.00 s\n")
+
+
+# -- parts ----------------------------------------------------------------------------------------------------
+
+
+def test_parts_say_which_of_how_many_and_the_time_left(capsys, clock):
+    for _ in parts_of(range(4), 1, "choosing", lambda k: f"fold {k + 1}"):
+        clock(10.0)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "choosing: 1 of 4, fold 1",
+        "choosing: 2 of 4, fold 2, 30 s left",
+        "choosing: 3 of 4, fold 3, 20 s left",
+        "choosing: 4 of 4, fold 4, 10 s left",
+    ]
+
+
+def test_parts_are_silent_unless_asked(capsys):
+    assert list(parts_of("abc", 0, "choosing", str)) == ["a", "b", "c"]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_steps_of_a_path_say_which_part_they_are_of(capsys, clock):
+    parts = Parts(5)
+    with progress(1, 1e-4, 1.0, "path", parts) as on_step:
+        for _ in range(5):
+            clock(60.0)
+            on_step(STEP)
+            parts.advance()
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("path: 1 of 5, step 1") and lines[3].startswith("path: 4 of 5, 3 min left"[:13])
+    assert max(map(len, lines)) <= 80
+
+
+def test_in_notebooks_one_line_takes_the_place_of_another(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    with progress(1, 1e-4, 1.0) as on_step:
+        on_step(STEP)
+        on_step(STEP)
+    shown_text = capsys.readouterr().err
+    assert shown_text.count("\n") == 1 and shown_text.count("\r") == 4
+    assert all(len(line.rstrip()) <= 80 for line in shown_text.split("\r"))
+
+
+def test_stages_that_take_long_are_named(capsys, clock):
+    begin = stages(1, "posing", 3)
+    begin("prior and basis")
+    clock(2.0)
+    begin("constraints and bounds")
+    assert capsys.readouterr().err == "posing: 2 of 3, constraints and bounds, 2.0 s so far\n"
+    assert stages(0, "posing", 3) is None

@@ -9,7 +9,7 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
 import mahalo
-from mahalo import MetricLearner
+from mahalo import MetricDisplay, MetricLearner
 from mahalo.report import evaluation, figures
 
 
@@ -56,7 +56,7 @@ def test_learning_helps_on_wine(wine):
 
 def test_maps_show_every_held_out_row(wine):
     before, after, _ = wine
-    figure = figures.maps(before, after)
+    figure = MetricDisplay(views=(before, after), learner=wine[2]).plot("map").figure_
     assert len(figure.axes) == 2
     for ax, seen in zip(figure.axes, (before, after), strict=True):
         shown = np.concatenate([points.get_offsets() for points in ax.collections])
@@ -67,18 +67,18 @@ def test_maps_show_every_held_out_row(wine):
 def test_class_names_must_match_the_classes(wine):
     before, after, _ = wine
     with pytest.raises(ValueError, match="3 classes"):
-        figures.maps(before, after, class_names=["one", "two"])
+        MetricDisplay(views=(before, after), learner=wine[2], class_names=["one", "two"]).plot("map")
 
 
 def test_histograms_carry_the_auc(wine):
     before, after, _ = wine
-    figure = figures.distances(before, after)
+    figure = MetricDisplay(views=(before, after), learner=wine[2]).plot("distances").figure_
     assert titles(figure) == [f"before: pair AUC {before.auc:.3f}", f"after: pair AUC {after.auc:.3f}"]
 
 
 def test_spectrum_shows_all_directions(wine):
     *_, learner = wine
-    (ax,) = figures.spectrum(learner).axes
+    (ax,) = MetricDisplay.from_estimator(learner, kind="spectrum").axes_
     heights = next(line.get_ydata() for line in ax.lines if len(line.get_ydata()) == 13)
     np.testing.assert_allclose(heights, np.sort(np.linalg.eigvalsh(learner.metric_.matrix))[::-1], rtol=1e-9)
     assert ax.get_yscale() == "log"
@@ -88,14 +88,14 @@ def test_spectrum_counts_directions_that_no_constraint_sees():
     X = np.random.default_rng(0).normal(size=(10, 30))
     pairs = mahalo.Constraints.from_pairs(similar=[[0, 1]], dissimilar=[[2, 3]])
     learner = MetricLearner().fit(X, constraints=pairs)
-    (ax,) = figures.spectrum(learner).axes
+    (ax,) = MetricDisplay.from_estimator(learner, kind="spectrum").axes_
     heights = next(line.get_ydata() for line in ax.lines if len(line.get_ydata()) == 30)
     np.testing.assert_allclose(heights, np.sort(np.linalg.eigvalsh(learner.metric_.matrix))[::-1], rtol=1e-9)
 
 
 def test_convergence_shows_every_step_and_the_path(wine):
     *_, learner = wine
-    (ax,) = figures.convergence(learner).axes
+    (ax,) = MetricDisplay.from_estimator(learner, kind="convergence").axes_
     n_stages = len({step.gamma for step in learner.history_})
     curves = [line for line in ax.lines if line.get_marker() == "o"]
     assert len(curves) == n_stages > 1
@@ -109,8 +109,9 @@ def test_figures_of_a_fit_that_needed_no_step(tmp_path):
     X, y = load_wine(return_X_y=True)
     learner = MetricLearner(prior="diagonal", gamma=1e-6).fit(X, y)
     assert not learner.history_
-    for draw in (figures.convergence, figures.spectrum):
-        assert figures.save(draw(learner), tmp_path / "figure.png").exists()
+    for kind in ("convergence", "spectrum"):
+        figure = MetricDisplay.from_estimator(learner, kind=kind).figure_
+        assert figures.save(figure, tmp_path / "figure.png").exists()
 
 
 def test_overview_has_all_panels_and_is_saved(wine, tmp_path):

@@ -91,8 +91,8 @@ class ExplainMixin:
     ) -> DataFrame:
         """Labels that look wrong, most doubtful first: of rows, or, without y, of pairs and triplets.
 
-        The metric is learned again with these settings, four times from three quarters: no label is judged by a metric
-        that it has had a say in.
+        For rows the metric is learned again with these settings in folds, four of them (ten up to 1,000 rows): no label
+        is judged by a metric that it has had a say in. Constraints are judged by the metric as it is.
 
         Parameters
         ----------
@@ -108,8 +108,9 @@ class ExplainMixin:
         Returns
         -------
         DataFrame
-            By row: "score", the share of closeness that is to rows of other classes, above ½ where they are closer;
-            "given" and "suggested" labels; "neighbours", the nearest rows that have the suggested one.
+            By row: "score", a / (a + b), a the mean distance to the five nearest rows of the same label and b to the
+            five nearest of others, above ½ where others are closer (a/b is the geometric mean of the plain distance's
+            and the learned one's); "given" and "suggested" labels; "neighbours", the nearest that have the suggested.
             By constraint: "rows", "given", "suggested" ("similar", "dissimilar", or a triplet the other way round),
             "score": the share of pairs of the other kind that are on the wrong side of this one (of a triplet
             d²(a, b) / (d²(a, b) + d²(a, c))).

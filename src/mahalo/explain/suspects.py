@@ -1,23 +1,29 @@
 """Labels that look wrong: rows nearer to other classes than to their own, constraints that distances contradict.
 
-A metric learned from a wrong label has been told to believe it. So nothing is judged by a metric it has had a say in:
-rows, or constraints, are dealt into folds, and each fold is judged by a metric learned from the others.
+A metric learned from a wrong label has been told to believe it. So rows are dealt into folds, each fold to be judged by
+a metric learned from the others. One pair among hundreds has little say, and learning without it costs more than it
+brings: constraints are judged by the metric as it is. Multipliers are no better guide: under LogDet they are, within a
+kind, a function of the distance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import euclidean_distances
 
 from ..constraints import Constraints, as_labels, check_count
+from ..coordinates import LinearCoordinates
 from ..metric import Metric
 from ..scoring import vote
 from ..task import Task
 from ..validation import len_of
-from .doubt import blocks_of, doubt_of
+from .doubt import N_NEIGHBOURS, log_ratio
 from .frames import data_frame, names_of_rows, tuples
 from .influence import constraint_kinds, constraint_rows
 
@@ -26,12 +32,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Judged", "suspect_constraints", "suspect_rows"]
 
-_FOLDS = 4
+_FOLDS, _MORE_FOLDS, _FEW_ROWS = 4, 10, 1_000  # more where rows are few: each is then missed more, and fits are quick
+_MOST_DISTANCES = 5_000_000  # held at once
 _OPPOSITE = {"similar": "dissimilar", "dissimilar": "similar", "triplet": "the other way round"}
 _MOST_REFERENCE = 2_000  # random pairs of rows that a pair is held against where none of the other kind are known
 
 
-@dataclass(frozen=True)
+@dataclass
 class Judged:
     """Rows to judge labels among, and how to learn a metric from a part of them.
 
@@ -56,31 +63,47 @@ class Judged:
     def n_rows(self) -> int:
         return len_of(self.X)
 
-    def learned_from(self, train: np.ndarray, y: np.ndarray) -> Metric:
-        """From labels of some of the rows."""
+    def fold_metric(self, train: np.ndarray, codes: np.ndarray) -> Metric:
+        """Learned from the labels of some of the rows; the one there is, where it cannot be learned again."""
+        if self.settings is None:
+            return self.metric
         X = self.X[np.ix_(train, train)] if self.pairwise else self.X[train]
-        return _solved(Task.of(self.settings, X, y[train], None, train, quiet=True), self.settings)
+        return _solved(Task.of(self.settings, X, codes[train], None, train, quiet=True), self.settings)
 
-    def learned_by(self, constraints: Constraints) -> Metric:
-        """From constraints alone, over all rows."""
-        return _solved(Task.of(self.settings, self.X, None, constraints, None, quiet=True), self.settings)
-
-    def sq_lengths(self, metric: Metric, index: np.ndarray) -> np.ndarray:
-        """Squared distances of pairs of rows, under a metric learned from all rows."""
+    def sq_lengths(self, index: np.ndarray) -> np.ndarray:
+        """Squared learned distances of pairs of rows."""
         i, j = index.T
         if not len(index):
             return np.empty(0)
         if not self.pairwise:
-            return metric.pair_distances(self.X[i], self.X[j], squared=True)
+            return self.metric.pair_distances(self.X[i], self.X[j], squared=True)
         K, own = self.X, np.diagonal(self.X)
-        return metric.pair_distances(K[i], K[j], squared=True, cross=K[i, j], diag_x=own[i], diag_y=own[j])
+        return self.metric.pair_distances(K[i], K[j], squared=True, cross=K[i, j], diag_x=own[i], diag_y=own[j])
 
-    def distances(self, metric: Metric, train: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def learned_distances(self, metric: Metric, train: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """Of some rows to all, under a metric learned from `train`."""
-        if not self.pairwise:
-            return metric.distances(self.X[rows], self.X)
-        K, own = self.X, np.diagonal(self.X)
-        return metric.distances(K[np.ix_(rows, train)], K[:, train], cross=K[rows], diag_x=own[rows], diag_y=own)
+        if self.pairwise:
+            K, own = self.X, np.diagonal(self.X)
+            columns = K[:, train]
+            return lambda rows: metric.distances(columns[rows], columns, cross=K[rows], diag_x=own[rows], diag_y=own)
+        if isinstance(metric.coordinates, LinearCoordinates) and not sp.issparse(self.X):
+            T = metric.transform(self.X)
+            return lambda rows: euclidean_distances(T[rows], T)
+        return lambda rows: metric.distances(self.X[rows], self.X)
+
+    def plain_distances(self, rows: np.ndarray) -> np.ndarray:
+        """Of some rows to all, as they come: Euclidean, or those of the kernel."""
+        c = self.metric.coordinates
+        if isinstance(c, LinearCoordinates):
+            return euclidean_distances(self.X[rows], self.X)
+        K = self.X[rows] if self.pairwise else c.kernel(self.X[rows], self.X)
+        own = self._own_similarity
+        return np.sqrt(np.maximum(own[rows, None] + own - 2.0 * K, 0.0))
+
+    @cached_property
+    def _own_similarity(self) -> np.ndarray:
+        c = self.metric.coordinates
+        return np.diagonal(self.X) if self.pairwise else c.kernel.diagonal(self.X)  # type: ignore[union-attr]
 
 
 def suspect_rows(judged: Judged, y: Any, n: int, index: Sequence[Any] | None) -> DataFrame:
@@ -93,8 +116,9 @@ def suspect_rows(judged: Judged, y: Any, n: int, index: Sequence[Any] | None) ->
     score, others = _row_doubts(judged, codes)
     labelled = np.flatnonzero(codes >= 0)
     order = labelled[np.argsort(-score[labelled], kind="stable")][:n]
-    suggested = vote(codes[others[order]])
-    against = [others[i][codes[others[i]] == c] for i, c in zip(order, suggested, strict=True)]
+    found = [others[i][others[i] >= 0] for i in order]
+    suggested = np.array([vote(codes[rows][None])[0] for rows in found])
+    against = [rows[codes[rows] == c] for rows, c in zip(found, suggested, strict=True)]
     columns: dict[str, Any] = {} if names is None else {"name": [names[i] for i in order]}
     columns |= {
         "score": score[order],
@@ -106,12 +130,14 @@ def suspect_rows(judged: Judged, y: Any, n: int, index: Sequence[Any] | None) ->
 
 
 def suspect_constraints(judged: Judged, constraints: Constraints, n: int, index: Sequence[Any] | None) -> DataFrame:
-    """The n pairs and triplets that distances contradict most, under metrics learned from the others."""
+    """The n pairs and triplets that learned distances contradict most."""
     check_count(n, "n")
     names = names_of_rows(index, judged.n_rows)
     constraints.check_rows(judged.n_rows)
-    score = _constraint_doubts(judged, constraints)
-    order = np.argsort(-score, kind="stable")[:n]
+    if not len(constraints.pairs) + len(constraints.triplets):
+        raise ValueError("only pairs and triplets can be doubtful; there are none. Pass y to judge the labels of rows.")
+    score = _contradicted(judged, constraints)
+    order = np.argsort(-score[: len(constraints.pairs) + len(constraints.triplets)], kind="stable")[:n]
     rows = constraint_rows(constraints, order)
     given = constraint_kinds(constraints)[order]
     columns: dict[str, Any] = {"rows": tuples(rows)}
@@ -137,49 +163,61 @@ def _check_rows(judged: Judged, codes: np.ndarray) -> None:
 
 
 def _row_doubts(judged: Judged, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of every labelled row its score and its nearest rows of other classes."""
+    """Of every row its score, r / (1 + r), and the nearest of other classes.
+
+    r is the geometric mean of two ratios: of plain distances, which no label has shaped, and of learned ones, among
+    rows that are not themselves nearer to others: a doubtful label is no evidence against another.
+    """
     fold = _dealt(codes)
-    score, others = np.zeros(len(codes)), np.full((len(codes), 5), -1)
-    for k in range(_FOLDS):
-        held_out = np.flatnonzero(fold == k)
-        train = np.flatnonzero(fold != k)
-        metric = judged.metric if judged.settings is None else judged.learned_from(train, codes)
-        for rows in blocks_of(held_out, judged.n_rows):
-            D = judged.distances(metric, train, rows)
-            D[np.arange(len(rows)), rows] = np.inf
-            D[:, codes < 0] = np.inf
-            doubt = doubt_of(D, codes[rows], codes)
-            score[rows], others[rows] = doubt.score, doubt.others
-    return score, others
+    folds = [(np.flatnonzero(fold == k), np.flatnonzero(fold != k)) for k in range(fold.max() + 1)]
+    metrics = [judged.fold_metric(train, codes) for _, train in folds]
+    labelled = codes >= 0
+    every = np.flatnonzero(labelled)
+
+    def learned(has_say: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        ratio, others = np.zeros(len(codes)), np.full((len(codes), N_NEIGHBOURS), -1)
+        for (held_out, train), metric in zip(folds, metrics, strict=True):
+            found = _ratios(judged.learned_distances(metric, train), held_out, codes, has_say)
+            ratio[held_out], others[held_out, : found[1].shape[1]] = found
+        return ratio, others
+
+    plain = np.zeros(len(codes))
+    plain[every] = _ratios(judged.plain_distances, every, codes, labelled)[0]
+    first, others = learned(labelled)
+    second, trusted = learned(labelled & (plain + first <= 0))
+    r = np.exp(0.5 * (plain + second))
+    return r / (1.0 + r), np.where(trusted[:, :1] >= 0, trusted, others)
 
 
-def _constraint_doubts(judged: Judged, constraints: Constraints) -> np.ndarray:
-    """Of every pair and triplet; linear forms are about no label, and have 0."""
-    n, n_pairs, n_triplets = constraints.n_constraints, len(constraints.pairs), len(constraints.triplets)
-    if n_pairs + n_triplets < 2:
-        raise ValueError(
-            f"to tell whether a pair or triplet is wrong takes others to learn from; got {n_pairs + n_triplets}. Pass "
-            "y to judge the labels of rows."
-        )
-    fold = np.random.default_rng(0).permutation(n) % min(_FOLDS, n)
-    score = np.zeros(n)
-    for k in np.unique(fold):
-        metric = judged.metric if judged.settings is None else judged.learned_by(constraints.take(fold != k))
-        score[fold == k] = _contradicted(judged, metric, constraints)[fold == k]
-    return score
+def _ratios(
+    distances: Callable[[np.ndarray], np.ndarray], rows: np.ndarray, codes: np.ndarray, has_say: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """`log_ratio` of some rows, so many at a time that their distances to all can be held."""
+    step = max(1, _MOST_DISTANCES // len(codes))
+    found = []
+    for a in range(0, len(rows), step):
+        part = rows[a : a + step]
+        D = distances(part)
+        D[np.arange(len(part)), part] = np.inf
+        D[:, ~has_say] = np.inf
+        found.append(log_ratio(D, codes[part], codes))
+    return np.concatenate([ratio for ratio, _ in found]), np.concatenate([others for _, others in found])
 
 
-def _contradicted(judged: Judged, metric: Metric, constraints: Constraints) -> np.ndarray:
-    """Of each pair the share of pairs of the other kind (of random ones, if there are none) on its wrong side."""
+def _contradicted(judged: Judged, constraints: Constraints) -> np.ndarray:
+    """Of each pair the share of pairs of the other kind (of random ones, if there are none) on its wrong side.
+
+    Linear forms are about no label, and have 0.
+    """
     pairs, triplets = constraints.pairs, constraints.triplets
-    length, similar = judged.sq_lengths(metric, pairs.index), pairs.sign > 0
+    length, similar = judged.sq_lengths(pairs.index), pairs.sign > 0
     score = np.zeros(constraints.n_constraints)
     for kind, side in ((similar, 1.0), (~similar, -1.0)):
         if kind.any():
-            others = length[~kind] if (~kind).any() else judged.sq_lengths(metric, _random_pairs(judged.n_rows))
+            others = length[~kind] if (~kind).any() else judged.sq_lengths(_random_pairs(judged.n_rows))
             score[: len(pairs)][kind] = _share_below(side * others, side * length[kind])
     a, b, c = triplets.index.T
-    near, far = (judged.sq_lengths(metric, np.column_stack([a, end])) for end in (b, c))
+    near, far = (judged.sq_lengths(np.column_stack([a, end])) for end in (b, c))
     total = near + far
     part = slice(len(pairs), len(pairs) + len(triplets))
     score[part] = np.divide(near, total, out=np.full(len(near), 0.5), where=total > 0)
@@ -202,7 +240,7 @@ def _dealt(codes: np.ndarray) -> np.ndarray:
     labelled = np.flatnonzero(codes >= 0)
     shuffled = np.random.default_rng(0).permutation(labelled)
     by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
-    fold[by_class] = np.arange(len(by_class)) % _FOLDS
+    fold[by_class] = np.arange(len(by_class)) % (_FOLDS if len(by_class) > _FEW_ROWS else _MORE_FOLDS)
     return fold
 
 

@@ -11,17 +11,17 @@ from numpy.typing import ArrayLike
 from scipy.linalg import orthogonal_procrustes
 from scipy.spatial.distance import pdist
 from sklearn.decomposition import PCA
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import euclidean_distances, roc_auc_score
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 from ..learner import MetricLearner
 from ..metric import Metric
-from ..scoring import knn_predict
+from ..scoring import knn_predict, nearest_of, vote
 from ..selection import MetricLearnerCV
 from ..task import start_metric
 
-__all__ = ["Comparison", "View", "compare", "inverse_covariance", "neighbour_maps", "view"]
+__all__ = ["Comparison", "View", "compare", "inverse_covariance", "neighbour_maps", "view", "view_of_rows"]
 
 _MOST_ROWS = 2000  # held-out rows beyond which pairs are formed among a random part of them
 
@@ -159,6 +159,16 @@ def view(
         rows=test,
         labels=y_test,
     )
+
+
+def view_of_rows(name: str, rows: np.ndarray, labels: np.ndarray) -> View:
+    """The same of rows that vote among themselves, each on all others but never on itself."""
+    D = euclidean_distances(rows)
+    np.fill_diagonal(D, np.inf)
+    codes = np.unique(labels, return_inverse=True)[1]
+    error = float(np.mean(vote(codes[nearest_of(D, min(10, len(rows) - 1))]) != codes))
+    alike, unalike = _pair_distances(rows, labels, 0)
+    return View(name, error, alike, unalike, _auc(alike, unalike), rows, labels)
 
 
 def _pair_distances(test: np.ndarray, y_test: np.ndarray, random_state: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Pictures of a learned metric: functions that take results and return a matplotlib Figure.
+"""Pictures of a learned metric: panels drawn on axes, and whole figures of them.
 
 No pyplot, so nothing global changes and any back end can show or save what is returned:
 ``overview(...).savefig("metric.png")``.
@@ -25,7 +25,18 @@ if TYPE_CHECKING:
 
     from ..learner import MetricLearner
 
-__all__ = ["convergence", "distances", "maps", "overview", "require_matplotlib", "save", "spectrum"]
+__all__ = [
+    "draw_choosing",
+    "draw_convergence",
+    "draw_distances",
+    "draw_maps",
+    "draw_path",
+    "draw_spectrum",
+    "new_figure",
+    "overview",
+    "require_matplotlib",
+    "save",
+]
 
 # The "muted" scheme of Paul Tol: distinct for all common kinds of colour blindness.
 _CLASSES = (
@@ -55,35 +66,7 @@ def require_matplotlib() -> None:
         raise ImportError("pictures need matplotlib: pip install 'mahalo[plots]'") from None
 
 
-# -- one figure each -----------------------------------------------------------------------------------------
-
-
-def maps(before: View, after: View, class_names: Sequence[str] | None = None) -> Figure:
-    """Maps of the held-out rows, neighbours beside neighbours, before and after learning."""
-    figure, axes = _new_figure(1, 2, width=10, height=5)
-    _draw_maps(axes[0], before, after, class_names)
-    return figure
-
-
-def distances(before: View, after: View) -> Figure:
-    """Histograms of the distances of alike and unalike held-out pairs, before and after learning."""
-    figure, axes = _new_figure(1, 2, width=10, height=4)
-    _draw_distances(axes[0], before, after)
-    return figure
-
-
-def spectrum(learner: MetricLearner) -> Figure:
-    """Eigenvalues of the learned metric relative to its prior, largest first."""
-    figure, axes = _new_figure(1, 1, width=5.5, height=4)
-    _draw_spectrum(axes[0, 0], learner)
-    return figure
-
-
-def convergence(learner: MetricLearner) -> Figure:
-    """Relative duality gap after each step of the solver, and the γ it was solving for."""
-    figure, axes = _new_figure(1, 1, width=5.5, height=4)
-    _draw_convergence(axes[0, 0], learner)
-    return figure
+# -- whole figures --------------------------------------------------------------------------------------------
 
 
 def overview(
@@ -95,11 +78,11 @@ def overview(
     class_names: Sequence[str] | None = None,
 ) -> Figure:
     """Everything on one page: maps, histograms, spectrum, convergence."""
-    figure, axes = _new_figure(2, 3, width=12.5, height=7.8, row_heights=(1.35, 1.0))
-    _draw_maps(axes[0, :2], before, after, class_names)
-    _draw_distances(axes[1, :2], before, after)
-    _draw_spectrum(axes[0, 2], learner)
-    _draw_convergence(axes[1, 2], learner)
+    figure, axes = new_figure(2, 3, width=12.5, height=7.8, row_heights=(1.35, 1.0))
+    draw_maps(axes[0, :2], before, after, class_names)
+    draw_distances(axes[1, :2], before, after)
+    draw_spectrum(axes[0, 2], learner)
+    draw_convergence(axes[1, 2], learner)
     if title:
         figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold", color=_INK)
     return figure
@@ -127,13 +110,14 @@ def _small_png(drawing: BytesIO) -> bytes:
 # -- panels --------------------------------------------------------------------------------------------------
 
 
-def _draw_maps(axes: Sequence[Axes], before: View, after: View, class_names: Sequence[str] | None) -> None:
+def draw_maps(axes: Sequence[Axes], before: View, after: View, class_names: Sequence[str] | None) -> None:
+    """Maps of the rows, neighbours beside neighbours; on two axes before and after, on one after alone."""
     *planes, shown = neighbour_maps(before, after)
-    for ax, seen, plane in zip(axes, (before, after), planes, strict=True):
+    for ax, seen, plane in list(zip(axes[::-1], (after, before), planes[::-1], strict=False)):
         _draw_map(ax, plane, seen.labels[shown], class_names)
         _title(ax, seen.name, f"10-NN error {100 * seen.error:.1f} %")
         ax.set_xlabel("map of neighbourhoods (t-SNE)")
-    legend = axes[1].get_legend()
+    legend = axes[1].get_legend() if len(axes) > 1 else None
     if legend is not None:  # the one on the left serves both
         legend.remove()
 
@@ -167,8 +151,11 @@ def _draw_map(ax: Axes, plane: np.ndarray, labels: np.ndarray, class_names: Sequ
     ax.spines[:].set_color(_FAINT)
 
 
-def _draw_distances(axes: Sequence[Axes], before: View, after: View) -> None:
-    """Distances in units of their median, which takes the scale out and leaves the AUC as it is."""
+def draw_distances(axes: Sequence[Axes], before: View, after: View) -> None:
+    """Histograms of alike and unalike pairs; on two axes before and after, on one after alone.
+
+    Distances are in units of their median, which takes the scale out and leaves the AUC as it is.
+    """
     scaled = []
     for seen in (before, after):
         unit = float(np.median(np.concatenate([seen.alike, seen.unalike]))) or 1.0
@@ -176,7 +163,7 @@ def _draw_distances(axes: Sequence[Axes], before: View, after: View) -> None:
     end = float(max(np.percentile(np.concatenate(both), 99) for both in scaled))
     bins = np.linspace(0.0, min(max(end, 2.0), 2.5), 50)
     tallest = 0.0
-    for ax, seen, both in zip(axes, (before, after), scaled, strict=True):
+    for ax, seen, both in zip(axes[::-1], (after, before), scaled[::-1], strict=False):
         for values, colour in zip(both, (_BLUE, _ORANGE), strict=True):
             heights = np.histogram(values, bins)[0] / (len(values) * np.diff(bins))
             tallest = max(tallest, float(heights.max()))
@@ -198,10 +185,10 @@ def _draw_distances(axes: Sequence[Axes], before: View, after: View) -> None:
         ax.set_ylim(0.0, 1.15 * tallest)
 
 
-def _draw_spectrum(ax: Axes, learner: MetricLearner) -> None:
+def draw_spectrum(ax: Axes, learner: MetricLearner) -> None:
     """Eigenvalues of W0^-½ W W0^-½: those of F, and 1 in directions that no constraint sees."""
     metric = learner.metric_
-    values = np.linalg.eigvalsh(metric.F)
+    values = np.maximum(np.linalg.eigvalsh(metric.F), 1e-12)
     unseen = min(metric.n_outputs - len(values), _MOST_UNSEEN)
     values = np.sort(np.concatenate([values, np.ones(unseen)]))[::-1]
     position = np.arange(1, len(values) + 1)
@@ -221,7 +208,7 @@ def _draw_spectrum(ax: Axes, learner: MetricLearner) -> None:
     ax.set_xlim(0.0, len(values) + 1.0)
 
 
-def _draw_convergence(ax: Axes, learner: MetricLearner) -> None:
+def draw_convergence(ax: Axes, learner: MetricLearner) -> None:
     """Shaded bands are the stages of the path, γ above them; the gap is that of the problem at the stage's γ."""
     history: Sequence[Step] = learner.history_
     gap = np.array([step.relative_gap for step in history])
@@ -253,6 +240,39 @@ def _draw_convergence(ax: Axes, learner: MetricLearner) -> None:
             ax.text(middle, 1.01, label, transform=ax.transAxes, ha="center", va="bottom", **_SMALL)
             free_from = middle + half
     ax.locator_params(axis="x", integer=True)
+
+
+def draw_choosing(ax: Axes, learner: Any) -> None:
+    """Mean score over folds against γ, of the best variant of every prior and strategy, with 95 % intervals."""
+    results = learner.cv_results_
+    gamma, mean = results["gamma"], results["mean_score"]
+    half = 1.96 * results["std_score"] / np.sqrt(max(results["scores"].shape[1] - 1, 1))
+    what = [f"{prior}, {strategy} pairs" for prior, strategy in zip(results["prior"], results["strategy"], strict=True)]
+    for k, name in enumerate(dict.fromkeys(what)):
+        of_name = np.array([one == name for one in what])
+        best = [max(np.flatnonzero(of_name & (gamma == g)), key=lambda row: mean[row]) for g in np.unique(gamma)]
+        colour = _CLASSES[k % len(_CLASSES)]
+        ax.plot(gamma[best], mean[best], "o-", color=colour, markersize=3.5, linewidth=1.5, label=name)
+        ax.fill_between(gamma[best], (mean - half)[best], (mean + half)[best], color=colour, alpha=0.12, linewidth=0)
+    ax.plot([learner.gamma_], [learner.best_score_], "o", color=_INK, fillstyle="none", markersize=10)
+    ax.set_xscale("log")
+    ax.set_xlabel("γ; at the far left nothing is learned")
+    ax.legend(loc="best", frameon=False, fontsize=9)
+    _title(ax, "choosing", f"score over {results['scores'].shape[1]} folds, γ = {_brief(learner.gamma_)} chosen")
+
+
+def draw_path(ax: Axes, path: Any) -> None:
+    """Eigenvalues of the learned metric relative to its prior against γ."""
+    order = np.argsort(path.gammas)
+    spectra = [np.linalg.eigvalsh(path.metrics[k].F)[::-1] for k in order]
+    values = np.array([spectrum[: min(map(len, spectra))] for spectrum in spectra])
+    ax.plot(path.gammas[order], np.maximum(values, 1e-300), color=_BLUE, linewidth=1.2, alpha=0.6)
+    ax.axhline(1.0, color=_PALE, linewidth=1, linestyle="--", zorder=0)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    _plain_numbers(ax, values)
+    ax.set_xlabel("γ")
+    _title(ax, "path", f"{values.shape[1]} eigenvalues, {len(order)} values of γ")
 
 
 def _brief(number: float) -> str:
@@ -308,7 +328,7 @@ def _name_level(ax: Axes, level: float, name: str, below: bool = False) -> None:
     )
 
 
-def _new_figure(
+def new_figure(
     n_rows: int, n_cols: int, *, width: float, height: float, row_heights: Sequence[float] | None = None
 ) -> tuple[Figure, Any]:
     require_matplotlib()

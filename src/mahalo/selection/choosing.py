@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
@@ -17,7 +16,7 @@ from ..basis import as_basis
 from ..constraints import Constraints, PairSplit, class_codes
 from ..learner import MetricLearner
 from ..losses import as_loss, resting_point
-from ..progress import say
+from ..progress import parts_of
 from ..task import Task
 from ..validation import as_generator, is_linear, len_of
 from .folds import Fold
@@ -88,15 +87,13 @@ class Choosing:
         return scores
 
     def _said(self, work: list) -> Iterator:
-        """The work, with a word now and then on how far it is."""
-        began = time.perf_counter()
-        for k, item in enumerate(work):
-            if self.cv.verbose:
-                spent = time.perf_counter() - began
-                left = f", {spent * (len(work) - k) / k:.0f} s left" if k else ""
-                (prior, strategy), fold = item
-                say(f"choosing: {k + 1} of {len(work)}, fold {fold + 1}, prior {prior}, {strategy} pairs{left}")
-            yield item
+        """The work, with a word on how far it is."""
+
+        def name(item: tuple) -> str:
+            (prior, strategy), fold = item
+            return f"fold {fold + 1}, prior {prior}, {strategy} pairs"
+
+        return parts_of(work, self.cv.verbose, "choosing", name)
 
     def _of_problem(self, prior: Any, strategy: str, fold: Fold) -> np.ndarray:
         """Scores in one fold of all variants and γ of one problem."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..constraints import Constraints, PairSplit
 from ..learner import MetricLearner
-from ..progress import progress
+from ..progress import progress, stages
 from ..task import Task
 from ..validation import as_rows, check_parameters, is_linear, len_of
 from .candidates import CHOSEN, Choices
@@ -139,7 +139,8 @@ class MetricLearnerCV(MetricLearner):
         rows = np.arange(len_of(X)) if rows is None else as_rows(rows, len_of(X))
         choosing = Choosing(self, X, y, labels, constraints, rows)
         self._choose(choosing)
-        task = Task.of(self._refit_settings(), X, y, constraints, rows)
+        on_stage = stages(self.verbose, "posing", Task.N_STAGES)
+        task = Task.of(self._refit_settings(), X, y, constraints, rows, on_stage=on_stage)
         with progress(self.verbose, self.tol, self.gamma_) as on_step:
             solution = task.solve(self.gamma_, on_step=on_step)
         self._keep(X, y, task, solution)

@@ -10,7 +10,7 @@ import numpy as np
 from ..constraints import Constraints
 from ..learner import MetricLearner
 from ..metric import Metric
-from ..progress import progress
+from ..progress import Parts, progress, stages
 from ..solvers import Certificate
 from ..task import Task
 from ..validation import check_gamma
@@ -54,9 +54,12 @@ def metric_path(
     gammas = checked_gammas(np.logspace(-2, 3, 21) if gammas is None else gammas)
     learner = MetricLearner(**params, gamma=float(gammas.max()))
     X, y, constraints = learner._validated(X, y, constraints)
-    task = Task.of(learner, X, y, constraints, rows)
-    with progress(learner.verbose, learner.tol, float(gammas.max()), "path") as on_step:
-        solutions = dict(task.path(gammas, on_step))
+    task = Task.of(learner, X, y, constraints, rows, on_stage=stages(learner.verbose, "posing", Task.N_STAGES))
+    solutions, parts = {}, Parts(len(gammas))
+    with progress(learner.verbose, learner.tol, float(gammas.max()), "path", parts) as on_step:
+        for k, solution in task.path(gammas, on_step):
+            solutions[k] = solution
+            parts.advance()
     ordered = [solutions[k] for k in range(len(gammas))]
     return MetricPath(
         gammas=gammas,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +18,7 @@ from ..losses import LogDet, Loss, as_loss, resting_point
 from ..metric import Metric, leading_part
 from ..priors import Known
 from ..solvers import Problem, Solution, Step, solve
-from ..validation import as_generator, as_rows, len_of, warn
+from ..validation import as_generator, as_rows, is_linear, len_of, warn
 from .space import Space, make_space
 
 __all__ = ["Task"]
@@ -42,6 +42,8 @@ class Task:
         With γ = 1.
     """
 
+    N_STAGES: ClassVar[int] = 3
+
     constraints: Constraints
     n_dropped: int
     n_outside: int
@@ -63,11 +65,14 @@ class Task:
         *,
         quiet: bool = False,
         kept: dict | None = None,
+        on_stage: Callable[[str], None] | None = None,
     ) -> Task:
         """From data and the parameters of a learner.
 
-        `quiet` keeps warnings back; `kept` is where tasks on the same data share what they have in common.
+        `quiet` keeps warnings back; `kept` is where tasks on the same data share what they have in common; `on_stage`
+        is called with a word on each of the N_STAGES stages before it begins.
         """
+        begin = on_stage or _silent
         rng = as_generator(settings.random_state)
         _check_magnitude(X)
         rows = None if rows is None else as_rows(rows, len_of(X))
@@ -76,7 +81,9 @@ class Task:
             _check_not_empty(constraints)
             constraints, given = constraints.of_data(rows, len_of(X))
             similar = constraints.pairs.index[constraints.pairs.sign > 0]
+        begin("prior and basis" if is_linear(settings.kernel) else "kernel and basis")
         space = make_space(settings, X, Known(y, similar, {} if kept is None else kept), rows, rng, quiet=quiet)
+        begin("constraints and bounds")
         if constraints is None:
             constraints = Constraints.from_labels(
                 y,
@@ -102,6 +109,7 @@ class Task:
                 f"no constraint is left to learn from ({n_outside} mention rows that are not in X, {n_dropped} join "
                 "identical points). Check the constraints with constraints.report(X)."
             )
+        begin("coordinates" if is_linear(settings.kernel) else "kernel matrix and coordinates")
         pose = _pose(constraints, space, as_loss(settings.loss))
         return cls(constraints, n_dropped, n_outside, pose.problem, settings, X, pose, given, quiet)
 
@@ -180,6 +188,10 @@ class Task:
             multipliers=multipliers,
             trace_bound=error.trace_bound,
         )
+
+
+def _silent(what: str) -> None:
+    """For those who do not ask."""
 
 
 def _check_magnitude(X: Any) -> None:

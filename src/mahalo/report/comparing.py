@@ -1,0 +1,241 @@
+"""Several distances on the same held-out rows, beside the Euclidean one: `mahalo.compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils import check_array, check_consistent_length
+
+from ..constraints import as_labels
+from ..metric import Metric
+from ..scoring import average_precision, precision_at, vote
+from ..selection import MetricLearnerCV
+
+__all__ = ["ComparedMetrics", "compare"]
+
+MEASURES = ("10-NN", "MAP", "P@10", "AUC")
+PLAIN = "Euclidean"
+_MOST_ASKED = 1_000  # held-out rows of a fold
+_FOLDS = 5
+_K = 10
+
+Distances = Callable[[Any, Any], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedMetrics:
+    """What each distance reached on held-out rows; print it, or look at it in a notebook.
+
+    Attributes
+    ----------
+    scores : dict of str to ndarray of shape (4, n_questions)
+        Of each distance, the Euclidean one first: 10-NN (1 where the vote of the ten nearest training rows is right),
+        average precision, precision at 10 and AUC of every held-out row that asks the training rows for its class.
+    judged_on : str
+    """
+
+    scores: dict[str, np.ndarray] = field(repr=False)
+    judged_on: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.scores)
+
+    def mean(self, name: str) -> dict[str, float]:
+        """Of every measure."""
+        return dict(zip(MEASURES, self.scores[name].mean(axis=1).tolist(), strict=True))
+
+    def interval(self, name: str) -> dict[str, float]:
+        """Half the width of the 95 % interval of every mean, over held-out rows."""
+        return dict(zip(MEASURES, _half_width(self.scores[name]).tolist(), strict=True))
+
+    def difference(self, name: str) -> dict[str, tuple[float, float]]:
+        """Above the Euclidean distance, row by row: mean and half the width of its 95 % interval."""
+        change = self.scores[name] - self.scores[PLAIN]
+        return dict(
+            zip(MEASURES, zip(change.mean(axis=1).tolist(), _half_width(change).tolist(), strict=True), strict=True)
+        )
+
+    def _cells(self) -> list[list[str]]:
+        """One row a distance; after the Euclidean one, a star where the difference is beyond its interval."""
+        rows = []
+        for name in self.names:
+            mean, half, change = self.mean(name), self.interval(name), self.difference(name)
+            marks = {m: "*" if abs(change[m][0]) > change[m][1] else " " for m in MEASURES}
+            rows.append([name, *(f"{mean[m]:.3f} ± {half[m]:.3f}{marks[m]}" for m in MEASURES)])
+        return rows
+
+    @property
+    def _note(self) -> str:
+        return f"{self.judged_on}; ± 95 %; * differs from {PLAIN}, row by row"
+
+    def __str__(self) -> str:
+        rows = self._cells()
+        width = max(len(row[0]) for row in rows)
+        head = " " * width + "".join(f"  {measure:<14}" for measure in MEASURES)
+        lines = [f"{row[0]:<{width}}" + "".join(f"  {cell:<14}" for cell in row[1:]) for row in rows]
+        return "\n".join([*(line.rstrip() for line in (head, *lines)), self._note])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(measure)}</th>" for measure in ("", *MEASURES))
+        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self._cells())
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{escape(self._note)}</p>"
+
+
+def compare(
+    X: Any,
+    y: Any,
+    learners: Any = None,
+    *,
+    X_test: Any = None,
+    y_test: Any = None,
+    cv: Any = None,
+    random_state: int = 0,
+) -> ComparedMetrics:
+    """Distances before and after learning, on rows they were not learned from.
+
+    Every held-out row is classified by its ten nearest training rows, and asks the training rows for its own class.
+
+    Parameters
+    ----------
+    X, y : array-like
+        Rows and labels to learn from; rows without a label are not judged.
+    learners : estimator, metric, dict of them by name, or list; default `MetricLearnerCV()`
+        Learners, other transformers or pipelines, which are cloned and fitted, or metrics, which are taken as they
+        are. The Euclidean distance is always one more, and first.
+    X_test, y_test : array-like, optional
+        Held-out rows. Learners that are fitted are then taken as they are, others fitted on X and y.
+    cv : int or splitter, optional
+        Without test rows: folds. Default: five, stratified.
+    random_state : int, default=0
+        Of the default folds, and of the at most 1,000 rows of each that are judged.
+
+    Returns
+    -------
+    ComparedMetrics
+    """
+    X, codes = _rows_and_codes(X, y)
+    named = _named(learners)
+    if (X_test is None) != (y_test is None):
+        raise ValueError("X_test and y_test go together; give both, or neither for folds.")
+    if X_test is not None:
+        X_test, _ = _rows_and_codes(X_test, y_test)
+        joined = as_labels(np.concatenate([np.asarray(y), np.asarray(y_test)])).codes
+        test = X_test, joined[len(codes) :]
+        parts = [(X, joined[: len(codes)], *test)]
+        judged_on = "test rows"
+    else:
+        parts = [(X[a], codes[a], X[b], codes[b]) for a, b in _splits(X, codes, cv, random_state)]
+        judged_on = f"rows held out in {len(parts)} folds"
+    rng = np.random.default_rng(random_state)
+    scores: dict[str, list[np.ndarray]] = {}
+    for train, c_train, test_rows, c_test in parts:
+        asked = _asked(c_train, c_test, rng)
+        for name, distances in _fitted(named, train, c_train, keep=X_test is not None):
+            found = _judged(distances(test_rows[asked], train), c_train, c_test[asked])
+            scores.setdefault(name, []).append(found)
+    joined_scores = {name: np.hstack(found) for name, found in scores.items()}
+    n = joined_scores[PLAIN].shape[1]
+    return ComparedMetrics(joined_scores, f"{n:,} {judged_on}")
+
+
+def _rows_and_codes(X: Any, y: Any) -> tuple[Any, np.ndarray]:
+    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    check_consistent_length(X, y)
+    return sp.csr_array(X) if sp.issparse(X) else X, as_labels(y).codes
+
+
+def _named(learners: Any) -> dict[str, Any]:
+    if learners is None:
+        learners = MetricLearnerCV()
+    if isinstance(learners, Mapping):
+        named = {str(name): learner for name, learner in learners.items()}
+    else:
+        several = list(learners) if isinstance(learners, (list, tuple)) else [learners]
+        names = [type(learner).__name__ for learner in several]
+        named = {
+            name if names.count(name) == 1 else f"{name} {k + 1}": m
+            for k, (name, m) in enumerate(zip(names, several, strict=True))
+        }
+    for name, learner in named.items():
+        if not hasattr(learner, "transform"):
+            raise ValueError(f"{name}: a learner, transformer or metric is wanted; got {type(learner).__name__}.")
+        if getattr(learner, "kernel", None) == "precomputed":
+            raise ValueError(f"{name}: compare takes rows, not precomputed kernels; pass the kernel as a callable.")
+    if PLAIN in named:
+        raise ValueError(f"{PLAIN!r} is always compared; call {type(named[PLAIN]).__name__} something else.")
+    return named
+
+
+def _splits(X: Any, codes: np.ndarray, cv: Any, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    if cv is None:
+        counts = np.bincount(codes[codes >= 0])
+        if len(counts) < 2 or counts.min() < 2:
+            raise ValueError(
+                "folds need two classes or more, each of two rows or more; drop rarer ones, or give X_test."
+            )
+        cv = StratifiedKFold(int(min(_FOLDS, counts.min())), shuffle=True, random_state=seed)
+    return list(check_cv(cv, codes, classifier=True).split(X, codes))
+
+
+def _asked(c_train: np.ndarray, c_test: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Held-out rows of classes that training rows have."""
+    asked = np.flatnonzero((c_test >= 0) & np.isin(c_test, c_train))
+    if not len(asked) or len(np.unique(c_train[c_train >= 0])) < 2:
+        raise ValueError("no held-out row has a class that training rows have, beside another; hold out other rows.")
+    return asked if len(asked) <= _MOST_ASKED else np.sort(rng.choice(asked, _MOST_ASKED, replace=False))
+
+
+def _fitted(named: dict[str, Any], X: Any, codes: np.ndarray, keep: bool) -> Iterator[tuple[str, Distances]]:
+    yield PLAIN, euclidean_distances
+    for name, learner in named.items():
+        if isinstance(learner, Metric):
+            yield name, learner.distances
+            continue
+        if not (keep and _is_fitted(learner)):
+            learner = clone(learner).fit(X, codes)
+        metric = getattr(learner, "metric_", None)
+        yield name, metric.distances if isinstance(metric, Metric) else _through(learner)
+
+
+def _is_fitted(learner: Any) -> bool:
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    try:
+        check_is_fitted(learner)
+    except NotFittedError:
+        return False
+    return True
+
+
+def _through(transformer: Any) -> Distances:
+    return lambda A, B: euclidean_distances(transformer.transform(A), transformer.transform(B))
+
+
+def _judged(D: np.ndarray, c_train: np.ndarray, c_asked: np.ndarray) -> np.ndarray:
+    """The four measures of every row asked."""
+    voters = c_train >= 0
+    D, c_train = D[:, voters], c_train[voters]
+    order = np.argsort(D, axis=1, kind="stable")
+    found = c_train[order] == c_asked[:, None]
+    right = vote(c_train[order[:, :_K]]) == c_asked
+    # AUC = 1 − (mean rank of what is relevant − (m + 1)/2) / (n − m)
+    n, m = found.shape[1], found.sum(axis=1)
+    mean_rank = (found * np.arange(1, n + 1)).sum(axis=1) / m
+    auc = 1.0 - np.divide(mean_rank - (m + 1) / 2.0, n - m, out=np.zeros(len(m)), where=n > m)
+    return np.array([right.astype(np.float64), average_precision(found), precision_at(found, _K), auc])
+
+
+def _half_width(values: np.ndarray) -> np.ndarray:
+    return 1.96 * values.std(axis=1) / np.sqrt(values.shape[1])

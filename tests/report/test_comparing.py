@@ -1,0 +1,77 @@
+"""The table of distances agrees with scikit-learn's own measures, and says what it was judged on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.decomposition import PCA
+from sklearn.metrics import euclidean_distances, label_ranking_average_precision_score, roc_auc_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
+
+import mahalo
+from mahalo import MetricLearner
+
+
+@pytest.fixture(scope="module")
+def halves():
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    return X[::2], y[::2], X[1::2], y[1::2]
+
+
+def test_measures_are_those_of_scikit_learn(halves):
+    X, y, X_test, y_test = halves
+    learner = MetricLearner().fit(X, y)
+    table = mahalo.compare(X, y, {"learned": learner}, X_test=X_test, y_test=y_test)
+    assert table.names == ("Euclidean", "learned")
+    for name, (A, B) in {
+        "Euclidean": (X, X_test),
+        "learned": (learner.transform(X), learner.transform(X_test)),
+    }.items():
+        same, D = y_test[:, None] == y, euclidean_distances(B, A)
+        found = table.mean(name)
+        assert found["MAP"] == pytest.approx(label_ranking_average_precision_score(same, -D), abs=1e-6)
+        assert found["AUC"] == pytest.approx(np.mean([roc_auc_score(s, -d) for s, d in zip(same, D, strict=True)]))
+        nearest = np.argsort(D, axis=1)[:, :10]
+        assert found["P@10"] == pytest.approx(np.take_along_axis(same, nearest, axis=1).mean())
+        votes = KNeighborsClassifier(10).fit(A, y).score(B, y_test)
+        assert found["10-NN"] == pytest.approx(votes, abs=2 / len(y_test))  # ties go elsewhere
+
+
+def test_differences_are_paired(halves):
+    X, y, X_test, y_test = halves
+    table = mahalo.compare(X, y, MetricLearner(), X_test=X_test, y_test=y_test)
+    mean, half = table.difference("MetricLearner")["MAP"]
+    change = table.scores["MetricLearner"][1] - table.scores["Euclidean"][1]
+    assert (mean, half) == (pytest.approx(change.mean()), pytest.approx(1.96 * change.std() / np.sqrt(len(change))))
+    assert mean > half > 0
+
+
+def test_folds_judge_every_row_once_and_print_on_80_columns(halves):
+    X, y, *_ = halves
+    table = mahalo.compare(X, y, [PCA(3), MetricLearner()])
+    assert table.scores["PCA"].shape == (4, len(y))
+    lines = str(table).splitlines()
+    assert len(lines) == 5 and max(map(len, lines)) <= 80 and "5 folds" in lines[-1]
+
+
+def test_names_are_escaped_in_notebooks(halves):
+    X, y, *_ = halves
+    page = mahalo.compare(X, y, {"<script>": MetricLearner()}, cv=2)._repr_html_()
+    assert "<script>" not in page and "&lt;script&gt;" in page
+
+
+def test_what_cannot_be_compared_is_said(halves):
+    X, y, X_test, _ = halves
+    with pytest.raises(ValueError, match="go together"):
+        mahalo.compare(X, y, X_test=X_test)
+    with pytest.raises(ValueError, match="a learner, transformer or metric"):
+        mahalo.compare(X, y, "LDA")
+    with pytest.raises(ValueError, match="precomputed"):
+        mahalo.compare(X, y, MetricLearner(kernel="precomputed"))
+    with pytest.raises(ValueError, match="two classes or more"):
+        mahalo.compare(X, np.zeros(len(X)))
+    with pytest.raises(ValueError, match="no held-out row"):
+        mahalo.compare(X, y, MetricLearner(), X_test=X[:3], y_test=[7, 8, 9])
