@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 OLDEST := .venv-oldest
 BOUNDS := .venv-bounds
-SOURCES := meson.build meson.options $(shell find src -name '*.py' -o -name '*.px[yd]' -o -name '*.h' -o -name 'meson.build')
+SOURCES := meson.build meson.options $(shell find src -name '*.py' -o -name '*.px[yd]' -o -name '*.h' -o -name 'meson.build' -o -path '*/assets/*')
 
 # Small matrices, and one test process for each core: BLAS threads would only get in each other's way.
 demo test test-all test-oldest test-bounds reproduce: export OPENBLAS_NUM_THREADS ?= 1

@@ -62,16 +62,15 @@ def _suspect_rows(sheet: Sheet) -> str:
         ]
         for row, (_, one) in zip(found.index.tolist(), found.iterrows(), strict=True)
     ]
-    many = f"{likely} or more" if likely == len(found) else f"{likely:,}"
-    count = (
-        f"{many} rows are closer to another class than to their own"
-        if likely
-        else "No row is closer to another class than to its own"
+    many = (
+        f"{likely} or more rows are" if likely == len(found) else f"{likely} rows are" if likely > 1 else "One row is"
     )
+    count = f"{many if likely else 'No row is'} closer to another class than to {'their' if likely > 1 else 'its'} own"
+    judge = "metrics that had not seen its label" if f.learns_again else "the metric as it is"
     among = f" {len(f.suspected):,} rows, drawn at random, were looked at." if len(f.suspected) < f.n_rows else ""
     return (
-        f"<p>{count}. Each was judged by a metric that had not seen its label where the learner is at hand, and by "
-        f"its nearest neighbours. Doubt above 0.5 speaks for a wrong label, or for a row that is hard.{among}</p>"
+        f"<p>{count}. Each was judged by its nearest neighbours under {judge}. Doubt above 0.5 speaks "
+        f"for a wrong label, or for a row that is hard.{among}</p>"
         + (advice("Look at the first ten, mend what is wrong, and learn again.") if likely else "")
         + table(
             "Rows by doubt, most doubtful first",
@@ -94,8 +93,8 @@ def _suspect_constraints(sheet: Sheet) -> str:
         for _, one in found.iterrows()
     ]
     return (
-        "<h3>Pairs and triplets</h3><p>Each was judged by what was learned from the others. Doubt is the share of "
-        "pairs of the other kind that it lies on the wrong side of.</p>"
+        "<h3>Pairs and triplets</h3><p>Each is held against the learned distances of the others: doubt is the share "
+        "of pairs of the other kind that it lies on the wrong side of.</p>"
         + table(
             "Pairs and triplets by doubt, most doubtful first",
             [Column("Rows"), Column("Given as"), Column("Looks like"), Column("Doubt", True)],

@@ -226,14 +226,17 @@ class Findings:
         """The rows that labels are judged among."""
         return sample(self.n_rows, _MOST_SUSPECTED, self.codes)
 
+    @property
+    def learns_again(self) -> bool:
+        """Whether labels are doubted by metrics learned without them: where it was from these labels that one was."""
+        return self.learner is not None and self.learned_here and self.constraints is None
+
     @cached_property
     def suspect_rows(self) -> DataFrame:
         if self.labels is None:
             raise Missing("without labels no label is doubtful.")
         some = self.suspected
-        settings = self.learner._refit_settings() if self.learner is not None and self.learned_here else None
-        if self.constraints is not None:
-            settings = None  # it was not learned from these labels
+        settings = self.learner._refit_settings() if self.learns_again else None  # type: ignore[union-attr]
         suspected = Suspected(self.X[some], settings, self.metric, False)
         try:
             found = suspect_rows(suspected, self.codes[some], _N_LISTED, None)  # type: ignore[index]
