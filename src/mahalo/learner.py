@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -186,7 +187,8 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         self
         """
         X, y, constraints = self._validated(X, y, constraints)
-        task = Task.of(self, X, y, constraints, rows, on_stage=stages(self.verbose, "posing", Task.N_STAGES))
+        on_stage = stages(self.verbose, "posing", Task.N_STAGES) if self.verbose else None
+        task = Task.of(self, X, y, constraints, rows, on_stage=on_stage)
         with progress(self.verbose, self.tol, self.gamma) as on_step:
             solution = task.solve(self.gamma, on_step=on_step)
         self._keep(X, y, task, solution)
@@ -196,11 +198,11 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         self.metric_ = task.metric(solution)
         self.certificate_ = solution.certificate
         self.constraints_ = task.constraints
-        self.duals_, self.values_ = task.duals(solution), task.values(solution)
+        self.duals_, self.values_ = task.duals_and_values(solution)
         self.history_ = solution.history
         self.n_iter_ = max(1, solution.n_iter)
         self.n_dropped_, self.n_outside_ = task.n_dropped, task.n_outside
-        self._keep_shares(X, y)
+        self._seen = X, y
 
     def _validated(self, X: Any, y: Any, constraints: Constraints | None) -> tuple[Any, Any, Constraints | None]:
         """Rows that can be indexed, class codes (−1 for none), constraints; after a look at the parameters."""
@@ -286,8 +288,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
 
     def report(self, X: Any, y: Any, path: str | PathLike, **options: Any) -> Path:
         """Write one HTML page on what was learned; arguments are those of `mahalo.report.write`."""
-        from .report import write
-
+        write = import_module(".report", __package__).write  # a room above: only when it is asked for
         return write(self, X, y, path, **options)
 
     def __sklearn_tags__(self) -> Tags:

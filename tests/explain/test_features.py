@@ -72,7 +72,7 @@ def test_pairs_of_features_make_up_the_rest(data):
     W = learner.metric_.matrix
     first, second = (pairs.index.str[1:].astype(int), pairs["with"].str[1:].astype(int))
     np.testing.assert_allclose(pairs["weight"], W[first, second])
-    own = {kind: np.diagonal(m) @ np.diagonal(W) for kind, m in learner._shares.cross_parts.items()}
+    own = {kind: np.diagonal(m) @ np.diagonal(W) for kind, m in learner._shares_kept().cross_parts.items()}
     for kind in ("alike", "unalike"):
         assert own[kind] + pairs[kind].sum() == pytest.approx(features[kind].sum())
 

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Constraints
-from ..coordinates import LinearCoordinates
 from ..metric import Metric
 from ..validation import len_of
 from .features import FeatureShares, feature_shares, known_pairs
@@ -31,7 +30,7 @@ class ExplainMixin:
     duals_: np.ndarray
     values_: np.ndarray
     _rows: Callable[[Any], Any]
-    _shares: FeatureShares | None
+    _seen: tuple[Any, Any] | None  # the rows and labels last learned from; not copied
 
     def explain(self, X: Any = None, y: Any = None, *, pairs: bool = False) -> DataFrame:
         """Which features the metric weighs, and what each brings to squared distances.
@@ -40,7 +39,7 @@ class ExplainMixin:
         ----------
         X, y : array-like, optional
             Rows and labels to measure contributions on; without y, by the pairs that were learned from, X being the
-            rows they are about. Default: the rows that were learned from.
+            rows they are about. Default: the rows that were learned from, as long as the learner has not been pickled.
         pairs : bool, default=False
             The same for pairs of features, those of the 60 that bring most.
 
@@ -133,15 +132,19 @@ class ExplainMixin:
         """A learner of one metric with these settings; None where only the metric is known."""
         return self
 
-    def _keep_shares(self, X: Any, y: Any) -> None:
-        """What `explain` says of the rows that were learned from, which are not kept."""
-        linear = isinstance(self.metric_.coordinates, LinearCoordinates)
-        self._shares = feature_shares(self.metric_, X, known_pairs(y, self.constraints_)) if linear else None
-
     def _shares_kept(self) -> FeatureShares:
         self._check_learned("explain without X")
-        assert self._shares is not None
-        return self._shares
+        if self._seen is None:
+            raise ValueError(
+                "explain without X is about the rows that were learned from, and a pickle has none. Pass X (and y)."
+            )
+        X, y = self._seen
+        return feature_shares(self.metric_, X, known_pairs(y, self.constraints_))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the rows that were learned from."""
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
+        return {**state, "_seen": None} if "_seen" in state else state
 
     def _shares_of(self, X: Any, y: Any) -> FeatureShares:
         rows = self._rows(X)

@@ -18,7 +18,7 @@ from ..losses import LogDet, Loss, as_loss, resting_point
 from ..metric import Metric, leading_part
 from ..priors import Known
 from ..solvers import Problem, Solution, Step, solve
-from ..validation import as_generator, as_rows, is_linear, len_of, warn
+from ..validation import as_generator, as_rows, len_of, warn
 from .space import Space, make_space
 
 __all__ = ["Task"]
@@ -81,7 +81,7 @@ class Task:
             _check_not_empty(constraints)
             constraints, given = constraints.of_data(rows, len_of(X))
             similar = constraints.pairs.index[constraints.pairs.sign > 0]
-        begin("prior and basis" if is_linear(settings.kernel) else "kernel and basis")
+        begin("prior or kernel, and basis")
         space = make_space(settings, X, Known(y, similar, {} if kept is None else kept), rows, rng, quiet=quiet)
         begin("constraints and bounds")
         if constraints is None:
@@ -109,7 +109,7 @@ class Task:
                 f"no constraint is left to learn from ({n_outside} mention rows that are not in X, {n_dropped} join "
                 "identical points). Check the constraints with constraints.report(X)."
             )
-        begin("coordinates" if is_linear(settings.kernel) else "kernel matrix and coordinates")
+        begin("coordinates of the rows")
         pose = _pose(constraints, space, as_loss(settings.loss))
         return cls(constraints, n_dropped, n_outside, pose.problem, settings, X, pose, given, quiet)
 
@@ -169,11 +169,11 @@ class Task:
         """Multipliers λ ≥ 0 of the constraints, in the units of X."""
         return np.ldexp(solution.lam, -2 * self._pose.exponent)
 
-    def values(self, solution: Solution) -> np.ndarray:
-        """v of the constraints, tr(W X C_k Xᵀ), in the units of X."""
+    def duals_and_values(self, solution: Solution) -> tuple[np.ndarray, np.ndarray]:
+        """λ, and v of the constraints, tr(W X C_k Xᵀ), in the units of X."""
         problem = self.problem
         v = problem.offset + problem.forms.apply(np.ascontiguousarray(problem.points @ solution.F), problem.points)
-        return np.ldexp(v, 2 * self._pose.exponent)
+        return self.duals(solution), np.ldexp(v, 2 * self._pose.exponent)
 
     def _named(self, error: InfeasibleError) -> InfeasibleError:
         """The same error with the constraints in words, and a multiplier for each that was given."""
