@@ -285,10 +285,12 @@ def test_a_file_with_notes_about_its_fit_has_more_to_tell(scaled, chosen, tmp_pa
     text = page_of(metric, X, y, tmp_path)
     assert shown_sections(text) == EVERYTHING - {"constraints"}
     assert "column 12" in text and "As noted down when the metric was learned" in text
+    assert "pairs of rows that were learned from" in text
     rows = {row["name"]: (row["before"], row["after"]) for row in data_of(text)["charts"]["measures"]["rows"]}
     assert rows == {"10-NN accuracy": (0.9, 0.95), "MAP": (0.8, 0.7)}
     other = page_of(metric, X[::2], y[::2], tmp_path)
     assert "On the 89 rows given" in other and "As noted down" not in other
+    assert "pairs of the rows given" in other
 
 
 def test_a_solver_that_stopped_early_is_said_so(scaled, tmp_path):

@@ -63,7 +63,8 @@ class Measure:
 
 @dataclass(frozen=True)
 class Judged:
-    """Measures, and distances of alike and unalike pairs in units of the median, of rows not learned from."""
+    """Measures on rows not learned from, and distances of alike and unalike pairs in units of the median; `whose` says
+    of which rows these are."""
 
     brief: str
     how: str
@@ -71,6 +72,7 @@ class Judged:
     measures: tuple[Measure, ...]
     alike: tuple[np.ndarray, np.ndarray]
     unalike: tuple[np.ndarray, np.ndarray]
+    whose: str = "rows held out from learning"
 
 
 def on_new_rows(before: Distance, metric: Metric, X: Any, codes: np.ndarray, how: str) -> Judged:
@@ -81,7 +83,7 @@ def on_new_rows(before: Distance, metric: Metric, X: Any, codes: np.ndarray, how
         D = among(distance, X[rows])
         tally.add(side, rows, _of_labels(D, codes[rows], D, codes[rows]))
         tally.add_pairs(side, rows, *_labelled_pairs(D, codes[rows]))
-    return tally.judged("Judged on the rows given.", how)
+    return replace(tally.judged("Judged on the rows given.", how), whose="the rows given")
 
 
 def as_noted(judged: Judged, noted: dict[str, Any]) -> Judged:
@@ -99,7 +101,9 @@ def as_noted(judged: Judged, noted: dict[str, Any]) -> Judged:
         "As noted down when the metric was learned: in folds, learned anew from the other rows with settings that had "
         "no say in the choice, and judged on those left out."
     )
-    return replace(judged, brief="Judged on rows held out from learning.", how=how, measures=tuple(measures))
+    brief = "Judged on rows held out from learning."
+    whose = "rows that were learned from, which flatters the right side a little"
+    return replace(judged, brief=brief, how=how, measures=tuple(measures), whose=whose)
 
 
 def on_held_out(

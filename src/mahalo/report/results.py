@@ -165,7 +165,7 @@ def _histograms(sheet: Sheet) -> str:
     )
     return (
         "<p>The less the two humps overlap, the better the distance tells alike from unalike. These are pairs of "
-        "rows that were not learned from; what lies beyond the axis is in its last bar.</p>"
+        f"{judged.whose}; what lies beyond the axis is in its last bar.</p>"
         f'<div class="pair">{figures}</div>'
     )
 
