@@ -14,11 +14,13 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from .basis import Basis
 from .constraints import Constraints, as_constraints, as_labels
 from .losses import Loss
-from .progress import progress
+from .priors import needs_of
+from .progress import progress, telling
+from .rows import Needs, SampledRows, is_lazy
 from .scoring import pair_auc
 from .solvers import Solution
 from .task import Task
-from .validation import Seed, as_objects, at_least_single, check_parameters, len_of
+from .validation import Seed, as_generator, as_objects, at_least_single, check_parameters, is_linear, len_of
 
 __all__ = ["MetricLearner"]
 
@@ -179,7 +181,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         -------
         self
         """
-        X, y, constraints = self._validated(X, y, constraints)
+        X, y, constraints, rows = self._validated(X, y, constraints, rows)
         task = Task.of(self, X, y, constraints, rows)
         with progress(self.verbose, self.tol, self.gamma) as on_step:
             solution = task.solve(self.gamma, on_step=on_step)
@@ -195,8 +197,12 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.n_iter_ = max(1, solution.n_iter)
         self.n_dropped_, self.n_outside_ = task.n_dropped, task.n_outside
 
-    def _validated(self, X: Any, y: Any, constraints: Constraints | None) -> tuple[Any, Any, Constraints | None]:
-        """Rows that can be indexed, class codes (−1 for none), constraints; after a look at the parameters."""
+    def _validated(
+        self, X: Any, y: Any, constraints: Constraints | None, rows: Any
+    ) -> tuple[Any, Any, Constraints | None, Any]:
+        """Rows that can be indexed, class codes (−1 for none), constraints, and the numbers of rows in those; after a
+        look at the parameters. Of rows on Dask, a sample with the moments of all.
+        """
         self._check_parameters()
         constraints = None if constraints is None else as_constraints(constraints)
         if y is None and constraints is None:
@@ -204,6 +210,10 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None. "
                 "Pass labels y, or constraints=."
             )
+        if is_lazy(X):
+            return self._sampled(X, y, constraints, rows)
+        if is_lazy(y):
+            raise ValueError("X is in memory and y on Dask; pass y.compute(), or X on Dask too.")
         if self._takes_objects(X):
             X = as_objects(X)
             if len(X) < 2:
@@ -215,7 +225,34 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if y is not None:
             y = as_labels(y).codes
             check_consistent_length(X, y)
-        return X, y, constraints
+        return X, y, constraints, rows
+
+    def _sampled(
+        self, X: Any, y: Any, constraints: Constraints | None, rows: Any
+    ) -> tuple[SampledRows, np.ndarray | None, Constraints | None, np.ndarray]:
+        from .rows.dask import DaskRows
+
+        if not is_linear(self.kernel):
+            raise ValueError(
+                f"kernel={self.kernel!r} needs rows in memory; with rows on Dask use kernel='linear', or fit on some of "
+                "them, such as X[:10_000].compute()."
+            )
+        if rows is not None:
+            raise ValueError("constraints on rows of Dask are by the number of the row in X; leave rows= out.")
+        validate_data(self, X._meta if hasattr(X, "columns") else X, skip_check_array=True)
+        with telling(self.verbose) as show:
+            lazy = DaskRows(X, y, as_labels, show)
+            wanted = np.empty(0, dtype=np.int64)
+            if constraints is not None:
+                constraints.check_rows(lazy.total)
+                wanted = np.unique(np.maximum(constraints.edges()[1], 0))  # −1, the origin, is no row
+            seed = int(as_generator(self.random_state).integers(2**63))
+            sample = lazy.sampled(self._needs(y is not None, lazy.sparse), wanted, seed)
+        return sample, None if y is None else sample.codes, constraints, sample.numbers
+
+    def _needs(self, has_labels: bool, sparse: bool) -> Needs:
+        """What a fit must know of all rows, where it cannot hold them."""
+        return needs_of(self.prior, has_labels) | Needs("none" if self.n_components is None else "scatter")
 
     def _check_parameters(self) -> None:
         check_parameters(self)
@@ -251,6 +288,9 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _rows(self, X: Any) -> Any:
         if self.metric_.n_features is None:
             return as_objects(X)
+        if is_lazy(X):
+            validate_data(self, X._meta if hasattr(X, "columns") else X, reset=False, skip_check_array=True)
+            return X
         return validate_data(self, self._held(X), reset=False, **self._form())
 
     def score(
@@ -265,6 +305,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         those to the training rows only.
         """
         check_is_fitted(self)
+        if is_lazy(X):
+            raise ValueError("score takes rows in memory; pass some of them, such as X[:10_000].compute().")
         X = self._rows(X)
         # Similarities among new rows of a precomputed kernel are not at hand; their coordinates are.
         T = self.metric_.transform(X) if self._pairwise else None

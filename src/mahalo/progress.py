@@ -11,7 +11,7 @@ from typing import Any
 
 from .solvers import Step
 
-__all__ = ["progress", "say"]
+__all__ = ["progress", "say", "telling"]
 
 _INTERVAL = 1.0  # seconds between lines, where not every step has one
 
@@ -42,6 +42,16 @@ def progress(
 
         yield on_step
     say(f"{title}: {n_steps} steps, {time.perf_counter() - began:.2f} s")
+
+
+@contextmanager
+def telling(verbose: int) -> Iterator[Callable[[str], None] | None]:
+    """What shows how far work on many rows is; None where nothing is shown."""
+    if not verbose:
+        yield None
+        return
+    with _line(verbose) as show:
+        yield show
 
 
 @contextmanager

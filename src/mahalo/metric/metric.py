@@ -16,6 +16,7 @@ from sklearn.utils import check_array
 from .._core.distances import finish_distances
 from ..coordinates import KernelCoordinates, LinearCoordinates
 from ..linalg import in_threads, symmetrize
+from ..rows import is_lazy
 from ..validation import as_objects, at_least_single, len_of
 
 __all__ = ["Metric"]
@@ -123,6 +124,10 @@ class Metric:
         Exact for linear kernels. For others F^½ φ(x), which leaves out what of φ(x) lies outside the span of the
         training rows: exact between those, approximate for new ones; `distances` is exact for all.
         """
+        if is_lazy(X):
+            from ..rows.dask import map_rows
+
+            return map_rows(self.transform, X, self.n_outputs)
         X = self._checked(X)
         if sp.issparse(X) and self.n_outputs > _WIDEST_DENSE:
             raise ValueError(

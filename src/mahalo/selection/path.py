@@ -53,7 +53,7 @@ def metric_path(
         raise ValueError(f"metric_path takes gammas=, all of them at once; got gamma={params['gamma']!r}.")
     gammas = checked_gammas(np.logspace(-2, 3, 21) if gammas is None else gammas)
     learner = MetricLearner(**params, gamma=float(gammas.max()))
-    X, y, constraints = learner._validated(X, y, constraints)
+    X, y, constraints, rows = learner._validated(X, y, constraints, rows)
     task = Task.of(learner, X, y, constraints, rows)
     with progress(learner.verbose, learner.tol, float(gammas.max()), "path") as on_step:
         solutions = dict(task.path(gammas, on_step))
