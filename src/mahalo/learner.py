@@ -234,8 +234,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         if not is_linear(self.kernel):
             raise ValueError(
-                f"kernel={self.kernel!r} needs rows in memory; with rows on Dask use kernel='linear', or fit on some of "
-                "them, such as X[:10_000].compute()."
+                f"kernel={self.kernel!r} needs rows in memory; with rows on Dask use kernel='linear', or fit on some "
+                "of them, such as X[:10_000].compute()."
             )
         if rows is not None:
             raise ValueError("constraints on rows of Dask are by the number of the row in X; leave rows= out.")

@@ -411,11 +411,14 @@ class Constraints:
 
 def renumbered(constraints: Constraints, position: Position, size: int) -> Constraints:
     """The same constraints where row i is row position[i] of `size`."""
-    pairs, triplets, linear = (
-        group.renumbered(position, size) for group in (constraints.pairs, constraints.triplets, constraints.linear)
+    objective = constraints.objective
+    return Constraints(
+        constraints.pairs.renumbered(position, size),
+        constraints.triplets.renumbered(position, size),
+        constraints.linear.renumbered(position, size),
+        size,
+        None if objective is None else restricted(objective, position, size),
     )
-    objective = None if constraints.objective is None else restricted(constraints.objective, position, size)
-    return Constraints(pairs, triplets, linear, size, objective)
 
 
 def as_constraints(value: Constraints | Sequence | None) -> Constraints | None:

@@ -4,8 +4,8 @@ Of two parts of one class, with a and b rows and means that differ by δ, the sc
 
     S = S_a + S_b + a b / (a + b) δ δᵀ                                             (Chan, Golub and LeVeque)
 
-Nothing is subtracted that was added before, so digits are lost neither far from the origin nor in long sums. Classes keep
-a mean each; their scatter is pooled, one matrix for all.
+Nothing is subtracted that was added before, so digits are lost neither far from the origin nor in long sums. Classes
+keep a mean each; their scatter is pooled, one matrix for all.
 """
 
 from __future__ import annotations
@@ -111,8 +111,6 @@ def _of_sparse(X: sp.csr_array, codes: np.ndarray, n_classes: int, second: Order
     if second == "none":
         return ClassMoments(sizes, means, None)
     centre = sizes @ means / n
-    if second == "variances":
-        around = centred_sums(X, centre)[1]
-    else:
-        around = n * second_moment(lambda: [X], centre, np.ones(d))
+    full = second == "scatter"
+    around = n * second_moment(lambda: [X], centre, np.ones(d)) if full else centred_sums(X, centre)[1]
     return ClassMoments(sizes, means, around - _between(sizes, means - centre, around.ndim))

@@ -22,7 +22,11 @@ def leading_part(metric: Metric, X: Any, n_components: int) -> Metric:
     """The metric of the directions in which rows of X differ most, in that order."""
     if n_components > metric.n_outputs:
         raise ValueError(f"n_components must be at most the number of outputs, {metric.n_outputs}; got {n_components}.")
-    wide = not isinstance(X, SampledRows) and metric.n_outputs == metric.n_features and X.shape[0] < min(metric.n_outputs, _LARGEST_GRAM)
+    wide = (
+        not isinstance(X, SampledRows)
+        and metric.n_outputs == metric.n_features
+        and X.shape[0] < min(metric.n_outputs, _LARGEST_GRAM)
+    )
     find = _directions_of_few_rows if wide else _directions_of_many_rows
     leading = find(metric, X, n_components).T
     # Signs are arbitrary; the largest entry of each direction is made positive so that fits repeat exactly.

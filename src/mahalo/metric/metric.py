@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from typing import Any
 
@@ -15,9 +15,9 @@ from sklearn.utils import check_array
 
 from .._core.distances import finish_distances
 from ..coordinates import KernelCoordinates, LinearCoordinates
-from ..linalg import in_threads, symmetrize
+from ..linalg import in_threads, nearest_of, symmetrize
 from ..rows import is_lazy
-from ..validation import as_objects, at_least_single, len_of
+from ..validation import as_objects, at_least_single, check_count, len_of
 
 __all__ = ["Metric"]
 
@@ -169,8 +169,14 @@ class Metric:
     ) -> np.ndarray:
         """Learned distances between all rows of X and all rows of Y (of X itself by default).
 
-        Worked out in double precision, whatever the precision of the rows, and returned in theirs.
+        Worked out in double precision, whatever the precision of the rows, and returned in theirs; a Dask array, block
+        by block, if X or Y is on Dask.
         """
+        if is_lazy(X) or is_lazy(Y):
+            from ..rows.dask import table_of
+
+            _refuse_similarities(cross, diag_x, diag_y)
+            return table_of(partial(self.distances, squared=squared), X, Y)
         X = self._checked(X)
         itself = Y is None
         Y = X if itself else self._checked(Y)
@@ -219,7 +225,12 @@ class Metric:
         diag_x: ArrayLike | None = None,
         diag_y: ArrayLike | None = None,
     ) -> np.ndarray:
-        """Learned distance between row k of X and row k of Y, for every k, in float64."""
+        """Learned distance between row k of X and row k of Y, for every k, in float64; on Dask, block by block."""
+        if is_lazy(X) or is_lazy(Y):
+            from ..rows.dask import map_pairs
+
+            _refuse_similarities(cross, diag_x, diag_y)
+            return map_pairs(partial(self.pair_distances, squared=squared), X, Y)
         X, Y = self._checked(X), self._checked(Y)
         if len_of(X) != len_of(Y):
             raise ValueError(
@@ -242,6 +253,27 @@ class Metric:
                 D += self._base_weight * (own - 2.0 * self._base_paired(X, Y, cross))
         D = np.maximum(D, 0.0)
         return D if squared else np.sqrt(D)
+
+    def kneighbors(self, X: Any, Y: Any, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
+        """The k nearest rows of Y of each row of X: distances and numbers of rows of Y, nearest first.
+
+        Either may be on Dask; Dask arrays are returned then, and compute(distances, rows) goes through Y once. Beside
+        the result distances of some rows to all of Y, or of a block, are held at a time.
+        """
+        check_count(k, "k")
+        if is_lazy(X) or is_lazy(Y):
+            from ..rows.dask import nearest_rows
+
+            return nearest_rows(self.kneighbors, X, Y, k)
+        X, Y = self._checked(X), self._checked(Y)
+        step = max(1, _BLOCK_BYTES // max(1, 8 * len_of(Y)))
+        found = []
+        for a in range(0, len_of(X), step):
+            D = self.distances(X[a : a + step], Y)
+            nearest = nearest_of(D, k)
+            found.append((np.take_along_axis(D, nearest, axis=1), nearest))
+        distances, rows = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return distances, rows
 
     def _sq_cosine_distances(self, X: Any, Y: Any, cross: Any, diag_x: Any, diag_y: Any) -> np.ndarray:
         if self._explicit(X, Y):
@@ -337,6 +369,11 @@ class Metric:
             raise ValueError("with a precomputed kernel pass diag_x= and diag_y=, κ0 of each row with itself.")
 
     def _checked(self, X: Any) -> Any:
+        if is_lazy(X):
+            raise ValueError(
+                "rows on Dask are taken by transform, distances, pair_distances and kneighbors; for all else pass "
+                "X.compute(), or some of the rows."
+            )
         coordinates = self.coordinates
         if isinstance(coordinates, KernelCoordinates) and callable(coordinates.kernel.kind) and self.n_features is None:
             return as_objects(X)

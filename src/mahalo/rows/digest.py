@@ -1,11 +1,11 @@
 """What a fit has to know of rows that are not at hand: found block by block, merged in the order of the rows.
 
-A digest holds, of some of the rows, moments of every class (`ClassMoments`) and the few rows themselves that were drawn or
-asked for by number. Its size does not depend on the number of rows it is about.
+A digest holds, of some of the rows, moments of every class (`ClassMoments`) and the few rows themselves that were drawn
+or asked for by number. Its size does not depend on the number of rows it is about.
 
-Rows are drawn by a hash of their number, so the sample is the same, to the last bit, however rows are cut into blocks. Sums
-are not: they differ in the last bits where blocks differ, and are the same, to the last bit, on the same blocks, whatever
-the number of workers and whichever ends first. Nothing is decided by those bits.
+Rows are drawn by a hash of their number, so the sample is the same, to the last bit, however rows are cut into blocks.
+Sums differ in their last bits where blocks differ; on the same blocks they are the same to the last bit, whatever the
+number of workers and whichever ends first. Nothing is decided by those bits.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _coded(labels: Any, n: int, first: int, coding: Coding) -> Coded:
 def digest_of(block: Any, labels: Any, first: int, wanted: np.ndarray, draw: Draw) -> Digest:
     """Of one block, the rows of which are numbered from `first` on; `wanted` are numbers of rows to carry anyway."""
     X = as_block(block, first, draw.dtype)
-    n, d = X.shape
+    n = X.shape[0]
     codes, classes = _coded(labels, n, first, draw.coding)
     numbers = np.arange(first, first + n)
     known = codes >= 0

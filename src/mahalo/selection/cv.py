@@ -141,7 +141,9 @@ class MetricLearnerCV(MetricLearner):
         held = X
         if isinstance(X, SampledRows):
             if own_splits(self.cv):
-                raise ValueError(f"with rows on Dask cv must be a number of folds, of a sample of them; got {self.cv!r}.")
+                raise ValueError(
+                    f"with rows on Dask cv must be a number of folds, of a sample of them; got {self.cv!r}."
+                )
             held, labels = X.X, X.labels
         if constraints is not None and rows is None:
             constraints.check_rows(len_of(X))

@@ -67,7 +67,8 @@ class Task:
     ) -> Task:
         """From data and the parameters of a learner.
 
-        `X` may be `SampledRows`, with their numbers for `rows`. `quiet` keeps warnings back; `kept` is where tasks on the same data share what they have in common.
+        X may be `SampledRows`, with their numbers for `rows`. `quiet` keeps warnings back; `kept` is where tasks on the
+        same data share what they have in common.
         """
         rng = as_generator(settings.random_state)
         _check_magnitude(X)
