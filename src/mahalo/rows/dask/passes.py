@@ -15,7 +15,7 @@ pass before these counts them, through one column of a frame.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -66,48 +66,39 @@ class DaskRows:
 
     def sampled(self, needs: Needs, wanted: np.ndarray, key: int) -> SampledRows:
         """A sample, with the rows numbered `wanted`, and the moments of all rows."""
-        source, total = self._source, self.total
-        widest = WIDEST if source.sparse else WIDEST_DENSE
-        if needs.order == "scatter" and source.n_columns > widest:
-            raise ValueError(
-                f"this prior (or n_components) takes a matrix of all {source.n_columns} columns of X; on Dask at most "
-                f"{widest} can be. Use prior='identity' or 'diagonal', or fewer columns."
-            )
-        if total < 2:
-            raise ValueError(f"at least 2 rows are needed to learn a distance; got {total}.")
-        even = _EVEN_ROWS if source.sparse else max(_LEAST_ROWS, min(_EVEN_ROWS, _MOST_NUMBERS // source.n_columns))
-        draw = Draw(key, min(1.0, even / total), needs.order, self.coding, source.dtype)
+        self._check(needs)
+        share = _even_rows(self._source) / self.total
+        draw = Draw(key, min(1.0, share), needs.order, self.coding, self._source.dtype)
         digest = self._first_pass(draw, wanted)
-        shares = _shares(digest.labelled.sizes, draw.share)
-        centres = _centres(needs, digest)
-        known: dict[tuple[bool, bool], float] = {}
-        carried = [digest.carried]
+        rows, shares, centres = digest.carried, _shares(digest.labelled.sizes, draw.share), _centres(needs, digest)
+        fourths = _Fourths(self, draw, digest.classes)
         if centres or (shares > draw.share).any():
             found = self._second_pass(SecondLook(draw, digest.classes, centres, shares))
-            carried.append(found.carried)
-            known = {_kind(centre): float(f) for centre, f in zip(centres, found.fourths, strict=True)}
-
-        def fourth(centre: Centre) -> float:
-            if _kind(centre) not in known:
-                look = SecondLook(draw, digest.classes, (centre,), np.zeros_like(shares))
-                known[_kind(centre)] = float(self._second_pass(look).fourths[0])
-            return known[_kind(centre)]
-
-        rows = Carried.joined(carried)
+            fourths.keep(centres, found.fourths)
+            rows = Carried.joined([rows, found.carried])
         is_even = place_of(rows.numbers, key) < draw.share
         rows = rows.take(in_order(rows.numbers, is_even))
-        labels = None if self.y is None else _named(digest.classes, rows.codes)
         return SampledRows(
             X=rows.X,
             numbers=rows.numbers,
             codes=rows.codes,
-            labels=labels,
-            even=int((place_of(rows.numbers, key) < draw.share).sum()),
-            total=total,
+            labels=None if self.y is None else _named(digest.classes, rows.codes),
+            even=int(is_even.sum()),
+            total=self.total,
             labelled=digest.labelled,
             unlabelled=digest.unlabelled,
-            fourth=fourth,
+            fourth=fourths,
         )
+
+    def _check(self, needs: Needs) -> None:
+        n_columns, widest = self._source.n_columns, WIDEST if self.sparse else WIDEST_DENSE
+        if needs.order == "scatter" and n_columns > widest:
+            raise ValueError(
+                f"this prior (or n_components) takes a matrix of all {n_columns} columns of X; on Dask at most {widest} "
+                "can be. Use prior='identity' or 'diagonal', or fewer columns."
+            )
+        if self.total < 2:
+            raise ValueError(f"at least 2 rows are needed to learn a distance; got {self.total}.")
 
     def _first_pass(self, draw: Draw, wanted: np.ndarray) -> Digest:
         parts = []
@@ -120,6 +111,31 @@ class DaskRows:
         shared = delayed(look, pure=False, traverse=False)
         parts = [delayed(SecondLook.of, pure=False)(shared, block, labels, a) for block, labels, a, _ in self._source]
         return run([tree(parts, SecondLook.merged)], "second pass", self.show)[0]
+
+
+@dataclass
+class _Fourths:
+    """Σ ‖x − m‖⁴ around a centre: found already, or by one more pass."""
+
+    rows: DaskRows
+    draw: Draw
+    classes: np.ndarray
+    known: dict[tuple[bool, bool], float] = field(default_factory=dict)
+
+    def keep(self, centres: Sequence[Centre], fourths: np.ndarray) -> None:
+        self.known |= {_kind(centre): float(fourth) for centre, fourth in zip(centres, fourths, strict=True)}
+
+    def __call__(self, centre: Centre) -> float:
+        if _kind(centre) not in self.known:
+            look = SecondLook(self.draw, self.classes, (centre,), np.zeros(len(self.classes)))
+            self.keep([centre], self.rows._second_pass(look).fourths)
+        return self.known[_kind(centre)]
+
+
+def _even_rows(source: Source) -> int:
+    if source.sparse:
+        return _EVEN_ROWS
+    return max(_LEAST_ROWS, min(_EVEN_ROWS, _MOST_NUMBERS // source.n_columns))
 
 
 def _named(classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -146,7 +162,7 @@ def _centres(needs: Needs, digest: Digest) -> tuple[Centre, ...]:
 def _shares(sizes: np.ndarray, share: float) -> np.ndarray:
     """Of every class: the common share, or what gives rare ones a fair number of rows."""
     least = min(_OF_A_CLASS, max(20, _OF_CLASSES // max(len(sizes), 1)))
-    return np.maximum(share, least / np.maximum(sizes, 1))
+    return np.clip(least / np.maximum(sizes, 1), share, 1.0)
 
 
 def tree(parts: Sequence[Delayed], merge: Callable) -> Delayed:

@@ -41,8 +41,11 @@ class Source:
 
 
 def _delayed(X: Any) -> list[Delayed]:
-    blocks = X.to_delayed()
-    return blocks.ravel().tolist() if isinstance(blocks, np.ndarray) else list(blocks)
+    if isinstance(X, da.Array):
+        return X.to_delayed().ravel().tolist()
+    # Columns that are not used are not read. To optimise further would join files where few columns are used, and blocks
+    # of X would not be those of y.
+    return list(X.simplify().to_delayed(optimize_graph=False))
 
 
 def lengths_of(X: Any, show: Show | None = None) -> tuple[int, ...]:
