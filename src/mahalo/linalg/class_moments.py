@@ -22,7 +22,8 @@ __all__ = ["ClassMoments", "Order"]
 
 Order = Literal["none", "variances", "scatter"]
 
-_NUMBERS = 1 << 21  # of rows centred at once
+_NUMBERS = 1 << 19  # of rows centred at once, so that they stay in the cache
+_FEW_ROWS = 16  # of a class at once: below, all classes are added up together
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,13 @@ class ClassMoments:
             return _of_sparse(X, codes, n_classes, second)
         found = cls.empty(n_classes, X.shape[1], second)
         step = max(1, _NUMBERS // max(1, X.shape[1]))
+        centred = _centred_columns if X.strides[0] < X.strides[1] else _centred_rows
         for a in range(0, len(X), step):
-            found = found.merged(_of_dense(X[a : a + step], codes[a : a + step], n_classes, second))
+            Z, present, sizes, means = centred(X[a : a + step], codes[a : a + step])
+            scatter = None
+            if second != "none":
+                scatter = Z.T @ Z if second == "scatter" else np.einsum("ij,ij->j", Z, Z)
+            found = found.merged(cls(sizes, means, scatter).among(present, n_classes))
         return found
 
     @property
@@ -88,16 +94,32 @@ def _between(weight: np.ndarray, apart: np.ndarray, ndim: int) -> np.ndarray:
     return weight @ apart**2 if ndim == 1 else (apart.T * weight) @ apart
 
 
-def _of_dense(X: np.ndarray, codes: np.ndarray, n_classes: int, second: Order) -> ClassMoments:
+Centred = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # rows, classes that are there, their sizes, means
+
+
+def _centred_rows(X: np.ndarray, codes: np.ndarray) -> Centred:
+    """Of rows that lie together in memory: sorted by class."""
     order = np.argsort(codes, kind="stable")
     Z = X.take(order, axis=0).astype(np.float64, copy=False)
     present, first, sizes = np.unique(codes[order], return_index=True, return_counts=True)
-    means = np.add.reduceat(Z, first, axis=0) / sizes[:, None]
-    Z -= np.repeat(means, sizes, axis=0)
-    scatter = None
-    if second != "none":
-        scatter = Z.T @ Z if second == "scatter" else np.einsum("ij,ij->j", Z, Z)
-    return ClassMoments(sizes, means, scatter).among(present, n_classes)
+    if len(present) * _FEW_ROWS > len(Z):
+        means = np.add.reduceat(Z, first, axis=0) / sizes[:, None]
+        Z -= np.repeat(means, sizes, axis=0)
+        return Z, present, sizes, means
+    parts = np.split(Z, first[1:])
+    means = np.array([part.mean(axis=0) for part in parts])
+    for part, mean in zip(parts, means, strict=True):
+        part -= mean
+    return Z, present, sizes, means
+
+
+def _centred_columns(X: np.ndarray, codes: np.ndarray) -> Centred:
+    """Of columns that lie together in memory, as those of frames do: never turned into rows."""
+    present, place, sizes = np.unique(codes, return_inverse=True, return_counts=True)
+    Zt = X.T.astype(np.float64)
+    means = np.array([np.bincount(place, column, minlength=len(present)) for column in Zt]) / sizes
+    Zt -= means.take(place, axis=1)
+    return Zt.T, present, sizes, means.T
 
 
 def _of_sparse(X: sp.csr_array, codes: np.ndarray, n_classes: int, second: Order) -> ClassMoments:

@@ -123,8 +123,11 @@ def fourth_moment(X: Any, codes: np.ndarray, means: np.ndarray) -> float:
     if sp.issparse(X):
         return _fourth(lambda: [X], codes, means)
     total = 0.0
-    for a, b in _parts(X):
-        Z = X[a:b] - means[codes[a:b]]
+    step = max(1, (1 << 18) // max(1, X.shape[1]))  # rows that stay in the cache
+    by_column = np.ascontiguousarray(means.T) if X.strides[0] < X.strides[1] else None
+    for a in range(0, len(X), step):
+        part, place = X[a : a + step], codes[a : a + step]
+        Z = part - (means[place] if by_column is None else by_column.take(place, axis=1).T)
         own = np.einsum("ij,ij->i", Z, Z)
         total += float(own @ own)
     return total

@@ -94,8 +94,8 @@ class DaskRows:
         n_columns, widest = self._source.n_columns, WIDEST if self.sparse else WIDEST_DENSE
         if needs.order == "scatter" and n_columns > widest:
             raise ValueError(
-                f"this prior (or n_components) takes a matrix of all {n_columns} columns of X; on Dask at most {widest} "
-                "can be. Use prior='identity' or 'diagonal', or fewer columns."
+                f"this prior (or n_components) takes a matrix of all {n_columns} columns of X; on Dask at most "
+                f"{widest} can be. Use prior='identity' or 'diagonal', or fewer columns."
             )
         if self.total < 2:
             raise ValueError(f"at least 2 rows are needed to learn a distance; got {self.total}.")

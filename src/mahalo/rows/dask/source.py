@@ -43,8 +43,8 @@ class Source:
 def _delayed(X: Any) -> list[Delayed]:
     if isinstance(X, da.Array):
         return X.to_delayed().ravel().tolist()
-    # Columns that are not used are not read. To optimise further would join files where few columns are used, and blocks
-    # of X would not be those of y.
+    # Columns that are not used are not read. To optimise further would join files where few columns are used, and
+    # blocks of X would not be those of y.
     return list(X.simplify().to_delayed(optimize_graph=False))
 
 
