@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -28,13 +29,13 @@ def kinds(X):
 @pytest.mark.parametrize("kind", ["rows", "columns", "sparse"])
 @pytest.mark.parametrize("n_classes", [1, 3, 200])
 def test_moments_of_parts_are_those_of_all(kind, n_classes, rng):
-    X, codes = rng.standard_normal((300, 4)) + [0.0, 1.0, 100.0, 0.0], rng.integers(0, n_classes, 300)
+    X, codes = rng.standard_normal((300, 4)) + np.array([0.0, 1.0, 100.0, 0.0]), rng.integers(0, n_classes, 300)
     X[:, 3] *= rng.random(300) < 0.3
     sizes, means, scatter, fourth = plain(X, codes, n_classes)
     cuts = [0, 0, 7, 8, 120, 300]
     held = kinds(X)[kind]
     for order in ("none", "variances", "scatter"):
-        parts = [ClassMoments.of(held[a:b], codes[a:b], n_classes, order) for a, b in zip(cuts, cuts[1:], strict=False)]
+        parts = [ClassMoments.of(held[a:b], codes[a:b], n_classes, order) for a, b in pairwise(cuts)]
         found = reduce(ClassMoments.merged, parts)
         assert (found.sizes == sizes).all() and found.n == 300
         np.testing.assert_allclose(found.means, means, rtol=1e-12, atol=1e-12)
@@ -65,7 +66,7 @@ def test_any_cuts_give_the_same(lengths, seed):
     X, codes = rng.standard_normal((sum(lengths), 2)), rng.integers(0, 3, sum(lengths))
     whole = ClassMoments.of(X, codes, 3, "scatter")
     ends = np.cumsum([0, *lengths])
-    parts = [ClassMoments.of(X[a:b], codes[a:b], 3, "scatter") for a, b in zip(ends, ends[1:], strict=False)]
+    parts = [ClassMoments.of(X[a:b], codes[a:b], 3, "scatter") for a, b in pairwise(ends)]
     found = reduce(ClassMoments.merged, parts)
     assert (found.sizes == whole.sizes).all()
     np.testing.assert_allclose(found.means, whole.means, atol=1e-12)

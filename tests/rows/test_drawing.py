@@ -10,7 +10,7 @@ from mahalo.rows.drawing import in_order, place_of
 def test_places_are_spread_evenly_and_repeat():
     places = place_of(np.arange(100_000), key=3)
     assert (places == place_of(np.arange(100_000), key=3)).all()
-    assert 0.0 <= places.min() and places.max() < 1.0
+    assert places.min() >= 0.0 and places.max() < 1.0
     counts = np.histogram(places, 50, (0, 1))[0]
     assert ((counts - 2_000) ** 2 / 2_000).sum() < 90  # χ² with 49 degrees of freedom: 85 at 0.1 %
 
