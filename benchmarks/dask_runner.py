@@ -96,7 +96,7 @@ def write(folder: Any, n: int, d: int, n_classes: int, rows: int) -> None:
         y = rng.integers(0, n_classes, min(rows, n - a))
         X = centres[y] + rng.standard_normal((len(y), d), dtype=np.float32) @ mix
         columns = {f"x{j}": X[:, j] for j in range(d)} | {"label": y.astype(np.int32)}
-        pq.write_table(pa.table(columns), folder / f"part-{part:05}.parquet", compression="none")
+        pq.write_table(pa.table(columns), folder / f"part-{part:05}.parquet", compression="none", use_dictionary=False)
 
 
 if __name__ == "__main__":

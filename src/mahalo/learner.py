@@ -169,8 +169,9 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), optional
+        X : array-like, sparse matrix, or Dask array or dataframe of shape (n_samples, n_features)
+            Rows on Dask are gone through block by block; pairs, bounds and bases are of a sample of them.
+        y : array-like, or Dask array or series, of shape (n_samples,), optional
             Class labels; −1, None or NaN for unlabelled rows. Not used to make pairs if `constraints` are given.
         constraints : Constraints, optional
         rows : array-like of shape (n_samples,), optional
@@ -281,7 +282,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self.metric_.n_outputs
 
     def transform(self, X: Any) -> np.ndarray:
-        """Rows in the space where the learned distance is the Euclidean one."""
+        """Rows in the space where the learned distance is the Euclidean one; of rows on Dask, a Dask array."""
         check_is_fitted(self)
         return self.metric_.transform(self._rows(X))
 

@@ -22,6 +22,7 @@ from mahalo.embeddings import EmbeddingAdapter
 from mahalo.priors import Covariance, Within
 from mahalo.rows import Needs
 from mahalo.rows.dask import DaskRows, passes
+from mahalo.rows.digest import as_block
 
 FEW = 1_000  # rows drawn, in place of 20,000
 
@@ -312,7 +313,7 @@ def test_frames_of_other_numbers(kind):
 
 
 def test_zarr_and_memory_maps(tmp_path, few_drawn):
-    zarr = pytest.importorskip("zarr")
+    zarr = pytest.importorskip("zarr", minversion="3")
     X, y = classes_of(3_000)
     stored = zarr.create_array(str(tmp_path / "rows.zarr"), shape=X.shape, chunks=(400, 6), dtype="f8")
     stored[:] = X
@@ -514,3 +515,11 @@ def test_threads_give_the_same(few_drawn):
     with dask.config.set(scheduler="threads", num_workers=4):
         together = MetricLearner(prior="within").fit(*lazy(X, y, 100))
     assert (alone.metric_.F == together.metric_.F).all()
+
+
+def test_blocks_stay_as_they_are():
+    """Entries that are listed twice are added up in a copy."""
+    doubled = sp.csr_array(([1.0, 2.0, 4.0], [0, 0, 1], [0, 2, 3]), shape=(2, 2))
+    block = as_block(doubled, 0, np.dtype(np.float64))
+    assert block.toarray().tolist() == [[3.0, 0.0], [0.0, 4.0]] and block.nnz == 2
+    assert doubled.nnz == 3 and doubled.data.tolist() == [1.0, 2.0, 4.0]

@@ -84,7 +84,9 @@ def as_block(block: Any, first: int, dtype: np.dtype) -> Any:
         block = block.to_numpy(dtype=dtype, na_value=np.nan)
     if sp.issparse(block):
         block = sp.csr_array(block, dtype=dtype)
-        block.sum_duplicates()
+        if not block.has_canonical_format:
+            block = block.copy()
+            block.sum_duplicates()
         finite = np.isfinite(block.data)
     else:
         block = np.asarray(block, dtype=dtype)
