@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import resource
 import sys
+import time
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -36,12 +37,16 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The fastest of the repeats, in seconds; memory in MB, None of workers where there are none."""
+    """The fastest of the repeats, in seconds; memory in MB; None of workers where there are none.
+
+    `busiest` are processor seconds of the worker that had most to do, over the repeats of the task.
+    """
 
     seconds: float
     reading: float
     client: float
     worker: float | None
+    busiest: float | None
     converged: bool
 
 
@@ -66,13 +71,14 @@ def measure(job: Job) -> Outcome:
         X, y = table.drop(columns="label"), table["label"]
         learner = MetricLearner(prior="within", basis=BetweenBasis(), residual=0.2, gamma=0.1)
         task = {"fit": lambda: learner.fit(X, y), "blocks": lambda: learner._sampled(X, y, None, None)}[job.what]
-        taken, reading = [], []
-        for _ in range(job.repeats):
-            reading.append(seconds_of(lambda: table.sum().compute()))
-            taken.append(seconds_of(task))
+        reading = [seconds_of(lambda: table.sum().compute()) for _ in range(job.repeats)]
+        before = {} if client is None else client.run(time.process_time)
+        taken = [seconds_of(task) for _ in range(job.repeats)]
+        after = {} if client is None else client.run(time.process_time)
         workers = None if client is None else max(client.run(_peak).values())
+        busiest = max((after[name] - before[name] for name in after), default=None)
         converged = job.what != "fit" or bool(learner.certificate_.converged)
-        return Outcome(min(taken), min(reading), _peak(), workers, converged)
+        return Outcome(min(taken), min(reading), _peak(), workers, busiest, converged)
 
 
 def _warm() -> None:

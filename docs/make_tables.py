@@ -55,9 +55,11 @@ def scale_page() -> str:
         times = f"{one['reading']:.2f} s", f"{one['seconds']:.2f} s", f"{one['seconds'] / one['reading']:.1f}"
         sizes = (f"{value:.0f} MB" for value in (one["client"], two["client"], two["worker"]))
         lines.append(_row(f"{int(n):,}", *times, *sizes))
-    one, two = (numbers["blockwise, by workers"][workers]["seconds"] for workers in ("1", "2"))
+    alone, both = (numbers["blockwise, by workers"][workers] for workers in ("1", "2"))
     lines.append(
-        f"\nThe passes alone: {one:.1f} s by one worker process, {two:.1f} s by two, {one / two:.2f} times as fast."
+        f"\nThe passes alone over the last of these: {alone['seconds']:.1f} s by one worker process, "
+        f"{both['seconds']:.1f} s by two; processor seconds of the\nbusier worker fell from {alone['busiest']:.1f} to "
+        f"{both['busiest']:.1f}, {alone['busiest'] / both['busiest']:.2f} times."
     )
     memory = numbers["memory"]
     lines.append(

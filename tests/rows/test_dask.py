@@ -168,6 +168,19 @@ def test_adapter_on_many_rows(few_drawn):
     np.testing.assert_allclose(moved.compute(), adapters[0].transform(X), atol=1e-6)
 
 
+def test_choice_from_pairs_alone(few_drawn):
+    X, y = classes_of(3_000)
+    given = Constraints.from_labels(y[:400], pairs_per_class=60, random_state=0).pairs
+    pairs = Constraints.from_pairs(given.index[given.sign > 0] + 2_600, given.index[given.sign < 0] + 2_600)
+    settings = {"gammas": [0.1, 1.0], "prior": "within", "bounds": (1.0, 9.0), "residual": [0.0, 0.5], "basis": 3}
+    ours = MetricLearnerCV(**settings).fit(lazy(X, y)[0], constraints=pairs)
+    assert ours.constraints_.pairs.index.min() >= 2_600 and ours.certificate_.converged
+    chosen = {"gamma": ours.gamma_, "residual": ours.residual_, "prior": "within", "basis": BetweenBasis(3)}
+    learner = MetricLearner(**chosen, bounds=(1.0, 9.0)).fit(lazy(X, y)[0], constraints=pairs)
+    expected = MetricLearner(**chosen, bounds=(1.0, 9.0)).fit(X, constraints=pairs)
+    assert_same(learner, expected, 1e-6)
+
+
 def test_scoring_of_ones_own_gets_labels_as_given(few_drawn):
     X, y = classes_of(3_000)
     names = np.array(["ash", "birch", "elm", "yew"])[y]
