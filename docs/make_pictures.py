@@ -299,6 +299,8 @@ def draw_scale() -> Figure:
     for ax, name, label in ((directions, "directions", "directions k"), (pairs, "pairs", "pairs of a class")):
         growth = numbers["growth"][name]
         ax.loglog([int(size) for size in growth], list(growth.values()), color=BLUE, marker="o", ms=5, lw=2)
+        ax.set_xticks([int(size) for size in growth], list(growth))
+        ax.set_ylim(0.05, 20)
         ax.set_xlabel(f"{label} (100,000 rows)")
     titles = ("seconds", "peak memory, MB, two workers", "seconds of a fit", "seconds of a fit")
     for ax, title in zip((time, memory, directions, pairs), titles, strict=True):
