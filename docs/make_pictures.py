@@ -1,8 +1,8 @@
-"""Draw the pictures of docs/kernels.md, losses.md, embeddings.md and report.md into docs/images:
+"""Draw the pictures of docs/kernels.md, losses.md, embeddings.md, report.md and scale.md into docs/images:
 `python docs/make_pictures.py [name …]`.
 
 Names are those of the files without their ending; all if none. The data are those of the examples, and for `adapting`
-the numbers in docs/adapting.json. `report` opens the page in Chromium.
+and `scale` the numbers in docs/adapting.json and docs/scale.json. `report` opens the page in Chromium.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ def main() -> None:
         "losses-spectrum": draw_spectra,
         "adapting": draw_adapting,
         "report": open_report,
+        "scale": draw_scale,
     }
     for name in sys.argv[1:] or pictures:
         path = figures.save(pictures[name](), HERE / "images" / f"{name}.png")
@@ -307,6 +308,39 @@ class Screenshot:
 
     def savefig(self, buffer: BytesIO, **_: object) -> None:
         buffer.write(self.picture)
+
+
+# -- scale: rows on Dask -----------------------------------------------------------------------------------------------
+
+
+def draw_scale() -> Figure:
+    """Time and memory against rows, and time against directions and pairs, from the benchmark's numbers."""
+    numbers = make_tables.read_numbers(HERE / "scale.json")
+    figure = Figure(figsize=(13, 3.8), layout="constrained")
+    time, memory, directions, pairs = figure.subplots(1, 4)
+    rows = np.array([int(n) for n in numbers["rows"]])
+    for ax, of, lines in (
+        (time, numbers["rows"], {"seconds": ("fit", BLUE, "o"), "reading": ("one pass that reads", PALE, "s")}),
+        (memory, numbers["two workers"], {"client": ("client", BLUE, "o"), "worker": ("a worker", ORANGE, "^")}),
+    ):
+        for key, (label, colour, marker) in lines.items():
+            ax.loglog(rows, [one[key] for one in of.values()], color=colour, marker=marker, ms=5, lw=2, label=label)
+        ax.legend(frameon=False, fontsize=9)
+        ax.set_xlabel("rows of 64 numbers")
+    memory.set_ylim(50, 5_000)
+    for ax, name, label in ((directions, "directions", "directions k"), (pairs, "pairs", "pairs of a class")):
+        growth = numbers["growth"][name]
+        ax.loglog([int(size) for size in growth], list(growth.values()), color=BLUE, marker="o", ms=5, lw=2)
+        ax.set_xticks([int(size) for size in growth], list(growth))
+        ax.set_ylim(0.05, 20)
+        ax.set_xlabel(f"{label} (100,000 rows)")
+    titles = ("seconds", "peak memory, MB, two workers", "seconds of a fit", "seconds of a fit")
+    for ax, title in zip((time, memory, directions, pairs), titles, strict=True):
+        ax.set_title(title, loc="left", fontsize=11, color=INK)
+        ax.grid(True, which="major", color="#E6E6E6", lw=0.7)
+        ax.minorticks_off()
+        ax.spines[["top", "right"]].set_visible(False)
+    return figure
 
 
 def _bare(ax) -> None:

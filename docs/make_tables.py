@@ -1,6 +1,8 @@
-"""Write the tables about adapted embeddings into README.md and docs/embeddings.md: `python docs/make_tables.py`.
+"""Write the tables about adapted embeddings into README.md and docs/embeddings.md, and those about rows on Dask into
+docs/scale.md: `python docs/make_tables.py`.
 
-The figures are those of `python -m benchmarks adapting --json docs/adapting.json`.
+The figures are those of `python -m benchmarks adapting --json docs/adapting.json` and
+`python -m benchmarks dask --json docs/scale.json`.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ MEASURES = ("P@1", "P@10", "MAP")
 
 
 def main() -> None:
-    for path, text in pages().items():
+    for path, text in (pages() | {HERE / "scale.md": scale_page()}).items():
         path.write_text(text, encoding="utf-8")
         print(path.relative_to(HERE.parent))
 
@@ -37,10 +39,35 @@ def pages() -> dict[Path, str]:
     return {path: _replaced(path.read_text(encoding="utf-8"), table) for path, table in tables.items()}
 
 
-def read_numbers() -> dict:
+def read_numbers(path: Path = NUMBERS) -> dict:
     """`retrieval`: labels an intent → method → measure → mean over draws; `draws`: how many of them."""
-    benchmarks = json.loads(NUMBERS.read_text(encoding="utf-8"))["benchmarks"]
-    return next(b for b in benchmarks if b["name"] == "adapting")["numbers"]
+    (benchmark,) = json.loads(path.read_text(encoding="utf-8"))["benchmarks"]
+    return benchmark["numbers"]
+
+
+def scale_page() -> str:
+    """docs/scale.md with what was measured."""
+    numbers = read_numbers(HERE / "scale.json")
+    head = ("rows", "one pass that reads", "fit", "ratio", "memory", "client of two workers", "a worker")
+    lines = [_row(*head), _row(*["---:"] * len(head))]
+    for n, one in numbers["rows"].items():
+        two = numbers["two workers"][n]
+        times = f"{one['reading']:.2f} s", f"{one['seconds']:.2f} s", f"{one['seconds'] / one['reading']:.1f}"
+        sizes = (f"{value:.0f} MB" for value in (one["client"], two["client"], two["worker"]))
+        lines.append(_row(f"{int(n):,}", *times, *sizes))
+    alone, both = (numbers["blockwise, by workers"][workers] for workers in ("1", "2"))
+    lines.append(
+        f"\nThe passes alone over the last of these: {alone['seconds']:.1f} s by one worker process, "
+        f"{both['seconds']:.1f} s by two; processor seconds of the\nbusier worker fell from {alone['busiest']:.1f} to "
+        f"{both['busiest']:.1f}, {alone['busiest'] / both['busiest']:.2f} times."
+    )
+    memory = numbers["memory"]
+    lines.append(
+        f"{memory['rows']:,} rows that are in memory already: {memory['plain']:.2f} s as they are, "
+        f"{memory['dask']:.2f} s through Dask;\n1,000 rows: {memory['constant']:.2f} s more through Dask than without."
+    )
+    text = (HERE / "scale.md").read_text(encoding="utf-8")
+    return _replaced(text, "\n".join(lines), "scale")
 
 
 def full_table(retrieval: dict, draws: dict[str, int]) -> str:
@@ -77,9 +104,9 @@ def _row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _replaced(page: str, table: str) -> str:
+def _replaced(page: str, table: str, name: str = "adapting") -> str:
     """The page with the table between its two marks."""
-    start, end = "<!-- adapting:start -->", "<!-- adapting:end -->"
+    start, end = f"<!-- {name}:start -->", f"<!-- {name}:end -->"
     return re.sub(f"{start}.*?{end}", lambda _: f"{start}\n{table}\n{end}", page, flags=re.S)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -18,10 +19,12 @@ from .basis import Basis
 from .constraints import Constraints, as_constraints, as_labels
 from .explain import ExplainMixin
 from .losses import Loss
-from .progress import progress, stages
+from .priors import needs_of
+from .progress import progress, stages, telling
+from .rows import Needs, SampledRows, is_lazy
 from .scoring import pair_auc
 from .solvers import Solution
-from .task import Task
+from .task import Task, sampled
 from .validation import Seed, as_objects, at_least_single, check_parameters, len_of
 
 __all__ = ["MetricLearner"]
@@ -174,8 +177,9 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), optional
+        X : array-like, sparse matrix, or Dask array or dataframe of shape (n_samples, n_features)
+            Rows on Dask are gone through block by block; pairs, bounds and bases are of a sample of them.
+        y : array-like, or Dask array or series, of shape (n_samples,), optional
             Class labels; −1, None or NaN for unlabelled rows. Not used to make pairs if `constraints` are given.
         constraints : Constraints, optional
         rows : array-like of shape (n_samples,), optional
@@ -186,7 +190,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         -------
         self
         """
-        X, y, constraints = self._validated(X, y, constraints)
+        X, y, constraints, rows = self._validated(X, y, constraints, rows)
         on_stage = stages(self.verbose, "posing", Task.N_STAGES) if self.verbose else None
         task = Task.of(self, X, y, constraints, rows, on_stage=on_stage)
         with progress(self.verbose, self.tol, self.gamma) as on_step:
@@ -202,10 +206,14 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         self.history_ = solution.history
         self.n_iter_ = max(1, solution.n_iter)
         self.n_dropped_, self.n_outside_ = task.n_dropped, task.n_outside
-        self._seen = X, y
+        self._seen = None if isinstance(X, SampledRows) else (X, y)
 
-    def _validated(self, X: Any, y: Any, constraints: Constraints | None) -> tuple[Any, Any, Constraints | None]:
-        """Rows that can be indexed, class codes (−1 for none), constraints; after a look at the parameters."""
+    def _validated(
+        self, X: Any, y: Any, constraints: Constraints | None, rows: Any
+    ) -> tuple[Any, Any, Constraints | None, Any]:
+        """Rows that can be indexed, class codes (−1 for none), constraints, and the numbers of rows in those; after a
+        look at the parameters. Of rows on Dask, a sample with the moments of all.
+        """
         self._check_parameters()
         constraints = None if constraints is None else as_constraints(constraints)
         if y is None and constraints is None:
@@ -213,6 +221,10 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None. "
                 "Pass labels y, or constraints=."
             )
+        if is_lazy(X):
+            return self._sampled(X, y, constraints, rows)
+        if is_lazy(y):
+            raise ValueError("X is in memory and y on Dask; pass y.compute(), or X on Dask too.")
         if self._takes_objects(X):
             X = as_objects(X)
             if len(X) < 2:
@@ -224,7 +236,22 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         if y is not None:
             y = as_labels(y).codes
             check_consistent_length(X, y)
-        return X, y, constraints
+        return X, y, constraints, rows
+
+    def _sampled(
+        self, X: Any, y: Any, constraints: Constraints | None, rows: Any
+    ) -> tuple[SampledRows, np.ndarray | None, Constraints | None, np.ndarray]:
+        """Of rows on Dask, those a fit looks at, their classes and numbers."""
+        if rows is not None:
+            raise ValueError("constraints on rows of Dask are by the number of the row in X; leave rows= out.")
+        validate_data(self, X._meta if hasattr(X, "columns") else X, skip_check_array=True)
+        with telling(self.verbose) as show:
+            sample = sampled(self, X, y, constraints, partial(self._needs, y is not None), show)
+        return sample, None if y is None else sample.codes, constraints, sample.numbers
+
+    def _needs(self, has_labels: bool, sparse: bool) -> Needs:
+        """What a fit must know of all rows, where it cannot hold them."""
+        return needs_of(self.prior, has_labels) | Needs("none" if self.n_components is None else "scatter")
 
     def _check_parameters(self) -> None:
         check_parameters(self)
@@ -253,13 +280,16 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         return self.metric_.n_outputs
 
     def transform(self, X: Any) -> np.ndarray:
-        """Rows in the space where the learned distance is the Euclidean one."""
+        """Rows in the space where the learned distance is the Euclidean one; of rows on Dask, a Dask array."""
         check_is_fitted(self)
         return self.metric_.transform(self._rows(X))
 
     def _rows(self, X: Any) -> Any:
         if self.metric_.n_features is None:
             return as_objects(X)
+        if is_lazy(X):
+            validate_data(self, X._meta if hasattr(X, "columns") else X, reset=False, skip_check_array=True)
+            return X
         return validate_data(self, self._held(X), reset=False, **self._form())
 
     def score(
@@ -274,6 +304,8 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         those to the training rows only.
         """
         check_is_fitted(self)
+        if is_lazy(X):
+            raise ValueError("score takes rows in memory; pass some of them, such as X[:10_000].compute().")
         X = self._rows(X)
         # Similarities among new rows of a precomputed kernel are not at hand; their coordinates are.
         T = self.metric_.transform(X) if self._pairwise else None

@@ -10,18 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from .linalg import (
-    Scatter,
-    column_variances,
-    scatter_of_differences,
-    shrunk_correlation,
-    spd_factor,
-    spd_roots,
-    within_scatter,
-)
-from .rows import MappedRows, Rows
+from .linalg import Order, Scatter, scatter_of_differences, spd_factor, spd_roots
+from .rows import HeldRows, MappedRows, Needs, Rows
 
-__all__ = ["Covariance", "Known", "Prior", "Within", "as_prior"]
+__all__ = ["Covariance", "Known", "Prior", "Within", "as_prior", "needs_of"]
 
 _NAMES = ("identity", "diagonal", "covariance", "within")
 
@@ -44,7 +36,7 @@ class _Shrunk(BaseEstimator):
     shrinkage: Any
     extra: float
 
-    def scatter(self, rows: Rows, known: Known) -> Scatter:
+    def scatter(self, rows: HeldRows, known: Known) -> Scatter:
         """What is shrunk; the same for every shrinkage."""
         raise TypeError(f"{type(self).__name__} must define scatter(rows, known).")
 
@@ -78,10 +70,10 @@ class Within(_Shrunk):
         self.shrinkage = shrinkage
         self.extra = extra
 
-    def scatter(self, rows: Rows, known: Known) -> Scatter:
+    def scatter(self, rows: HeldRows, known: Known) -> Scatter:
         """What is shrunk; the same for every shrinkage."""
         if known.codes is not None:
-            return within_scatter(rows.blocks, known.codes)
+            return rows.scatter_within(known.codes)
         if known.similar is None or not len(known.similar):
             raise ValueError(
                 "prior='within' is learned from rows that are alike: pass labels y, or constraints with similar pairs."
@@ -106,8 +98,8 @@ class Covariance(_Shrunk):
         self.shrinkage = shrinkage
         self.extra = extra
 
-    def scatter(self, rows: Rows, known: Known) -> Scatter:
-        return within_scatter(rows.blocks, np.zeros(rows.shape[0], dtype=np.intp))
+    def scatter(self, rows: HeldRows, known: Known) -> Scatter:
+        return rows.scatter()
 
 
 def as_prior(prior: Any) -> Any:
@@ -126,6 +118,18 @@ def as_prior(prior: Any) -> Any:
     return prior
 
 
+def needs_of(prior: Any, has_labels: bool) -> Needs:
+    """What must be known of all rows to make this prior."""
+    prior = as_prior(prior)
+    if isinstance(prior, Within) and not has_labels:
+        return Needs()  # it is made of pairs
+    if isinstance(prior, _Shrunk):
+        by_class = isinstance(prior, Within)
+        return Needs("scatter", within=by_class, around_all=not by_class)
+    orders: dict[str, Order] = {"diagonal": "variances", "covariance": "scatter"}
+    return Needs(orders.get(prior, "none") if isinstance(prior, str) else "none")
+
+
 @dataclass(frozen=True)
 class Prior:
     """W0 through a root, W0 = root rootᵀ: x → rootᵀ x makes every prior the identity.
@@ -142,7 +146,7 @@ class Prior:
     level: float | None = None
 
     @classmethod
-    def of(cls, prior: Any, rows: Rows, known: Known) -> Prior:
+    def of(cls, prior: Any, rows: HeldRows, known: Known) -> Prior:
         """From the `prior` parameter of a learner."""
         prior = as_prior(prior)
         if isinstance(prior, _Shrunk):
@@ -153,9 +157,9 @@ class Prior:
             if prior == "identity":
                 return cls()
             if prior == "diagonal":
-                return cls(1.0 / np.sqrt(column_variances(rows.blocks)))
+                return cls(1.0 / np.sqrt(rows.column_variances()))
             # W0 = D^−½ R⁻¹ D^−½: the units of the columns, in D, stay out of the factorization of R.
-            correlation, deviation, shrinkage = shrunk_correlation(rows.blocks)
+            correlation, deviation, shrinkage = rows.correlation()
             values, vectors = spd_factor(correlation, "the correlation matrix of X")
             return cls(spd_roots(values, vectors)[1] / deviation[:, None], shrinkage)
         values, vectors = spd_factor(prior, "prior")

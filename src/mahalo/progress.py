@@ -11,7 +11,7 @@ from typing import Any
 
 from .solvers import Step
 
-__all__ = ["Parts", "parts_of", "progress", "say", "shown_by", "stages"]
+__all__ = ["Parts", "parts_of", "progress", "say", "shown_by", "stages", "telling"]
 
 _INTERVAL = 1.0  # seconds between lines, where not every step has one
 _WIDTH = 80  # columns of a line that others take the place of
@@ -97,6 +97,16 @@ def stages(verbose: int, title: str, n: int) -> Callable[[str], None] | None:
             say(_cut(f"{title}: {done} of {n}, {what}, {time.perf_counter() - began:.1f} s so far"))
 
     return begin
+
+
+@contextmanager
+def telling(verbose: int) -> Iterator[Callable[[str], None] | None]:
+    """What shows how far work on many rows is; None where nothing is shown."""
+    if not verbose:
+        yield None
+        return
+    with _line(verbose) as show:
+        yield show
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..linalg import Scatter, class_means, scatter_of_differences
+from ..linalg import Scatter, scatter_of_differences
 from .common import EIGEN_ROWS, Basis, Seen, indicator
 
 __all__ = ["BetweenBasis"]
@@ -36,7 +36,7 @@ class BetweenBasis(Basis):
         self._check()
         assert seen.rows is not None
         if seen.codes is not None:
-            sizes, means = class_means(seen.rows.blocks, seen.codes)
+            sizes, means = seen.class_means()
             B = np.sqrt(sizes / sizes.sum())[:, None] * (means - sizes @ means / sizes.sum())
             _, singular, Vt = np.linalg.svd(B, full_matrices=False)
             found = int((singular > 1e-9 * max(singular[0], 1e-300)).sum())

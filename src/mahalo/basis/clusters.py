@@ -77,13 +77,24 @@ class ClassBasis(Basis):
         self.k = k
         self.random_classes = random_classes
 
+    def vectors(self, seen: Seen, rng: np.random.Generator) -> np.ndarray:
+        """The means themselves, where they are all it takes."""
+        k, codes = self._checked_k(), self._codes(seen)
+        n_classes = int(codes.max()) + 1
+        if k > n_classes:
+            assert seen.rows is not None
+            return combine(seen.rows, self.coefficients(seen, rng)).T
+        _, means = seen.class_means()
+        if k < n_classes and self.random_classes:
+            return means[np.sort(rng.choice(n_classes, k, replace=False))].T
+        if k < n_classes:
+            groups = _groups(np.arange(n_classes), _kmeans(means, k, rng))
+            return (indicator(n_classes, groups).T @ means).T
+        return means.T
+
     def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
-        k = self._checked_k()
-        if seen.codes is None:
-            raise ValueError(
-                "ClassBasis needs labels: pass y to fit (with constraints given, y serves the basis alone)."
-            )
-        members = [np.flatnonzero(seen.codes == c) for c in range(seen.codes.max() + 1)]
+        k, codes = self._checked_k(), self._codes(seen)
+        members = [np.flatnonzero(codes == c) for c in range(codes.max() + 1)]
         if seen.rows is None:
             members = _within_reach(seen, members, rng)
         if k == len(members):
@@ -92,15 +103,20 @@ class ClassBasis(Basis):
             return self._fewer(seen, members, k, rng)
         return indicator(seen.n_rows, _clusters_in_classes(seen, members, k, rng))
 
+    @staticmethod
+    def _codes(seen: Seen) -> np.ndarray:
+        if seen.codes is None:
+            raise ValueError(
+                "ClassBasis needs labels: pass y to fit (with constraints given, y serves the basis alone)."
+            )
+        return seen.codes
+
     def _fewer(self, seen: Seen, members: list[np.ndarray], k: int, rng: np.random.Generator) -> sp.csc_array:
         if self.random_classes:
             chosen = np.sort(rng.choice(len(members), k, replace=False))
             return indicator(seen.n_rows, [members[c] for c in chosen])
         means = indicator(seen.n_rows, members)
-        if seen.rows is not None:
-            label = _kmeans(combine(seen.rows, means), k, rng)
-        else:
-            label = kernel_kmeans(_gram_of_means(seen, members, rng), k, rng)
+        label = kernel_kmeans(_gram_of_means(seen, members, rng), k, rng)
         return sp.csc_array(means @ indicator(len(members), _groups(np.arange(len(members)), label)))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from ..rows import Rows
+from ..rows import HeldRows, MappedRows, Rows
 
 __all__ = ["Basis", "FixedBasis", "Seen", "as_basis", "indicator"]
 
@@ -38,9 +38,19 @@ class Seen:
         self.n_rows, self.rows, self.gram, self.codes = n_rows, rows, gram, codes
         self.similar, self.within = similar, within
 
+    @property
+    def n_even(self) -> int:
+        """Rows to draw from, where each row is to be as likely as any other: the first so many."""
+        return self.n_rows if self.rows is None else self.rows.n_even
+
+    def class_means(self) -> tuple[np.ndarray, np.ndarray]:
+        """Sizes and means of the classes, where rows are vectors."""
+        assert self.codes is not None and isinstance(self.rows, (HeldRows, MappedRows))
+        return self.rows.class_means(self.codes)
+
     def sample(self, rng: np.random.Generator, most: int, among: np.ndarray | None = None) -> np.ndarray:
         """At most `most` rows, in order."""
-        rows = np.arange(self.n_rows) if among is None else among
+        rows = np.arange(self.n_even) if among is None else among
         return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
 
 

@@ -40,7 +40,7 @@ class RandomSubset(Basis):
         self.k = k
 
     def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
-        chosen = rng.choice(seen.n_rows, min(self._checked_k(), seen.n_rows), replace=False)
+        chosen = rng.choice(seen.n_even, min(self._checked_k(), seen.n_even), replace=False)
         return indicator(seen.n_rows, list(chosen[:, None]))
 
 

@@ -2,7 +2,7 @@
 
 from ..validation import as_generator, as_rows, check_count, len_of
 from .bounds import resolve_bounds
-from .collection import Constraints, as_constraints
+from .collection import Constraints, as_constraints, renumbered
 from .diagnosis import ConstraintReport
 from .forms import EdgeForms
 from .geometry import Geometry, MappedGeometry, VectorGeometry, sq_distances
@@ -32,6 +32,7 @@ __all__ = [
     "meaningful",
     "n_classes",
     "posed",
+    "renumbered",
     "resolve_bounds",
     "sq_distances",
 ]

@@ -23,7 +23,7 @@ from .diagnosis import ConstraintReport, diagnose
 from .forms import EdgeForms
 from .geometry import geometry_of
 from .groups import LinearForms, Pairs, Triplets, check_can_hold
-from .matrices import laplacian, restricted, sum_of, symmetric
+from .matrices import Places, Position, laplacian, restricted, sum_of, symmetric
 from .naming import as_same, counted, graded, numbered, ordered_by_grade
 from .posing import edge_forms
 from .sampling import pairs_from_labels, target_pairs, triplets_from_labels
@@ -366,20 +366,9 @@ class Constraints:
         `rows[p]` is the index, in the numbering of these constraints, of row p of a data matrix.
         """
         rows = as_rows(rows)
-        n = max([int(rows.max(initial=-1)) + 1, self.n_rows or 0, self._largest_index() + 1])
-        position = np.full(n, -1, dtype=np.intp)
-        position[rows[::-1]] = np.arange(len(rows))[::-1]  # first occurrence wins
-        known = position >= 0
-        keep = np.concatenate([group.inside(known) for group in (self.pairs, self.triplets, self.linear)])
-        kept, size = self.take(keep), len(rows)
-        local = Constraints(
-            kept.pairs.renumbered(position, size),
-            kept.triplets.renumbered(position, size),
-            kept.linear.renumbered(position, size),
-            size,
-            None if self.objective is None else restricted(self.objective, position, size),
-        )
-        return local, keep
+        position = Places(rows)
+        keep = np.concatenate([group.inside(position) for group in (self.pairs, self.triplets, self.linear)])
+        return renumbered(self.take(keep), position, len(rows)), keep
 
     def _largest_index(self) -> int:
         sizes = [int(self.pairs.index.max(initial=-1)), int(self.triplets.index.max(initial=-1))]
@@ -413,6 +402,18 @@ class Constraints:
         A linear objective is one more form, the last.
         """
         return edge_forms(self)
+
+
+def renumbered(constraints: Constraints, position: Position, size: int) -> Constraints:
+    """The same constraints where row i is row position[i] of `size`."""
+    objective = constraints.objective
+    return Constraints(
+        constraints.pairs.renumbered(position, size),
+        constraints.triplets.renumbered(position, size),
+        constraints.linear.renumbered(position, size),
+        size,
+        None if objective is None else restricted(objective, position, size),
+    )
 
 
 def as_constraints(value: Constraints | Sequence | None) -> Constraints | None:

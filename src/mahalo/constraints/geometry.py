@@ -58,7 +58,7 @@ class VectorGeometry:
         )
 
     def sample_sq_distances(self, rng: np.random.Generator) -> np.ndarray:
-        n = self.n_rows
+        n = self.rows.n_even
         if n * (n - 1) // 2 > SAMPLE:
             # i < n, and an offset of 1 … n−1 from it: never a row with itself.
             i = rng.integers(0, n, SAMPLE)
@@ -68,10 +68,10 @@ class VectorGeometry:
         return distances[distances > 0]
 
     def _all_sq_distances(self) -> np.ndarray:
-        X = self._held
+        X = self._held[: self.rows.n_even]
         if isinstance(X, np.ndarray):
             return pdist(X, "sqeuclidean")
-        return self.sq_distances(np.column_stack(np.tril_indices(self.n_rows, -1)))
+        return self.sq_distances(np.column_stack(np.tril_indices(X.shape[0], -1)))
 
     @cached_property
     def _held(self) -> Any:
@@ -107,7 +107,7 @@ class MappedGeometry(VectorGeometry):
         return D
 
     def _all_sq_distances(self) -> np.ndarray:
-        return self.sq_distances(np.column_stack(np.tril_indices(self.n_rows, -1)))
+        return self.sq_distances(np.column_stack(np.tril_indices(self.rows.n_even, -1)))
 
 
 def sq_distances(X: Any, index: np.ndarray) -> np.ndarray:

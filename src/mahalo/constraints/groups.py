@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from .matrices import renumbered
+from .matrices import Position, renumbered
 
 __all__ = ["LinearForms", "Pairs", "Triplets", "check_can_hold", "named"]
 
@@ -49,11 +49,11 @@ class _Indexed(_Group):
 
     index: np.ndarray
 
-    def inside(self, known: np.ndarray) -> np.ndarray:
-        """Which have all their rows in the mask `known`."""
-        return np.all(known[self.index], axis=1)
+    def inside(self, position: Position) -> np.ndarray:
+        """Which have all their rows where `position` is not −1."""
+        return np.all(position[self.index] >= 0, axis=1)
 
-    def renumbered(self, position: np.ndarray, size: int) -> Self:
+    def renumbered(self, position: Position, size: int) -> Self:
         """The same constraints where row i is row position[i] of `size`."""
         return dataclasses.replace(self, index=position[self.index])
 
@@ -98,10 +98,10 @@ class LinearForms(_Group):
     weight: np.ndarray = field(default_factory=_NO_NUMBERS)
     quadruplet: np.ndarray = field(default_factory=lambda: np.empty((0, 4), dtype=np.intp))
 
-    def inside(self, known: np.ndarray) -> np.ndarray:
-        return np.array([known[np.unique(C.nonzero()[0])].all() for C in self.matrix], dtype=bool)
+    def inside(self, position: Position) -> np.ndarray:
+        return np.array([(position[np.unique(C.nonzero()[0])] >= 0).all() for C in self.matrix], dtype=bool)
 
-    def renumbered(self, position: np.ndarray, size: int) -> Self:
+    def renumbered(self, position: Position, size: int) -> Self:
         return dataclasses.replace(
             self,
             matrix=tuple(renumbered(C, position, size) for C in self.matrix),

@@ -35,7 +35,8 @@ class Meaningful:
     words: str
 
 
-def meaningful(constraints: Constraints, geometry: Geometry) -> Meaningful:
+def meaningful(constraints: Constraints, geometry: Geometry, numbers: np.ndarray | None = None) -> Meaningful:
+    """`numbers` are what rows are called in words, where that is not their position."""
     pairs, triplets, linear = constraints.pairs, constraints.triplets, constraints.linear
     same = _same(geometry, *pairs.index.T)
     never = {
@@ -48,6 +49,8 @@ def meaningful(constraints: Constraints, geometry: Geometry) -> Meaningful:
     keep[: len(same)] &= ~same
     indices = (pairs.index, triplets.index, linear.quadruplet)
     examples = [index[mask] for index, mask in zip(indices, never.values(), strict=True)]
+    if numbers is not None:
+        examples = [numbers[index] for index in examples]
     words = _in_words(dict(zip(never, examples, strict=True))) if impossible.any() else ""
     return Meaningful(keep, np.flatnonzero(impossible), words)
 

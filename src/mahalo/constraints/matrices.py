@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-__all__ = ["edges_of", "laplacian", "renumbered", "restricted", "sum_of", "symmetric"]
+__all__ = ["Places", "Position", "edges_of", "laplacian", "renumbered", "restricted", "sum_of", "symmetric"]
+
+
+class Position(Protocol):
+    """New numbers of rows by their old ones, −1 where there is none: an array, or `Places`."""
+
+    def __getitem__(self, index: Any) -> np.ndarray: ...
+
+
+class Places:
+    """Where rows are among those listed, the first time; −1 where they are not. No larger than the list is."""
+
+    def __init__(self, rows: np.ndarray) -> None:
+        self._rows, self._first = np.unique(rows, return_index=True)
+
+    def __getitem__(self, index: np.ndarray) -> np.ndarray:
+        if not len(self._rows):
+            return np.full(np.shape(index), -1, dtype=np.intp)
+        at = np.minimum(np.searchsorted(self._rows, index), len(self._rows) - 1)
+        return np.where(self._rows[at] == index, self._first[at], -1)
 
 
 def symmetric(C: Any, k: int) -> sp.csr_array:
@@ -52,14 +71,14 @@ def edges_of(C: sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     )
 
 
-def renumbered(C: sp.csr_array, position: np.ndarray, size: int) -> sp.csr_array:
+def renumbered(C: sp.csr_array, position: Position, size: int) -> sp.csr_array:
     """C where row i is row position[i] of `size`."""
     entries = sp.coo_array(C)
     row, col = entries.coords
     return sp.csr_array((entries.data, (position[row], position[col])), shape=(size, size))
 
 
-def restricted(C: sp.csr_array, position: np.ndarray, size: int) -> sp.csr_array:
+def restricted(C: sp.csr_array, position: Position, size: int) -> sp.csr_array:
     """C as a sum over pairs of rows (and rows with the origin), without the terms that leave the rows kept."""
     tail, head, coefficient = edges_of(C)
     to_origin = head < 0

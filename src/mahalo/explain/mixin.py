@@ -30,7 +30,7 @@ class ExplainMixin:
     duals_: np.ndarray
     values_: np.ndarray
     _rows: Callable[[Any], Any]
-    _seen: tuple[Any, Any] | None  # the rows and labels last learned from; not copied
+    _seen: tuple[Any, Any] | None = None  # the rows and labels last learned from; not copied
 
     def explain(self, X: Any = None, y: Any = None, *, pairs: bool = False) -> DataFrame:
         """Which features the metric weighs, and what each brings to squared distances.
@@ -136,7 +136,8 @@ class ExplainMixin:
         self._check_learned("explain without X")
         if self._seen is None:
             raise ValueError(
-                "explain without X is about the rows that were learned from, and a pickle has none. Pass X (and y)."
+                "explain without X is about the rows that were learned from, and neither a pickle nor a fit to rows on "
+                "Dask has them. Pass X (and y)."
             )
         X, y = self._seen
         return feature_shares(self.metric_, X, known_pairs(y, self.constraints_))

@@ -1,6 +1,15 @@
 """Symmetric-matrix functions, and threads for loops over rows; a leaf that knows nothing of metrics."""
 
-from .covariance import column_variances, row_blocks, shrunk_correlation
+from .class_moments import ClassMoments, Order
+from .covariance import (
+    Moments,
+    column_variances,
+    invertible,
+    positive_variances,
+    row_blocks,
+    shrunk_correlation,
+    sq_norms,
+)
 from .scatter import Scatter
 from .smallest import nearest_of
 from .symmetric import (
@@ -13,23 +22,32 @@ from .symmetric import (
     symmetrize,
 )
 from .threads import in_threads
-from .within import class_means, scatter_of_differences, within_scatter
+from .within import WIDEST, WIDEST_DENSE, class_means, fourth_moment, scatter_of_differences, within_scatter
 
 __all__ = [
+    "WIDEST",
+    "WIDEST_DENSE",
+    "ClassMoments",
+    "Moments",
+    "Order",
     "Scatter",
     "cholesky_or_none",
     "class_means",
     "column_variances",
+    "fourth_moment",
     "in_threads",
     "inverse_factor",
+    "invertible",
     "log_det",
     "log_det_or_minus_infinity",
     "nearest_of",
+    "positive_variances",
     "row_blocks",
     "scatter_of_differences",
     "shrunk_correlation",
     "spd_factor",
     "spd_roots",
+    "sq_norms",
     "symmetrize",
     "within_scatter",
 ]

@@ -12,7 +12,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["Blocks", "Moments", "column_variances", "moments", "row_blocks", "second_moment", "shrunk_correlation"]
+__all__ = [
+    "Blocks",
+    "Moments",
+    "centred_sums",
+    "column_variances",
+    "invertible",
+    "moments",
+    "positive_variances",
+    "row_blocks",
+    "second_moment",
+    "shrunk_correlation",
+    "sq_norms",
+]
 
 Blocks = Callable[[], Iterable]
 
@@ -52,7 +64,7 @@ def moments(blocks: Blocks) -> Moments:
     centre: np.ndarray = np.sum(sums, axis=0) / n
     first, second = np.zeros_like(centre), np.zeros_like(centre)
     for block in blocks():
-        deviations, squares = _centred_sums(block, centre)
+        deviations, squares = centred_sums(block, centre)
         first += deviations
         second += squares
     rest = first / n
@@ -65,7 +77,7 @@ def _sums(block: Any) -> np.ndarray:
     return block.sum(axis=0, dtype=np.float64)
 
 
-def _centred_sums(block: Any, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def centred_sums(block: Any, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Σ (x − c) and Σ (x − c)² of every column; of sparse ones over the entries, with −c and c² for each zero."""
     if not sp.issparse(block):
         Z = block - centre
@@ -106,7 +118,7 @@ def _products(block: Any, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
     return products
 
 
-def _sq_norms(block: Any, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def sq_norms(block: Any, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """‖z‖² of each row of one block."""
     if not sp.issparse(block):
         Z = (block - centre) / scale
@@ -136,10 +148,10 @@ def column_variances(blocks: Blocks) -> np.ndarray:
     A constant column separates no two points seen so far, so any positive value is admissible; this one keeps
     the prior on the scale of the data.
     """
-    return _positive_variances(moments(blocks))
+    return positive_variances(moments(blocks))
 
 
-def _positive_variances(of: Moments) -> np.ndarray:
+def positive_variances(of: Moments) -> np.ndarray:
     scale = np.maximum(np.abs(of.mean), np.sqrt(of.variance))
     constant = of.variance <= (1e-12 * scale) ** 2
     usual = of.variance[~constant].mean() if not constant.all() else 1.0
@@ -155,27 +167,35 @@ def shrunk_correlation(blocks: Blocks) -> tuple[np.ndarray, np.ndarray, float]:
     correlations rather than covariances keeps the result equivariant to the units of each column.
     """
     found = moments(blocks)
-    deviation = np.sqrt(_positive_variances(found))
-    R = second_moment(blocks, found.mean, deviation)
-    values = np.linalg.eigvalsh(R)
-    rho = 0.0
-    if values[0] <= 1e-10 * max(values[-1], 1e-300):
-        sq_norms = np.concatenate([_sq_norms(block, found.mean, deviation) for block in blocks()])
-        rho = min(max(_ledoit_wolf_intensity(sq_norms, R), 1e-6), 1.0)
-        # Constant columns have R_jj = 0 (others 1); the identity gives them their (substitute) unit variance back.
-        added = np.where(np.diagonal(R) > 0.5, rho, 1.0)
-        R = (1.0 - rho) * R
-        R[np.diag_indices_from(R)] += added
+    deviation = np.sqrt(positive_variances(found))
+
+    def fourth() -> float:
+        return float(sum((sq_norms(block, found.mean, deviation) ** 2).sum() for block in blocks()))
+
+    R, rho = invertible(second_moment(blocks, found.mean, deviation), found.n, fourth)
     return R, deviation, rho
 
 
-def _ledoit_wolf_intensity(sq_norms: np.ndarray, R: np.ndarray) -> float:
-    """Intensity ρ of Ledoit and Wolf (2004) for centred rows of these squared lengths with second-moment matrix R."""
-    n, d = len(sq_norms), len(R)
+def invertible(R: np.ndarray, n: int, fourth: Callable[[], float]) -> tuple[np.ndarray, float]:
+    """The correlations R of n rows, shrunk where they are singular, and by how much; `fourth()` is Σ ‖z‖⁴."""
+    values = np.linalg.eigvalsh(R)
+    if values[0] > 1e-10 * max(values[-1], 1e-300):
+        return R, 0.0
+    rho = min(max(_ledoit_wolf_intensity(fourth(), n, R), 1e-6), 1.0)
+    # Constant columns have R_jj = 0 (others 1); the identity gives them their (substitute) unit variance back.
+    added = np.where(np.diagonal(R) > 0.5, rho, 1.0)
+    R = (1.0 - rho) * R
+    R[np.diag_indices_from(R)] += added
+    return R, rho
+
+
+def _ledoit_wolf_intensity(fourth: float, n: int, R: np.ndarray) -> float:
+    """Intensity ρ of Ledoit and Wolf (2004) for n centred rows with Σ ‖z‖⁴ = `fourth` and second-moment matrix R."""
+    d = len(R)
     mu = np.trace(R) / d
     spread = (R**2).sum() / d - mu**2
     if spread <= 0:
         return 1.0
     # Σ_i ‖z_i z_iᵀ − R‖² = Σ_i ‖z_i‖⁴ − n ‖R‖²
-    noise = ((sq_norms**2).sum() - n * (R**2).sum()) / (d * n**2)
+    noise = (fourth - n * (R**2).sum()) / (d * n**2)
     return min(noise / spread, 1.0)

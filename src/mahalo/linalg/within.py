@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from .covariance import Blocks, second_moment
 from .scatter import Scatter
 
-__all__ = ["class_means", "scatter_of_differences", "within_scatter"]
+__all__ = ["WIDEST", "WIDEST_DENSE", "class_means", "fourth_moment", "scatter_of_differences", "within_scatter"]
 
 WIDEST, WIDEST_DENSE = 3_000, 5_000  # columns of sparse and dense rows beyond which no d × d matrix is made
 _LEADING = 200  # directions kept beside a diagonal then
@@ -116,6 +116,21 @@ def _row_products(X: sp.csr_array, means: np.ndarray, part: np.ndarray) -> np.nd
     """x_iᵀ m_i over the entries of x_i alone."""
     row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     return np.bincount(row, X.data * means[part[row], X.indices], minlength=X.shape[0])
+
+
+def fourth_moment(X: Any, codes: np.ndarray, means: np.ndarray) -> float:
+    """Σ ‖x − m‖⁴ of rows, dense or CSR, of the classes `codes`."""
+    if sp.issparse(X):
+        return _fourth(lambda: [X], codes, means)
+    total = 0.0
+    step = max(1, (1 << 18) // max(1, X.shape[1]))  # rows that stay in the cache
+    by_column = np.ascontiguousarray(means.T) if X.strides[0] < X.strides[1] else None
+    for a in range(0, len(X), step):
+        part, place = X[a : a + step], codes[a : a + step]
+        Z = part - (means[place] if by_column is None else by_column.take(place, axis=1).T)
+        own = np.einsum("ij,ij->i", Z, Z)
+        total += float(own @ own)
+    return total
 
 
 def scatter_of_differences(take: Callable[[np.ndarray], Any], index: np.ndarray, d: int) -> Scatter:

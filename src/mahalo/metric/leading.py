@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from ..coordinates import LinearCoordinates
 from ..linalg import symmetrize
-from ..rows import HeldRows
+from ..rows import HeldRows, SampledRows
 from .metric import Metric
 
 __all__ = ["leading_part", "reduced"]
@@ -22,7 +22,11 @@ def leading_part(metric: Metric, X: Any, n_components: int) -> Metric:
     """The metric of the directions in which rows of X differ most, in that order."""
     if n_components > metric.n_outputs:
         raise ValueError(f"n_components must be at most the number of outputs, {metric.n_outputs}; got {n_components}.")
-    wide = metric.n_outputs == metric.n_features and X.shape[0] < min(metric.n_outputs, _LARGEST_GRAM)
+    wide = (
+        not isinstance(X, SampledRows)
+        and metric.n_outputs == metric.n_features
+        and X.shape[0] < min(metric.n_outputs, _LARGEST_GRAM)
+    )
     find = _directions_of_few_rows if wide else _directions_of_many_rows
     leading = find(metric, X, n_components).T
     # Signs are arbitrary; the largest entry of each direction is made positive so that fits repeat exactly.
@@ -87,6 +91,12 @@ def _directions_of_few_rows(metric: Metric, X: Any, k: int) -> np.ndarray:
 def _learned_covariance(metric: Metric, X: Any) -> np.ndarray:
     """Covariance of the transformed rows, a block of them at a time."""
     metric = dataclasses.replace(metric, normalize=False)
+    if isinstance(X, SampledRows):
+        covariance = X.covariance
+        if covariance is not None:
+            G = metric.linear_map()
+            return G.T @ covariance @ G
+        X = X.X[: X.n_even]
     total, second = np.zeros(metric.n_outputs), np.zeros((metric.n_outputs,) * 2)
     centre = np.asarray(metric.transform(X[:1]), dtype=np.float64)  # near the data, against cancellation
     for block in HeldRows(X).blocks():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from typing import Any
 
@@ -13,16 +13,16 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike
 from sklearn.utils import check_array
 
-from .._core.distances import finish_distances
 from ..coordinates import KernelCoordinates, LinearCoordinates
-from ..linalg import in_threads, symmetrize
-from ..validation import as_objects, at_least_single, len_of
+from ..linalg import symmetrize
+from ..rows import is_lazy
+from ..validation import as_objects, at_least_single, check_count, len_of
+from .among import BLOCK_BYTES, all_distances, cosines, finished, is_positive, nearest_among, sq_norms, unit_length
 from .given import checked_block, refuse_similarities
 from .scaling import Scaling
 
 __all__ = ["Metric"]
 
-_BLOCK_BYTES = 1 << 27  # of similarities held beside the result
 _WIDEST_DENSE = 20_000  # features beyond which d × d matrices and dense outputs are refused
 _CROSS = "cross must be κ0 of the rows of X and Y"
 
@@ -130,6 +130,10 @@ class Metric:
         Exact for linear kernels. For others F^½ φ(x), which leaves out what of φ(x) lies outside the span of the
         training rows: exact between those, approximate for new ones; `distances` is exact for all.
         """
+        if is_lazy(X):
+            from ..rows.dask import map_rows
+
+            return map_rows(self.transform, X, self.n_outputs)
         X = self._checked(X)
         if sp.issparse(X) and self.n_outputs > _WIDEST_DENSE:
             raise ValueError(
@@ -138,7 +142,7 @@ class Metric:
             )
         T = self._embedded(X)
         T = T if self.rotation is None else T @ self.rotation.astype(T.dtype, copy=False)
-        T = _unit_length(T) if self.normalize else T
+        T = unit_length(T) if self.normalize else T
         return T.astype(np.float32, copy=False) if getattr(X, "dtype", None) == np.float32 else T
 
     def _embedded(self, X: Any) -> np.ndarray:
@@ -171,8 +175,14 @@ class Metric:
     ) -> np.ndarray:
         """Learned distances between all rows of X and all rows of Y (of X itself by default).
 
-        Worked out in double precision, whatever the precision of the rows, and returned in theirs.
+        Worked out in double precision, whatever the precision of the rows, and returned in theirs; a Dask array, block
+        by block, if X or Y is on Dask.
         """
+        if is_lazy(X) or is_lazy(Y):
+            from ..rows.dask import table_of
+
+            refuse_similarities(cross, diag_x, diag_y)
+            return table_of(partial(self.distances, squared=squared), X, Y)
         X = self._checked(X)
         itself = Y is None
         Y = X if itself else self._checked(Y)
@@ -181,7 +191,7 @@ class Metric:
         if self._explicit(X, Y):
             refuse_similarities(cross, diag_x, diag_y)
             TX = self._compared(X)
-            D = _distances(TX, TX if itself else self._compared(Y), squared, dtype)
+            D = all_distances(TX, TX if itself else self._compared(Y), squared, dtype)
         else:
             D = self._distances_by_kernel(X, None if itself else Y, squared, dtype, cross, diag_x, diag_y)
         if itself:
@@ -191,7 +201,7 @@ class Metric:
     def _compared(self, X: Any) -> np.ndarray:
         """Rows, dense, as points whose Euclidean distances are the learned ones."""
         T = self._embedded(_double(X))
-        return _unit_length(T) if self.normalize else T
+        return unit_length(T) if self.normalize else T
 
     def _distances_by_kernel(
         self, X: Any, Y: Any, squared: bool, dtype: DTypeLike, cross: Any, diag_x: Any, diag_y: Any
@@ -206,8 +216,8 @@ class Metric:
         def finish(K: np.ndarray, part: slice) -> np.ndarray:
             own = own_x[part], own_y
             if self.normalize:
-                K, own = _cosines(K, *own), (_is_positive(own[0]), _is_positive(own[1]))
-            return _finished(K, *own, squared)
+                K, own = cosines(K, *own), (is_positive(own[0]), is_positive(own[1]))
+            return finished(K, *own, squared)
 
         return self._by_blocks(_double(X), _double(Y), cross, dtype, finish)
 
@@ -221,7 +231,12 @@ class Metric:
         diag_x: ArrayLike | None = None,
         diag_y: ArrayLike | None = None,
     ) -> np.ndarray:
-        """Learned distance between row k of X and row k of Y, for every k, in float64."""
+        """Learned distance between row k of X and row k of Y, for every k, in float64; on Dask, block by block."""
+        if is_lazy(X) or is_lazy(Y):
+            from ..rows.dask import map_pairs
+
+            refuse_similarities(cross, diag_x, diag_y)
+            return map_pairs(partial(self.pair_distances, squared=squared), X, Y)
         X, Y = self._checked(X), self._checked(Y)
         if len_of(X) != len_of(Y):
             raise ValueError(
@@ -245,16 +260,29 @@ class Metric:
         D = np.maximum(D, 0.0)
         return D if squared else np.sqrt(D)
 
+    def kneighbors(self, X: Any, Y: Any, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
+        """The k nearest rows of Y of each row of X: distances and numbers of rows of Y, nearest first.
+
+        Either may be on Dask; Dask arrays are returned then, and compute(distances, rows) goes through Y once. Beside
+        the result distances of some rows to all of Y, or of a block, are held at a time.
+        """
+        check_count(k, "k")
+        if is_lazy(X) or is_lazy(Y):
+            from ..rows.dask import nearest_rows
+
+            return nearest_rows(self.kneighbors, X, Y, k)
+        return nearest_among(self.distances, self._checked(X), self._checked(Y), k)
+
     def _sq_cosine_distances(self, X: Any, Y: Any, cross: Any, diag_x: Any, diag_y: Any) -> np.ndarray:
         if self._explicit(X, Y):
-            return _sq_norms(self._compared(X) - self._compared(Y))
+            return sq_norms(self._compared(X) - self._compared(Y))
         own_x, own_y = self._self_kernel(X, diag_x), self._self_kernel(Y, diag_y, "diag_y")
         K = np.einsum("ij,ij->i", self.coordinates.map(X) @ self._change, self.coordinates.map(Y))
         if self._base_weight:
             K = K + self._base_weight * self._base_paired(X, Y, cross)
         lengths = np.sqrt(np.maximum(own_x * own_y, 0.0))
         cosine = np.divide(K, lengths, out=np.zeros_like(K), where=lengths > 0)
-        return _is_positive(own_x) + _is_positive(own_y) - 2.0 * cosine
+        return is_positive(own_x) + is_positive(own_y) - 2.0 * cosine
 
     def _base_paired(self, X: Any, Y: Any, cross: Any) -> np.ndarray:
         cross = checked_block(cross, (len_of(X),), _CROSS)
@@ -271,7 +299,7 @@ class Metric:
             TX = self._embedded(X)
             TY = TX if itself else self._embedded(Y)
             if self.normalize:
-                TX, TY = _unit_length(TX), _unit_length(TY)
+                TX, TY = unit_length(TX), unit_length(TY)
             return TX @ TY.T
         cross = checked_block(cross, (len_of(X), len_of(Y)), _CROSS)
         dtype = np.float32 if _single(X) and _single(Y) else np.float64
@@ -284,7 +312,7 @@ class Metric:
             )
         own_x = self._self_kernel(X, np.diagonal(cross) if cross is not None else None)
         own_y = own_x if itself else self._self_kernel(Y, None)
-        return self._by_blocks(X, Y, cross, dtype, lambda K, part: _cosines(K, own_x[part], own_y))
+        return self._by_blocks(X, Y, cross, dtype, lambda K, part: cosines(K, own_x[part], own_y))
 
     def _explicit(self, X: Any, Y: Any) -> bool:
         """Whether rows may be transformed whole: dense, linear."""
@@ -297,7 +325,7 @@ class Metric:
         n, m = len_of(X), len_of(Y)
         change = self.coordinates.map(Y) @ self._change
         out = np.empty((n, m), dtype=dtype)
-        step = max(1, _BLOCK_BYTES // max(1, 8 * m))
+        step = max(1, BLOCK_BYTES // max(1, 8 * m))
         for a in range(0, n, step):
             part = slice(a, a + step)
             K = self.coordinates.map(X[part]) @ change.T
@@ -309,7 +337,7 @@ class Metric:
     def _self_kernel(self, X: Any, diagonal: Any, name: str = "diag_x") -> np.ndarray:
         """κ(x, x) for every row; `diagonal` is κ0(x, x) where it is known."""
         if self._explicit(X, X):
-            return _sq_norms(self._embedded(X))
+            return sq_norms(self._embedded(X))
         phi = self.coordinates.map(X)
         own = np.einsum("ij,ij->i", phi @ self._change.astype(phi.dtype, copy=False), phi)
         if self._base_weight:
@@ -339,6 +367,11 @@ class Metric:
             raise ValueError("with a precomputed kernel pass diag_x= and diag_y=, κ0 of each row with itself.")
 
     def _checked(self, X: Any) -> Any:
+        if is_lazy(X):
+            raise ValueError(
+                "rows on Dask are taken by transform, distances, pair_distances and kneighbors; for all else pass "
+                "X.compute(), or some of the rows."
+            )
         coordinates = self.coordinates
         if isinstance(coordinates, KernelCoordinates) and callable(coordinates.kernel.kind) and self.n_features is None:
             return as_objects(X)
@@ -377,57 +410,3 @@ def _single(X: Any) -> bool:
 
 def _double(X: Any) -> Any:
     return X.astype(np.float64) if _single(X) else X
-
-
-def _sq_norms(T: np.ndarray) -> np.ndarray:
-    return np.einsum("ij,ij->i", T, T)
-
-
-def _unit_length(T: np.ndarray) -> np.ndarray:
-    """Rows of length 1; zero rows stay zero."""
-    size = np.abs(T).max(axis=1, keepdims=True, initial=0.0)
-    T = np.divide(T, size, out=np.zeros_like(T), where=size > 0)  # so that squares neither overflow nor vanish
-    length = np.sqrt(_sq_norms(T))[:, None]
-    return np.divide(T, length, out=T, where=length > 0)
-
-
-def _is_positive(own: np.ndarray) -> np.ndarray:
-    return (own > 0).astype(np.float64)
-
-
-def _cosines(K: np.ndarray, own_x: np.ndarray, own_y: np.ndarray) -> np.ndarray:
-    """κ(x, y) / √(κ(x, x) κ(y, y)), 0 where a row has no length."""
-    for own, axis in ((own_x, 1), (own_y, 0)):
-        length = np.sqrt(np.maximum(own, 0.0))
-        K *= np.expand_dims(np.divide(1.0, length, out=np.zeros_like(length), where=length > 0), axis)
-    return K
-
-
-def _distances(TX: np.ndarray, TY: np.ndarray, squared: bool, dtype: DTypeLike) -> np.ndarray:
-    """√(‖x‖² + ‖y‖² − 2 xᵀy) for all rows of both."""
-    # A common shift changes no distance and spares digits where points are far from the origin.
-    centre = TY.mean(axis=0)
-    TX, TY = TX - centre, TY - centre
-    # In units near their own size, so that squares neither overflow nor vanish.
-    size = max(float(np.abs(TX).max(initial=0.0)), float(np.abs(TY).max(initial=0.0)))
-    if size > 0 and not 1e-10 < size < 1e10:
-        unit = 2.0 ** np.frexp(size)[1]
-        D = _distances(TX / unit, TY / unit, squared, np.float64)
-        return (D * unit * unit if squared else D * unit).astype(dtype, copy=False)
-    own_x, own_y = _sq_norms(TX), _sq_norms(TY)
-    if dtype == np.float64:
-        return _finished(TX @ TY.T, own_x, own_y, squared)
-    D = np.empty((len(TX), len(TY)), dtype=dtype)
-    step = max(1, _BLOCK_BYTES // max(1, 8 * len(TY)))
-    for a in range(0, len(TX), step):
-        D[a : a + step] = _finished(TX[a : a + step] @ TY.T, own_x[a : a + step], own_y, squared)
-    return D
-
-
-def _finished(D: np.ndarray, own_x: np.ndarray, own_y: np.ndarray, squared: bool) -> np.ndarray:
-    """Distances in the place of similarities D, from the similarity of each row with itself."""
-    # One product for all rows: in smaller blocks, what BLAS copies of TY outweighs what staying in cache would save.
-    D = np.ascontiguousarray(D)
-    own_x, own_y = own_x.astype(D.dtype, copy=False), own_y.astype(D.dtype, copy=False)
-    in_threads(len(D), D.size, lambda a, b: finish_distances(D[a:b], own_x[a:b], own_y, squared))
-    return D

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..linalg import row_blocks
+from ..linalg import Scatter, class_means, column_variances, row_blocks, shrunk_correlation, within_scatter
 
 __all__ = ["HeldRows"]
 
@@ -20,10 +20,12 @@ class HeldRows:
 
     X: Any
     shape: tuple[int, ...] = field(init=False)
+    n_even: int = field(init=False)
     sparse: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.shape, self.sparse = self.X.shape, sp.issparse(self.X)
+        self.n_even = self.shape[0]
 
     def take(self, index: np.ndarray) -> Any:
         return self.X[index]
@@ -32,3 +34,24 @@ class HeldRows:
         if len(self.shape) == 1:
             return (self.X[a : a + _OBJECTS] for a in range(0, len(self.X), _OBJECTS))
         return iter(row_blocks(self.X)())
+
+    # -- of all rows together ---------------------------------------------------------------------------------
+
+    def class_means(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sizes and means of the classes."""
+        return class_means(self.blocks, codes)
+
+    def scatter(self) -> Scatter:
+        """Around the mean of all rows."""
+        return within_scatter(self.blocks, np.zeros(self.shape[0], dtype=np.intp))
+
+    def scatter_within(self, codes: np.ndarray) -> Scatter:
+        """Of the labelled rows around the means of their classes."""
+        return within_scatter(self.blocks, codes)
+
+    def column_variances(self) -> np.ndarray:
+        return column_variances(self.blocks)
+
+    def correlation(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """Correlations of the columns, shrunk where they are singular, deviations, and by how much."""
+        return shrunk_correlation(self.blocks)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..linalg import class_means
+from .held import HeldRows
 from .protocol import Rows
 
 __all__ = ["JoinedRows", "MappedRows", "combine"]
@@ -34,6 +36,10 @@ class MappedRows:
         return self.rows.sparse and not self.dense
 
     @property
+    def n_even(self) -> int:
+        return self.rows.n_even
+
+    @property
     def densifies(self) -> bool:
         """Whether sparse rows become dense and stay as wide."""
         return self.rows.sparse and self.dense and self.width >= self.rows.shape[1]
@@ -43,6 +49,13 @@ class MappedRows:
 
     def blocks(self) -> Iterator[Any]:
         return map(self.function, self.rows.blocks())
+
+    def class_means(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sizes and means of the classes; of a linear map the map of the means, few rows instead of all."""
+        if not (self.linear and isinstance(self.rows, HeldRows)):
+            return class_means(self.blocks, codes)
+        sizes, means = self.rows.class_means(codes)
+        return sizes, np.asarray(self.function(means), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -61,6 +74,10 @@ class JoinedRows:
     @property
     def sparse(self) -> bool:
         return self.first.sparse
+
+    @property
+    def n_even(self) -> int:
+        return self.first.n_even
 
     @property
     def densifies(self) -> bool:

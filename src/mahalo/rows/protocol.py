@@ -23,6 +23,10 @@ class Rows(Protocol):
     def sparse(self) -> bool:
         """Whether blocks are CSR arrays."""
 
+    @property
+    def n_even(self) -> int:
+        """The first so many rows are an even sample of all there are: all of them, unless they are but a sample."""
+
     def take(self, index: np.ndarray) -> Any:
         """The rows at these positions, in this order."""
 

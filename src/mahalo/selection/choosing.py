@@ -21,7 +21,7 @@ from ..task import Task
 from ..validation import as_generator, is_linear, len_of
 from .folds import Fold
 
-__all__ = ["Choosing"]
+__all__ = ["Choosing", "own_splits"]
 
 _UNTOUCHED = 1e-6  # times the smallest γ: the prior itself
 _LOOSE = 1e-2  # relative gap inside folds
@@ -46,8 +46,7 @@ class Choosing:
         at_rest = resting_point(as_loss(cv.loss)) > 0  # elsewhere the metric that nothing is learned from is zero
         self.gammas = np.concatenate([given[:1] * _UNTOUCHED, given]) if at_rest else given
         self.score = cv._score(y, constraints)
-        own_splits = not (cv.cv is None or isinstance(cv.cv, (int, np.integer)))  # which are of all rows
-        whole = constraints is not None or own_splits
+        whole = constraints is not None or own_splits(cv.cv)
         part = np.arange(len_of(X)) if whole else _sample(y, len_of(X), cv.random_state)
         X = _taken(X, part, cv._pairwise)
         y, labels = (None if a is None else a[part] for a in (y, labels))
@@ -171,6 +170,11 @@ class Choosing:
         if given is None or isinstance(given, (int, np.integer)):
             return int(given or 0)
         return int(as_generator(given).integers(2**31))
+
+
+def own_splits(cv: Any) -> bool:
+    """Whether folds are the caller's own, which are of all rows."""
+    return not (cv is None or isinstance(cv, (int, np.integer)))
 
 
 def _sample(y: np.ndarray | None, n: int, random_state: Any) -> np.ndarray:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
 
 from ..constraints import Constraints, PairSplit
 from ..learner import MetricLearner
+from ..priors import needs_of
 from ..progress import progress, stages
+from ..rows import Needs, SampledRows, is_lazy
 from ..task import Task
 from ..validation import as_rows, check_parameters, is_linear, len_of
 from .candidates import CHOSEN, Choices
-from .choosing import Choosing
+from .choosing import Choosing, own_splits
 from .judging import Score, scorer
 from .path import checked_gammas
 
@@ -132,12 +136,19 @@ class MetricLearnerCV(MetricLearner):
 
     def fit(self, X: Any, y: Any = None, *, constraints: Any = None, rows: Any = None) -> MetricLearnerCV:
         """Choose by cross-validation, then learn on all rows. Arguments as in `MetricLearner.fit`."""
-        labels = None if y is None else np.asarray(y)
-        X, y, constraints = self._validated(X, y, constraints)
+        labels = None if y is None or is_lazy(X) else np.asarray(y)
+        X, y, constraints, rows = self._validated(X, y, constraints, rows)
+        held = X
+        if isinstance(X, SampledRows):
+            if own_splits(self.cv):
+                raise ValueError(
+                    f"with rows on Dask cv must be a number of folds, of a sample of them; got {self.cv!r}."
+                )
+            held, labels = X.X, X.labels
         if constraints is not None and rows is None:
             constraints.check_rows(len_of(X))
         rows = np.arange(len_of(X)) if rows is None else as_rows(rows, len_of(X))
-        choosing = Choosing(self, X, y, labels, constraints, rows)
+        choosing = Choosing(self, held, y, labels, constraints, rows)
         self._choose(choosing)
         on_stage = stages(self.verbose, "posing", Task.N_STAGES) if self.verbose else None
         task = Task.of(self._refit_settings(), X, y, constraints, rows, on_stage=on_stage)
@@ -151,6 +162,12 @@ class MetricLearnerCV(MetricLearner):
             raise ValueError(f"holdout must be 'rows' or 'classes'; got {self.holdout!r}.")
         for candidate in self._choices().every:
             check_parameters(self._learner(**candidate, gamma=1.0))
+
+    def _needs(self, has_labels: bool, sparse: bool) -> Needs:
+        choices = self._choices()
+        priors = ("identity",) if self.prior is None and sparse else choices.prior
+        of_all = any(k is not None for k in choices.n_components)
+        return reduce(or_, (needs_of(prior, has_labels) for prior in priors)) | Needs("scatter" if of_all else "none")
 
     def _defaults(self) -> dict[str, Any]:
         """What parameters stand for that are left at None."""

@@ -53,7 +53,7 @@ def metric_path(
         raise ValueError(f"metric_path takes gammas=, all of them at once; got gamma={params['gamma']!r}.")
     gammas = checked_gammas(np.logspace(-2, 3, 21) if gammas is None else gammas)
     learner = MetricLearner(**params, gamma=float(gammas.max()))
-    X, y, constraints = learner._validated(X, y, constraints)
+    X, y, constraints, rows = learner._validated(X, y, constraints, rows)
     on_stage = stages(learner.verbose, "posing", Task.N_STAGES) if learner.verbose else None
     task = Task.of(learner, X, y, constraints, rows, on_stage=on_stage)
     solutions, parts = {}, Parts(len(gammas))

@@ -21,7 +21,7 @@ from ..coordinates import (
 )
 from ..metric import Metric
 from ..priors import Known, Prior
-from ..rows import HeldRows, Rows, combine
+from ..rows import HeldRows, combine
 from ..validation import as_generator, is_linear, len_of, warn
 
 __all__ = ["Space", "make_space", "start_metric"]
@@ -41,7 +41,7 @@ def make_space(
         if not quiet:
             _say_if_too_many(basis, X.shape[1] if linear else len_of(X), "columns" if linear else "rows")
     if linear:
-        return _linear_space(settings, HeldRows(X), basis, known, rng, quiet)
+        return _linear_space(settings, X if isinstance(X, HeldRows) else HeldRows(X), basis, known, rng, quiet)
     kernel = BaseKernel.of(settings.kernel, settings.kernel_params)
     if not _is_identity(settings.prior):
         if isinstance(basis, FixedBasis):
@@ -56,7 +56,7 @@ def make_space(
 
 
 def _linear_space(
-    settings: Any, rows: Rows, basis: Any, known: Known, rng: np.random.Generator, quiet: bool
+    settings: Any, rows: HeldRows, basis: Any, known: Known, rng: np.random.Generator, quiet: bool
 ) -> LinearSpace:
     prior = Prior.of(settings.prior, rows, known)
     if prior.root is None and not _is_identity(settings.prior) and not quiet:
@@ -90,7 +90,7 @@ def start_metric(settings: Any, X: Any, y: Any = None, *, rows: Any = None) -> M
     return Metric(coordinates, F, normalize=settings.normalize)
 
 
-def _vectors(basis: Any, prior: Prior, rows: Rows, known: Known, rng: np.random.Generator) -> np.ndarray:
+def _vectors(basis: Any, prior: Prior, rows: HeldRows, known: Known, rng: np.random.Generator) -> np.ndarray:
     """R, n_features × k, of whitened rows."""
     n, d = rows.shape
     if isinstance(basis, FixedBasis):

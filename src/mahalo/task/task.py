@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from ..constraints import Constraints, Meaningful, meaningful, posed, resolve_bounds
+from ..constraints import Constraints, Meaningful, meaningful, posed, renumbered, resolve_bounds
 from ..coordinates import EmbeddedCoordinates, KernelCoordinates, KernelSpace, LinearCoordinates, span_of
 from ..errors import InfeasibleError
 from ..linalg import symmetrize
 from ..losses import LogDet, Loss, as_loss, resting_point
 from ..metric import Metric, leading_part
 from ..priors import Known
+from ..rows import SampledRows
 from ..solvers import Problem, Solution, Step, solve
 from ..validation import as_generator, as_rows, len_of, warn
 from .space import Space, make_space
@@ -69,8 +70,9 @@ class Task:
     ) -> Task:
         """From data and the parameters of a learner.
 
-        `quiet` keeps warnings back; `kept` is where tasks on the same data share what they have in common; `on_stage`
-        is called with a word on each of the N_STAGES stages before it begins.
+        X may be `SampledRows`, with their numbers for `rows`. `quiet` keeps warnings back; `kept` is where tasks on the
+        same data share what they have in common; `on_stage` is called with a word on each of the N_STAGES stages before
+        it begins.
         """
         begin = on_stage or _silent
         rng = as_generator(settings.random_state)
@@ -95,7 +97,8 @@ class Task:
         if isinstance(space, KernelSpace) and settings.psd != "error":
             space = space.definite(constraints)
         geometry = space.geometry
-        left = meaningful(constraints, geometry)
+        sampled = X if isinstance(X, SampledRows) else None
+        left = meaningful(constraints, geometry, None if sampled is None else sampled.numbers)
         given = np.ones_like(left.keep) if given is None else given
         n_outside = int((~given).sum())
         if left.words:
@@ -111,6 +114,8 @@ class Task:
             )
         begin("coordinates of the rows")
         pose = _pose(constraints, space, as_loss(settings.loss))
+        if sampled is not None:
+            constraints = renumbered(constraints, sampled.numbers, sampled.total)
         return cls(constraints, n_dropped, n_outside, pose.problem, settings, X, pose, given, quiet)
 
     def solve(
@@ -120,7 +125,7 @@ class Task:
         s = self._settings
         try:
             solution = solve(
-                self.problem.with_gamma(float(gamma)),
+                replace(self.problem, gamma=float(gamma)),
                 s.solver,
                 tol=s.tol,
                 max_iter=s.max_iter,
@@ -195,6 +200,7 @@ def _silent(what: str) -> None:
 
 
 def _check_magnitude(X: Any) -> None:
+    X = X.X if isinstance(X, SampledRows) else X
     values = X.data if sp.issparse(X) else X
     if values.dtype.kind != "f":
         return  # objects, which only a kernel can measure

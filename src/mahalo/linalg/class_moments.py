@@ -1,0 +1,138 @@
+"""Sizes, means and scatter of classes, of rows that are never together: found in parts, merged two at a time.
+
+Of two parts of one class, with a and b rows and means that differ by δ, the scatter around the common mean is
+
+    S = S_a + S_b + a b / (a + b) δ δᵀ                                             (Chan, Golub and LeVeque)
+
+Nothing is subtracted that was added before, so digits are lost neither far from the origin nor in long sums. Classes
+keep a mean each; their scatter is pooled, one matrix for all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from .covariance import centred_sums, second_moment
+
+__all__ = ["ClassMoments", "Order"]
+
+Order = Literal["none", "variances", "scatter"]
+
+_NUMBERS = 1 << 19  # of rows centred at once, so that they stay in the cache
+_FEW_ROWS = 16  # of a class at once: below, all classes are added up together
+
+
+@dataclass(frozen=True)
+class ClassMoments:
+    """Number of rows and mean of every class; Σ (x − m)(x − m)ᵀ over all rows, m being the mean of x's class.
+
+    `scatter` is that matrix, its diagonal alone, or None, as was asked for.
+    """
+
+    sizes: np.ndarray
+    means: np.ndarray
+    scatter: np.ndarray | None
+
+    @classmethod
+    def empty(cls, n_classes: int, d: int, second: Order) -> ClassMoments:
+        shape = {"none": None, "variances": (d,), "scatter": (d, d)}[second]
+        scatter = None if shape is None else np.zeros(shape)
+        return cls(np.zeros(n_classes, dtype=np.int64), np.zeros((n_classes, d)), scatter)
+
+    @classmethod
+    def of(cls, X: Any, codes: np.ndarray, n_classes: int, second: Order) -> ClassMoments:
+        """Of rows, dense or CSR, of the classes `codes`."""
+        if sp.issparse(X):
+            return _of_sparse(X, codes, n_classes, second)
+        found = cls.empty(n_classes, X.shape[1], second)
+        step = max(1, _NUMBERS // max(1, X.shape[1]))
+        centred = _centred_columns if X.strides[0] < X.strides[1] else _centred_rows
+        for a in range(0, len(X), step):
+            Z, present, sizes, means = centred(X[a : a + step], codes[a : a + step])
+            scatter = None
+            if second != "none":
+                scatter = Z.T @ Z if second == "scatter" else np.einsum("ij,ij->j", Z, Z)
+            found = found.merged(cls(sizes, means, scatter).among(present, n_classes))
+        return found
+
+    @property
+    def n(self) -> int:
+        return int(self.sizes.sum())
+
+    def merged(self, other: ClassMoments) -> ClassMoments:
+        """Of the rows of both; the classes are the same."""
+        sizes = self.sizes + other.sizes
+        share = other.sizes / np.maximum(sizes, 1)
+        apart = other.means - self.means
+        scatter = None
+        if self.scatter is not None and other.scatter is not None:
+            scatter = self.scatter + other.scatter + _between(self.sizes * share, apart, self.scatter.ndim)
+        return ClassMoments(sizes, self.means + share[:, None] * apart, scatter)
+
+    def among(self, codes: np.ndarray, n_classes: int) -> ClassMoments:
+        """The same where class g is class codes[g] of `n_classes`."""
+        sizes = np.zeros(n_classes, dtype=np.int64)
+        means = np.zeros((n_classes, self.means.shape[1]))
+        sizes[codes], means[codes] = self.sizes, self.means
+        return ClassMoments(sizes, means, self.scatter)
+
+    def together(self) -> ClassMoments:
+        """All rows as one class."""
+        n, centre = self.n, self.sizes @ self.means / max(self.n, 1)
+        scatter = self.scatter
+        if scatter is not None:
+            scatter = scatter + _between(self.sizes, self.means - centre, scatter.ndim)
+        return ClassMoments(np.array([n]), centre[None, :], scatter)
+
+
+def _between(weight: np.ndarray, apart: np.ndarray, ndim: int) -> np.ndarray:
+    """Σ_g w_g δ_g δ_gᵀ, or its diagonal."""
+    return weight @ apart**2 if ndim == 1 else (apart.T * weight) @ apart
+
+
+Centred = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # rows, classes that are there, their sizes, means
+
+
+def _centred_rows(X: np.ndarray, codes: np.ndarray) -> Centred:
+    """Of rows that lie together in memory: sorted by class."""
+    order = np.argsort(codes, kind="stable")
+    Z = X.take(order, axis=0).astype(np.float64, copy=False)
+    present, first, sizes = np.unique(codes[order], return_index=True, return_counts=True)
+    if len(present) * _FEW_ROWS > len(Z):
+        means = np.add.reduceat(Z, first, axis=0) / sizes[:, None]
+        Z -= np.repeat(means, sizes, axis=0)
+        return Z, present, sizes, means
+    parts = np.split(Z, first[1:])
+    means = np.array([part.mean(axis=0) for part in parts])
+    for part, mean in zip(parts, means, strict=True):
+        part -= mean
+    return Z, present, sizes, means
+
+
+def _centred_columns(X: np.ndarray, codes: np.ndarray) -> Centred:
+    """Of columns that lie together in memory, as those of frames do: never turned into rows."""
+    present, place, sizes = np.unique(codes, return_inverse=True, return_counts=True)
+    Zt = X.T.astype(np.float64)
+    means = np.array([np.bincount(place, column, minlength=len(present)) for column in Zt]) / sizes
+    Zt -= means.take(place, axis=1)
+    return Zt.T, present, sizes, means.T
+
+
+def _of_sparse(X: sp.csr_array, codes: np.ndarray, n_classes: int, second: Order) -> ClassMoments:
+    """Rows are never centred one by one: of their scatter around one centre, that of the class means is taken off."""
+    n, d = X.shape
+    if not n:
+        return ClassMoments.empty(n_classes, d, second)
+    member = sp.csr_array((np.ones(n), (codes, np.arange(n))), shape=(n_classes, n))
+    sizes = np.bincount(codes, minlength=n_classes)
+    means = (member @ X).toarray() / np.maximum(sizes, 1)[:, None]
+    if second == "none":
+        return ClassMoments(sizes, means, None)
+    centre = sizes @ means / n
+    full = second == "scatter"
+    around = n * second_moment(lambda: [X], centre, np.ones(d)) if full else centred_sums(X, centre)[1]
+    return ClassMoments(sizes, means, around - _between(sizes, means - centre, around.ndim))

@@ -1,0 +1,92 @@
+"""Distances of many rows with many others, from their coordinates or their similarities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from .._core.distances import finish_distances
+from ..linalg import in_threads, nearest_of
+from ..validation import len_of
+
+__all__ = [
+    "BLOCK_BYTES",
+    "all_distances",
+    "cosines",
+    "finished",
+    "is_positive",
+    "nearest_among",
+    "sq_norms",
+    "unit_length",
+]
+
+BLOCK_BYTES = 1 << 27  # of similarities held beside the result
+
+
+def sq_norms(T: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->i", T, T)
+
+
+def unit_length(T: np.ndarray) -> np.ndarray:
+    """Rows of length 1; zero rows stay zero."""
+    size = np.abs(T).max(axis=1, keepdims=True, initial=0.0)
+    T = np.divide(T, size, out=np.zeros_like(T), where=size > 0)  # so that squares neither overflow nor vanish
+    length = np.sqrt(sq_norms(T))[:, None]
+    return np.divide(T, length, out=T, where=length > 0)
+
+
+def is_positive(own: np.ndarray) -> np.ndarray:
+    return (own > 0).astype(np.float64)
+
+
+def cosines(K: np.ndarray, own_x: np.ndarray, own_y: np.ndarray) -> np.ndarray:
+    """κ(x, y) / √(κ(x, x) κ(y, y)), 0 where a row has no length."""
+    for own, axis in ((own_x, 1), (own_y, 0)):
+        length = np.sqrt(np.maximum(own, 0.0))
+        K *= np.expand_dims(np.divide(1.0, length, out=np.zeros_like(length), where=length > 0), axis)
+    return K
+
+
+def all_distances(TX: np.ndarray, TY: np.ndarray, squared: bool, dtype: DTypeLike) -> np.ndarray:
+    """√(‖x‖² + ‖y‖² − 2 xᵀy) for all rows of both."""
+    # A common shift changes no distance and spares digits where points are far from the origin.
+    centre = TY.mean(axis=0)
+    TX, TY = TX - centre, TY - centre
+    # In units near their own size, so that squares neither overflow nor vanish.
+    size = max(float(np.abs(TX).max(initial=0.0)), float(np.abs(TY).max(initial=0.0)))
+    if size > 0 and not 1e-10 < size < 1e10:
+        unit = 2.0 ** np.frexp(size)[1]
+        D = all_distances(TX / unit, TY / unit, squared, np.float64)
+        return (D * unit * unit if squared else D * unit).astype(dtype, copy=False)
+    own_x, own_y = sq_norms(TX), sq_norms(TY)
+    if dtype == np.float64:
+        return finished(TX @ TY.T, own_x, own_y, squared)
+    D = np.empty((len(TX), len(TY)), dtype=dtype)
+    step = max(1, BLOCK_BYTES // max(1, 8 * len(TY)))
+    for a in range(0, len(TX), step):
+        D[a : a + step] = finished(TX[a : a + step] @ TY.T, own_x[a : a + step], own_y, squared)
+    return D
+
+
+def finished(D: np.ndarray, own_x: np.ndarray, own_y: np.ndarray, squared: bool) -> np.ndarray:
+    """Distances in the place of similarities D, from the similarity of each row with itself."""
+    # One product for all rows: in smaller blocks, what BLAS copies of TY outweighs what staying in cache would save.
+    D = np.ascontiguousarray(D)
+    own_x, own_y = own_x.astype(D.dtype, copy=False), own_y.astype(D.dtype, copy=False)
+    in_threads(len(D), D.size, lambda a, b: finish_distances(D[a:b], own_x[a:b], own_y, squared))
+    return D
+
+
+def nearest_among(distances: Callable[[Any, Any], np.ndarray], X: Any, Y: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of each row of X: distances to its k nearest rows of Y, and their numbers, nearest first."""
+    step = max(1, BLOCK_BYTES // max(1, 8 * len_of(Y)))
+    found = []
+    for a in range(0, len_of(X), step):
+        D = distances(X[a : a + step], Y)
+        nearest = nearest_of(D, k)
+        found.append((np.take_along_axis(D, nearest, axis=1), nearest))
+    near, rows = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return near, rows

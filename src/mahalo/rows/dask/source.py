@@ -1,0 +1,120 @@
+"""What may be given: Dask arrays and frames of numbers, labels on Dask or in memory, as blocks that belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import scipy.sparse as sp
+from dask.delayed import Delayed, delayed
+
+from ..lazy import is_lazy
+from .running import Show, run
+
+__all__ = ["Source", "blocks_of_labels", "checked", "lengths_of"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Blocks of X, a Dask array or frame, their labels where there are any, and the number of rows in each."""
+
+    X: Any
+    labels: list[Any]
+    lengths: tuple[int, ...]
+    n_columns: int
+    dtype: np.dtype
+
+    @property
+    def sparse(self) -> bool:
+        return isinstance(self.X, da.Array) and sp.issparse(self.X._meta)
+
+    def __iter__(self) -> Iterator[tuple[Delayed, Any, int, int]]:
+        """Each block with its labels, the number of its first row and that of the next block's; empty ones left out."""
+        first = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64).tolist()
+        for block, labels, a, b in zip(_delayed(self.X), self.labels, first[:-1], first[1:], strict=True):
+            if b > a:
+                yield block, labels, a, b
+
+
+def _delayed(X: Any) -> list[Delayed]:
+    if isinstance(X, da.Array):
+        return X.to_delayed().ravel().tolist()
+    # Columns that are not used are not read. To optimise further would join files where few columns are used, and
+    # blocks of X would not be those of y.
+    return list(X.simplify().to_delayed(optimize_graph=False))
+
+
+def lengths_of(X: Any, show: Show | None = None) -> tuple[int, ...]:
+    """Rows in each block; where Dask does not know, they are counted, in a frame by one column."""
+    if isinstance(X, da.Array) and not np.isnan(X.chunks[0]).any():
+        return tuple(map(int, X.chunks[0]))
+    seen = X if isinstance(X, da.Array) else X[[X.columns[0]]]
+    return run([delayed(_n_rows, pure=False)(block) for block in _delayed(seen)], "counting rows", show)
+
+
+def _n_rows(block: Any) -> int:
+    return block.shape[0]
+
+
+def checked(X: Any) -> tuple[Any, int, np.dtype]:
+    """A Dask array or frame whose blocks have all columns, how many they are, and the numbers to reckon with."""
+    if isinstance(X, da.Array):
+        if X.ndim != 2:
+            raise ValueError(f"X must have rows and columns; got a Dask array of shape {X.shape}.")
+        if np.isnan(X.shape[1]):
+            raise ValueError("the number of columns of X is not known; call X.compute_chunk_sizes() first.")
+        if X.numblocks[1] > 1:
+            if sp.issparse(X._meta):
+                raise ValueError(
+                    f"sparse blocks must have all {X.shape[1]} columns; rechunk X before making it sparse."
+                )
+            X = X.rechunk({1: -1})
+        return X, int(X.shape[1]), _as_float([X.dtype], "X")
+    if not hasattr(X, "columns"):
+        raise ValueError(f"X must be a Dask array or a Dask dataframe; got {type(X).__name__}.")
+    kinds = {name: kind for name, kind in X.dtypes.items() if not _is_number(kind)}
+    if kinds:
+        listed = ", ".join(f"{name!r} ({kind})" for name, kind in list(kinds.items())[:5])
+        raise ValueError(f"columns of X must be numbers; got {listed}. Drop them, or encode them as numbers.")
+    return X, len(X.columns), _as_float([getattr(kind, "numpy_dtype", kind) for kind in X.dtypes], "X")
+
+
+def _is_number(kind: Any) -> bool:
+    return getattr(kind, "kind", "O") in "fiub"
+
+
+def _as_float(kinds: Sequence[Any], what: str) -> np.dtype:
+    """Single or double precision, as for rows in memory: single stays single."""
+    kind = np.result_type(*kinds)
+    if kind.kind not in "fiub":
+        raise ValueError(f"{what} must hold numbers; got {kind}.")
+    return np.dtype(np.float32 if kind in (np.float16, np.float32) else np.float64)
+
+
+def blocks_of_labels(y: Any, lengths: tuple[int, ...]) -> list[Any]:
+    """Labels of each block of X."""
+    if y is None:
+        return [None] * len(lengths)
+    if not is_lazy(y):
+        y = y if hasattr(y, "shape") else np.asarray(y, dtype=object)
+        if y.shape[0] != sum(lengths):
+            raise ValueError(f"X has {sum(lengths)} rows, y has {y.shape[0]}; give every row one label.")
+        first = np.concatenate([[0], np.cumsum(lengths)]).astype(int)
+        return [np.asarray(y[a:b]) for a, b in pairwise(first)]
+    if isinstance(y, da.Array):
+        if not np.isnan(y.shape[0]):
+            if y.shape[0] != sum(lengths):
+                raise ValueError(f"X has {sum(lengths)} rows, y has {y.shape[0]}; give every row one label.")
+            y = y.rechunk({0: lengths})
+        y = y.rechunk({1: -1}) if y.ndim == 2 else y
+    blocks = _delayed(y)
+    if len(blocks) != len(lengths):
+        raise ValueError(
+            f"X comes in {len(lengths)} blocks, y in {len(blocks)}, and their lengths are not known. Take both from "
+            "one frame, or call compute_chunk_sizes() on both."
+        )
+    return blocks
