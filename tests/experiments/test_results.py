@@ -119,7 +119,7 @@ def test_index_lists_what_is_there(tmp_path):
 def test_a_readme_that_is_not_ours_is_not_overwritten(capsys, tmp_path, made_up_experiments):
     (tmp_path / "README.md").write_text("# My project")
     code, out, err = run_main(capsys, "text", "--quick", "--out", str(tmp_path))
-    assert code == 1 and not out and "README.md" in err
+    assert code == 2 and not out and "README.md" in err
     assert [p.name for p in tmp_path.iterdir()] == ["README.md"]
 
 
@@ -203,13 +203,13 @@ def test_one_missing_set_does_not_stop_the_others(capsys, tmp_path, made_up_expe
 
 def test_a_missing_set_alone_is_one_line(capsys, tmp_path, made_up_experiments):
     code, out, err = run_main(capsys, "embeddings", "--out", str(tmp_path), "--no-plot")
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert err == "python -m experiments: the data set 'banking77' is missing. Get it.\n"
 
 
 def test_an_unknown_experiment_is_named(capsys, tmp_path):
     code, out, err = run_main(capsys, "txt", "--out", str(tmp_path / "new"))
-    assert code == 1 and not out and "txt" in err and all(name in err for name in EXPERIMENTS)
+    assert code == 2 and not out and "txt" in err and all(name in err for name in EXPERIMENTS)
     assert not (tmp_path / "new").exists()
 
 
@@ -223,7 +223,7 @@ def test_what_is_not_installed_is_named_with_its_remedy(capsys, tmp_path, monkey
     monkeypatch.setitem(sys.modules, "snowballstemmer", None)
     monkeypatch.delitem(sys.modules, "experiments.text", raising=False)
     code, out, err = run_main(capsys, "text", "--out", str(tmp_path), "--no-plot")
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert err == "python -m experiments: text needs snowballstemmer: pip install 'mahalo[experiments]'\n"
 
 
