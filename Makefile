@@ -4,13 +4,14 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 OLDEST := .venv-oldest
 BOUNDS := .venv-bounds
+COMPILERS := .venv-compilers
 SOURCES := meson.build meson.options $(shell find src -name '*.py' -o -name '*.px[yd]' -o -name '*.h' -o -name 'meson.build' -o -path '*/assets/*')
 
 # Small matrices, and one test process for each core: BLAS threads would only get in each other's way.
-demo test test-all test-oldest test-bounds reproduce: export OPENBLAS_NUM_THREADS ?= 1
-demo test test-all test-oldest test-bounds reproduce: export OMP_NUM_THREADS ?= 1
+demo test test-all test-oldest test-bounds test-compilers wheel reproduce: export OPENBLAS_NUM_THREADS ?= 1
+demo test test-all test-oldest test-bounds test-compilers wheel reproduce: export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-all test-oldest test-bounds lint format bench reproduce clean
+.PHONY: help demo test test-all test-oldest test-bounds test-compilers wheel lint format bench reproduce clean
 
 help:
 	@echo "make demo         learn on bundled data: tables, certificates, then pictures in out/"
@@ -18,6 +19,8 @@ help:
 	@echo "make test-all     all tests, slow ones too"
 	@echo "make test-oldest  the fast tests with the oldest dependencies that are supported"
 	@echo "make test-bounds  the fast tests, with every index of the compiled part checked (gcc)"
+	@echo "make test-compilers  the compiled part by gcc, by clang, and in plain C, and its tests on each"
+	@echo "make wheel        sdist and manylinux wheel in dist/, tried in a clean environment without a compiler"
 	@echo "make lint         ruff, mypy, import layers"
 	@echo "make format       ruff's fixes and layout"
 	@echo "make bench        speed and accuracy against peers, as ratios (long)"
@@ -53,7 +56,7 @@ format: $(VENV)/.installed
 test: lint
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
-test-all: lint
+test-all: lint dist/.built
 	$(BIN)/python -m pytest -n auto
 
 test-oldest: $(OLDEST)/.installed
@@ -70,6 +73,31 @@ test-bounds: $(BOUNDS)/.installed
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 $(BOUNDS)/bin/python -m pytest -n auto -m "not slow"
 
+# One after the other in the same environment; `plain_c` is for compilers that know neither our flags nor extensions to C.
+$(COMPILERS)/.installed: pyproject.toml README.md $(SOURCES)
+	test -x $(COMPILERS)/bin/python || $(PYTHON) -m venv $(COMPILERS)
+	$(COMPILERS)/bin/python -m pip install --quiet --disable-pip-version-check ".[test]"
+	touch $@
+
+test-compilers: $(COMPILERS)/.installed
+	set -e; for build in gcc clang "gcc -Csetup-args=-Dplain_c=true"; do \
+		echo "== $$build"; set -- $$build; \
+		CC=$$1 $(COMPILERS)/bin/python -m pip install --quiet --disable-pip-version-check \
+			--no-deps --force-reinstall . $$2; \
+		$(COMPILERS)/bin/python -m pytest -n auto -m "not slow" tests/_core tests/kernels tests/solvers; \
+	done
+
+# The wheel is built from the sdist, and the sdist from what is committed.
+dist/.built: $(VENV)/.installed
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	PATH="$(abspath $(BIN)):$$PATH" auditwheel repair --wheel-dir dist dist/*-linux_*.whl
+	rm dist/*-linux_*.whl
+	touch $@
+
+wheel: dist/.built
+	$(BIN)/python -m pytest -s tests/packaging
+
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks
 
@@ -77,4 +105,4 @@ reproduce: $(VENV)/.installed
 	$(BIN)/python -m experiments all --out docs/results
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(BOUNDS) .venv-peers build out benchmarks/.cache
+	rm -rf $(VENV) $(OLDEST) $(BOUNDS) $(COMPILERS) .venv-peers build dist out benchmarks/.cache

@@ -9,9 +9,14 @@
 #define __has_attribute(name) 0
 #endif
 
+/* What goes beyond C99 is for compilers that know it; MAHALO_PLAIN builds what the others get. */
+#if defined(__GNUC__) && !defined(MAHALO_PLAIN)
+#define MAHALO_GNU
+#endif
+
 /* Clones are chosen through an ifunc, which takes glibc (any of its headers says so; musl has none). They are named by
    what a processor can do; those named after one model run on that model only. */
-#if defined(__x86_64__) && defined(__GLIBC__) && __has_attribute(target_clones)
+#if defined(MAHALO_GNU) && defined(__x86_64__) && defined(__GLIBC__) && __has_attribute(target_clones)
 #if defined(__clang__) || __GNUC__ < 12
 #define MAHALO_VECTORIZED __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
@@ -21,7 +26,7 @@
 #define MAHALO_VECTORIZED
 #endif
 
-#if defined(__GNUC__)
+#if defined(MAHALO_GNU)
 #define MAHALO_INLINED static inline __attribute__((always_inline))
 #define MAHALO_RESTRICT __restrict__
 #elif defined(_MSC_VER)
@@ -29,7 +34,7 @@
 #define MAHALO_RESTRICT __restrict
 #else
 #define MAHALO_INLINED static inline
-#define MAHALO_RESTRICT restrict
+#define MAHALO_RESTRICT
 #endif
 
 /* `width` columns of F ← F + beta x xᵀ and of y = F z. As F is symmetric, y is the sum of its rows scaled by z: the
@@ -125,7 +130,7 @@ static void mahalo_edge_laplacian(const double *MAHALO_RESTRICT Y, const ptrdiff
 /* Products with matrices whose order r is a multiple of 8, a tile of 4 rows and 8 columns at a time with its sums in
    registers. Compilers keep them there if they are written as vectors and their loops are unrolled; others get loops
    over single columns, `mahalo_four` being one number then. */
-#if defined(__GNUC__)
+#if defined(MAHALO_GNU)
 typedef double mahalo_four __attribute__((vector_size(32), aligned(8), may_alias));
 #define MAHALO_FOURS 2 /* in 8 columns */
 #define MAHALO_SUM(v) ((v[0] + v[1]) + (v[2] + v[3]))
