@@ -1,21 +1,31 @@
 """Online LogDet (LEGO): one proximal step a pair, one pair after the other.
 
 A pair with difference z, bound b and offset c (its squared distance is c + zᵀFz) has x = zᵀFz / b and wants x = t, with
-t = 1 − c/b. The step minimises D(F⁺, F) + η ½ (x⁺ − t)², which is a scalar problem in x⁺, as D = h(x⁺/x), h(u) = u − ln u − 1:
+t = 1 − c/b. The step minimises D(F⁺, F) + η ½ (x⁺ − t)², a scalar problem, as D = h(x⁺/x) with h(u) = u − ln u − 1:
 
-    η x x⁺² − q x⁺ − x = 0,   q = η t x − 1,   x⁺ = (q + √(q² + 4ηx²)) / (2ηx) > 0,   F⁺ = F + β (Fz)(Fz)ᵀ,   β = (x⁺ − x)/(b x²)
+    η x x⁺² − q x⁺ − x = 0,   q = η t x − 1,   x⁺ = (q + √(q² + 4ηx²)) / (2ηx) > 0
 
-so that 1 + β zᵀFz = x⁺/x > 0 keeps F ≻ 0. With sign ±1 the pair is a bound, and a step is made where it is violated, sign
-(x − t) > 0; with sign 0 it is a target.
+    F⁺ = F + β (Fz)(Fz)ᵀ,   β = (x⁺ − x)/(b x²),        F⁺⁻¹ = F⁻¹ + s z zᵀ,   s = (1/x⁺ − 1/x)/b
+
+and 1 + β zᵀFz = x⁺/x > 0 keeps F ≻ 0. With sign ±1 the pair is a bound, and a step is made where it is violated,
+sign (x − t) > 0; with sign 0 it is a target.
 """
 from libc.math cimport sqrt
+from libc.string cimport memset
 
-from .checks cimport check_length, check_shape
+from .checks cimport check_indices, check_length, check_shape
 
 cdef extern from "kernels.h" nogil:
-    double mahalo_update_multiply(double *F, const double *x, double beta, const double *z, double *y, Py_ssize_t r)
+    int MAHALO_ROWS
+    void mahalo_update_multiply_two(double *F, const double *X, const double *beta, const double *Z, double *Y,
+                                    Py_ssize_t r)
+    void mahalo_add_rows(double *H, const double *Z, const double *weight, Py_ssize_t r)
     void mahalo_rank_one(double *F, const double *x, const double *y, double beta, Py_ssize_t r,
                          Py_ssize_t first, Py_ssize_t start)
+    void mahalo_combine(double a, const double *x, double b, double *y, Py_ssize_t n)
+    double mahalo_dot(const double *x, const double *y, Py_ssize_t n)
+
+SCRATCH_ROWS = MAHALO_ROWS + 4
 
 
 cdef inline double nearer(double x, double t, double eta) noexcept nogil:
@@ -53,36 +63,71 @@ cdef int check_stream(Py_ssize_t n, const double[::1] bound, const double[::1] t
     return 0
 
 
-def follow_pairs(double[:, ::1] F, const double[:, ::1] Z, const double[::1] bound, const double[::1] target,
+def follow_pairs(double[:, ::1] F, double[:, ::1] inverse, const double[:, ::1] points, const Py_ssize_t[::1] tail,
+                 const Py_ssize_t[::1] head, const double[::1] bound, const double[::1] target,
                  const double[::1] sign, bint safe, double[::1] eta, double[::1] before, double[::1] after,
                  double[:, ::1] scratch):
-    """Steps for the differences in the rows of Z, O(r²) each; F is kept up in place.
+    """Steps for the pairs of points (tail[k], head[k]), O(r²) each; F and its inverse are kept up in place.
 
-    `eta` comes as the step size of each pair and leaves as the one taken. The update of one pair is made in the same
-    pass over F as the product F z of the next. r is a multiple of 8, `scratch` 2 × r.
+    `eta` comes as the step size of each pair and leaves as the one taken. Two pairs share a pass over F, in which the
+    updates of the two before them are made too; what the first does to the second is made good on the vector F z. r is a
+    multiple of 8, `scratch` SCRATCH_ROWS × r.
     """
-    cdef Py_ssize_t k, a, r = F.shape[0], n = Z.shape[0]
-    cdef double p, beta = 0.0
-    cdef double *y
+    cdef Py_ssize_t k, a, i, r = F.shape[0], n = tail.shape[0]
+    cdef double beta[2]
+    cdef double change[8]
+    cdef double *Z
+    cdef double *z
+    cdef double *Y
     cdef double *last
     check_shape("F", F.shape[0], F.shape[1], r, r)
-    check_shape("Z", Z.shape[0], Z.shape[1], n, r)
-    check_shape("scratch", scratch.shape[0], scratch.shape[1], 2, r)
+    check_shape("inverse", inverse.shape[0], inverse.shape[1], r, r)
+    check_shape("points", points.shape[0], points.shape[1], points.shape[0], r)
+    check_shape("scratch", scratch.shape[0], scratch.shape[1], SCRATCH_ROWS, r)
+    check_length("head", head.shape[0], n)
     check_stream(n, bound, target, sign, eta, before, after)
     if r % 8 != 0:
         raise ValueError(f"the order of F must be a multiple of 8; got {r}.")
     if r == 0 or n == 0:
         return
-    y, last = &scratch[0, 0], &scratch[1, 0]
-    for a in range(r):
-        y[a] = 0.0
+    check_indices("tail", &tail[0], n, points.shape[0])
+    check_indices("head", &head[0], n, points.shape[0])
+    Z, Y, last = &scratch[0, 0], &scratch[MAHALO_ROWS, 0], &scratch[MAHALO_ROWS + 2, 0]
     with nogil:
+        memset(Z, 0, (MAHALO_ROWS + 4) * r * sizeof(double))
+        beta[0] = beta[1] = 0.0
         for k in range(n):
-            y, last = last, y
-            p = mahalo_update_multiply(&F[0, 0], last, beta, &Z[k, 0], y, r)
-            beta = step(p, bound[k], target[k], sign[k], safe, &eta[k], &before[k], &after[k])
-        if beta != 0.0:
-            mahalo_rank_one(&F[0, 0], y, y, beta, r, 0, 0)
+            i = k % MAHALO_ROWS
+            if i == 0:
+                take(points, tail, head, k, min(<Py_ssize_t> MAHALO_ROWS, n - k), Z)
+            z = Z + i * r
+            if i % 2 == 0:
+                Y, last = last, Y
+                mahalo_update_multiply_two(&F[0, 0], last, beta, z, Y, r)
+                beta[0] = beta[1] = 0.0
+            elif beta[0] != 0.0:
+                #  F z, which the step since this pass has changed by β (F z_0)ᵀz F z_0
+                mahalo_combine(beta[0] * mahalo_dot(Y, z, r), Y, 1.0, Y + r, r)
+            a = i % 2
+            beta[a] = step(mahalo_dot(Y + a * r, z, r), bound[k], target[k], sign[k], safe, &eta[k], &before[k], &after[k])
+            change[i] = (1.0 / after[k] - 1.0 / before[k]) / bound[k] if beta[a] != 0.0 else 0.0
+            if i + 1 == MAHALO_ROWS or k + 1 == n:
+                for a in range(i + 1, MAHALO_ROWS):
+                    change[a] = 0.0
+                mahalo_add_rows(&inverse[0, 0], Z, change, r)
+        for a in range(2):
+            if beta[a] != 0.0:
+                mahalo_rank_one(&F[0, 0], Y + a * r, Y + a * r, beta[a], r, 0, 0)
+
+
+cdef inline void take(const double[:, ::1] points, const Py_ssize_t[::1] tail, const Py_ssize_t[::1] head,
+                      Py_ssize_t first, Py_ssize_t m, double *Z) noexcept nogil:
+    """The differences of m pairs from `first` on, and zeros for the rest of MAHALO_ROWS."""
+    cdef Py_ssize_t i, a, r = points.shape[1]
+    for i in range(m):
+        for a in range(r):
+            Z[i * r + a] = points[tail[first + i], a] - points[head[first + i], a]
+    memset(Z + m * r, 0, (MAHALO_ROWS - m) * r * sizeof(double))
 
 
 def follow_block(double[:, ::1] G, const double[::1] bound, const double[::1] target, const double[::1] sign,

@@ -42,7 +42,9 @@ def batch_problem(kept: KeptPairs, rank: int, n_pairs: int, pace: Pace) -> Probl
 
 def solved_from(problem: Problem, F: np.ndarray, tol: float) -> tuple[Solution, Certificate]:
     """The optimum, sought from F on, and how far from it F is at most: what F and the optimum's multipliers prove."""
-    start = Solution(F, np.zeros(problem.n_constraints), certify(problem, F, np.zeros(problem.n_constraints), tol), (), 0)
+    start = Solution(
+        F, np.zeros(problem.n_constraints), certify(problem, F, np.zeros(problem.n_constraints), tol), (), 0
+    )
     solution = solve(problem, tol=tol, start=start)
     if not solution.certificate.converged:
         solution = solve(problem, tol=tol)

@@ -63,7 +63,9 @@ def save(learner: OnlineMetricLearner, path: str | PathLike) -> None:
 def load(kind: type[OnlineMetricLearner], path: str | PathLike) -> OnlineMetricLearner:
     header, arrays = read_arrays(path, _FORMAT, (_VERSION,))
     learner = kind(**{name: _param(value, arrays) for name, value in header["params"].items()})
-    prior = Prior(*(arrays.get(f"prior_{name}") if name != "shrinkage" else header["shrinkage"] for name in _ROOT_FIRST))
+    prior = Prior(
+        *(arrays.get(f"prior_{name}") if name != "shrinkage" else header["shrinkage"] for name in _ROOT_FIRST)
+    )
     coordinates = LinearCoordinates(prior, header["n_features"], arrays.get("basis"), header["residual"])
     n_pairs_kept, n_rows_kept = header["slots"]
     stream = Stream(arrays["F"], arrays["inverse"], _passed(header["passed"]))

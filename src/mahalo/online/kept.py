@@ -66,7 +66,7 @@ class KeptPairs:
 
     def take_in(self, pairs: Arrivals, eta: np.ndarray, first: int, slot: np.ndarray) -> KeptPairs:
         """Written over in place: readers of a metric do not come here."""
-        slot, item = _last_in_each(slot)
+        slot, item = _last_in_each(slot, len(self.bound))
         self.Z[slot] = pairs.differences(item)
         for kept, new in zip((self.offset, self.bound, self.sign, self.eta), _numbers(pairs, eta), strict=True):
             kept[slot] = new[item]
@@ -78,11 +78,12 @@ def _numbers(pairs: Arrivals, eta: np.ndarray) -> tuple[np.ndarray, ...]:
     return pairs.offset, pairs.bound, pairs.sign, eta
 
 
-def _last_in_each(slot: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _last_in_each(slot: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Slots that are filled, and the last item that went there."""
-    item = np.flatnonzero(slot >= 0)
-    filled, at = np.unique(slot[item][::-1], return_index=True)
-    return filled, item[::-1][at]
+    owner, item = np.full(size, -1), np.flatnonzero(slot >= 0)
+    np.maximum.at(owner, slot[item], item)
+    filled = np.flatnonzero(owner >= 0)
+    return filled, owner[filled]
 
 
 @dataclass(frozen=True, eq=False)

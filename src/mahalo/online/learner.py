@@ -10,6 +10,7 @@ from os import PathLike
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -17,7 +18,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from ..basis import Basis
-from ..constraints import Constraints, as_constraints, as_labels, class_codes, meaningful, resolve_bounds, sq_distances
+from ..constraints import Constraints, EdgeForms, as_constraints, as_labels, class_codes, sq_distances
+from ..constraints.groups import Pairs
 from ..coordinates import LinearCoordinates, LinearSpace
 from ..learner import MetricLearner
 from ..metric import Metric
@@ -271,21 +273,8 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         rows, classes = state.rows, state.classes
         if constraints is None:
             X, constraints, rows, classes = self._from_labels(state, X, y)
-        c = state.coordinates
-        space = LinearSpace(c.prior, HeldRows(X), c.basis, c.residual)
-        left = meaningful(constraints, space.geometry)
-        if left.words:
-            warn(f"{left.words}; dropped.", UserWarning)
-        if not left.keep.all():
-            constraints = constraints.take(left.keep)
-        bounds = self._bounds(state, space)
-        if constraints.n_constraints and bounds is None and np.isnan(constraints.pairs.bound).any():
-            raise ValueError(
-                "bounds come from percentiles of distances, and the rows so far are one point; give more rows to "
-                "begin with, or pass bounds=(upper, lower), squared."
-            )
-        constraints = resolve_bounds(constraints, space.geometry, bounds, None, np.random.default_rng(0))
-        pairs = _arrivals(c, X, constraints, bool(self.targets))
+        bounds = self._bounds(state, X)
+        pairs = _arrivals(state.coordinates, X, _bounded(constraints, bounds), bool(self.targets))
         stream, eta = state.stream.follow(pairs, self._pace)
         if not np.isfinite(stream.F).all():
             raise ValueError("steps this large leave float64; lower eta, or use schedule='safe'.")
@@ -300,7 +289,7 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             rows=rows,
             classes=classes,
             history=history[::2] if len(history) > _MOST_PASSED else history,
-            n_dropped=state.n_dropped + int((~left.keep).sum()),
+            n_dropped=state.n_dropped + constraints.n_constraints - len(pairs),
             certificates=None,
             pairs=state.pairs.take_in(pairs, eta, first, slot),
         )
@@ -318,13 +307,15 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         rows = KeptRows(X[held], every[held], state.rows.n_seen + int((codes >= 0).sum()))
         return X, Constraints.from_pairs(index, same=sign > 0, n_rows=len_of(X)), rows, tuple(number)
 
-    def _bounds(self, state: State, space: LinearSpace) -> tuple[float, float] | None:
+    def _bounds(self, state: State, X: Any) -> tuple[float, float] | None:
         """(upper, lower) of pairs that have none of their own: given, or from the first rows that tell."""
         if self.bounds is not None:
             return float(self.bounds[0]), float(self.bounds[1])
         if state.bounds is not None:
             return state.bounds
-        distances = space.geometry.sample_sq_distances(np.random.default_rng([state.seed, 3]))
+        c = state.coordinates
+        geometry = LinearSpace(c.prior, HeldRows(X), c.basis, c.residual).geometry
+        distances = geometry.sample_sq_distances(np.random.default_rng([state.seed, 3]))
         if not len(distances):
             return None
         upper, lower = np.percentile(distances, (5, 95) if self.percentiles is None else self.percentiles)
@@ -500,23 +491,58 @@ def _check_pairs_alone(constraints: Constraints) -> None:
         raise ValueError("the constraints are empty: there is nothing to learn from.")
 
 
-def _arrivals(coordinates: LinearCoordinates, X: Any, constraints: Constraints, targets: bool) -> Arrivals:
-    """Pairs in coordinates; an error where one is out of reach of float64."""
-    p = constraints.pairs
-    points = np.asarray(coordinates.map(X), dtype=np.float64)
-    inside, offset = sq_distances(points, p.index), np.zeros(len(p))
+def _bounded(constraints: Constraints, bounds: tuple[float, float] | None) -> Pairs:
+    """The pairs, each with a bound."""
+    pairs = constraints.pairs
+    still_open = np.isnan(pairs.bound)
+    if not still_open.any():
+        return pairs
+    if bounds is None:
+        raise ValueError(
+            "bounds come from percentiles of distances, and the rows so far are one point; give more rows to begin "
+            "with, or pass bounds=(upper, lower), squared."
+        )
+    upper, lower = bounds
+    return dataclasses.replace(pairs, bound=np.where(still_open, np.where(pairs.sign > 0, upper, lower), pairs.bound))
+
+
+def _arrivals(coordinates: LinearCoordinates, X: Any, pairs: Pairs, targets: bool) -> Arrivals:
+    """Pairs in coordinates, without those of identical points; an error where one is out of reach of float64."""
+    points = np.ascontiguousarray(coordinates.map(X), dtype=np.float64)
+    inside, offset = _sq_lengths(points, pairs.index), np.zeros(len(pairs))
     if coordinates.basis is not None and coordinates.residual:
         #  c = ρ (‖W0^½ (x_i − x_j)‖² − ‖x̂_i − x̂_j‖²)
-        whole = sq_distances(coordinates.prior.whiten(X), p.index)
+        whole = _sq_lengths(coordinates.prior.whiten(X), pairs.index)
         offset = coordinates.residual * np.where(whole - inside > 1e-12 * whole, whole - inside, 0.0)
-    ratio = (inside + offset) / p.bound
-    wrong = np.flatnonzero(~((ratio < 1e120) & (ratio > 1e-120) | (inside == 0)))
+    differ = inside + offset > 0
+    if not differ.all():
+        _say_if_impossible(pairs.index[~differ & (pairs.sign < 0)])
+        pairs, inside, offset = pairs.take(differ), inside[differ], offset[differ]
+    ratio = (inside + offset) / pairs.bound
+    wrong = np.flatnonzero(~((ratio < 1e120) & (ratio > 1e-120)))
     if len(wrong):
         k = wrong[0]
         raise ValueError(
-            f"{constraints.describe(k)} is out of reach: under the prior it is {inside[k] + offset[k]:.3g}. Bounds are "
-            "squared distances in the units of X; check them, or drop the pair."
+            f"{pairs.describe(k)} is out of reach: under the prior it is {inside[k] + offset[k]:.3g}. Bounds are squared "
+            "distances in the units of X; check them, or drop the pair."
         )
-    tail, head = (np.ascontiguousarray(end) for end in p.index.T)
-    sign = np.zeros(len(p)) if targets else np.ascontiguousarray(p.sign)
-    return Arrivals(padded(points), tail, head, offset, p.bound.copy(), sign, p.weight.copy())
+    tail, head = (np.ascontiguousarray(end) for end in pairs.index.T)
+    sign = np.zeros(len(pairs)) if targets else pairs.sign
+    return Arrivals(padded(points), tail, head, offset, pairs.bound, sign, pairs.weight)
+
+
+def _sq_lengths(points: Any, index: np.ndarray) -> np.ndarray:
+    if sp.issparse(points):
+        return sq_distances(points, index)
+    points = np.ascontiguousarray(points, dtype=np.float64)
+    forms = EdgeForms(*(np.ascontiguousarray(end, dtype=np.intp) for end in index.T), len(points))
+    return forms.apply(points, points)
+
+
+def _say_if_impossible(index: np.ndarray) -> None:
+    if len(index):
+        warn(
+            f"{len(index)} dissimilar pair{'s' * (len(index) > 1)} of identical points, such as rows "
+            f"({index[0, 0]}, {index[0, 1]}), can never be satisfied; dropped.",
+            UserWarning,
+        )

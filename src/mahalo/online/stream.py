@@ -24,14 +24,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.blas import dgemm, dsymm, dsyrk, dtrsm
 
-from .._core.streams import follow_block, follow_pairs
+from .._core.streams import SCRATCH_ROWS, follow_block, follow_pairs
 from ..linalg import cholesky_or_none, inverse_factor, symmetrize
 
 __all__ = ["Arrivals", "Pace", "Passed", "Stream", "padded"]
 
 _REFRESH = 4096  # pairs after which F is made anew from its inverse
 _FADES = 32  # times that a stream fades in one half-life
-_HELD = 1024  # differences held at once
 _BLOCKED_FROM, _BLOCK = 160, 64  # rank from which blocks beat rank-one updates; pairs in a block
 _SLOWING = 1000.0  # pairs after which a decaying step has fallen by √2
 
@@ -100,7 +99,9 @@ class Arrivals:
         return len(self.bound)
 
     def differences(self, which: np.ndarray | slice) -> np.ndarray:
-        return self.points[self.tail[which]] - self.points[self.head[which]]
+        Z = self.points.take(self.tail[which], axis=0)
+        Z -= self.points.take(self.head[which], axis=0)
+        return Z
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,12 +127,9 @@ class Stream:
         before, after = np.empty(n), np.empty(n)
         F, inverse, passed = self.F.copy(), self.inverse.copy(), self.passed
         for part in _parts(began, n, pace.interval):
-            Z, some = pairs.differences(part), (a[part] for a in (pairs.bound, target, pairs.sign))
-            F = _stepped(F, Z, (*some, pace.schedule == "safe", eta[part], before[part], after[part]))
-            moved = before[part] != after[part]
-            change = (1.0 / after[part][moved] - 1.0 / before[part][moved]) / pairs.bound[part][moved]
-            inverse += (Z[moved].T * change) @ Z[moved]
-            passed = _counted(passed, part, moved, eta[part], target[part], before[part], after[part], pairs.sign[part])
+            wanted = (pairs.bound[part], target[part], pairs.sign[part], pace.schedule == "safe", eta[part])
+            F, inverse = _stepped(F, inverse, pairs, part, (*wanted, before[part], after[part]))
+            passed = _counted(passed, eta[part], target[part], pairs.sign[part], before[part], after[part])
             if (began + part.stop) % pace.interval == 0:
                 F, inverse, passed = _refreshed(F, inverse, passed, pace.fading)
         return Stream(F, inverse, passed), eta
@@ -149,24 +147,28 @@ def _parts(began: int, n: int, interval: int) -> Iterator[slice]:
     """Slices of n pairs after `began` others, none of them across a multiple of `interval`."""
     a = 0
     while a < n:
-        b = min(n, a + _HELD, a + interval - (began + a) % interval)
+        b = min(n, a + interval - (began + a) % interval)
         yield slice(a, b)
         a = b
 
 
-def _stepped(F: np.ndarray, Z: np.ndarray, wanted: tuple) -> np.ndarray:
-    """F after the pairs with differences Z, one by one or a block at a time: the same up to rounding."""
+def _stepped(
+    F: np.ndarray, inverse: np.ndarray, pairs: Arrivals, part: slice, wanted: tuple
+) -> tuple[np.ndarray, np.ndarray]:
+    """F and its inverse after some pairs, one by one or a block at a time: the same up to rounding. Both are used up."""
     if len(F) < _BLOCKED_FROM:
-        follow_pairs(F, Z, *wanted, np.empty((2, len(F))))
-        return F
-    for a in range(0, len(Z), _BLOCK):
-        block = slice(a, a + _BLOCK)
-        F = _block(F, Z[block], tuple(w if isinstance(w, bool) else w[block] for w in wanted))
-    return np.triu(F) + np.triu(F, 1).T
+        scratch = np.empty((SCRATCH_ROWS, len(F)))
+        follow_pairs(F, inverse, pairs.points, pairs.tail[part], pairs.head[part], *wanted, scratch)
+        return F, inverse
+    for a in range(0, part.stop - part.start, _BLOCK):
+        b = min(a + _BLOCK, part.stop - part.start)
+        Z = pairs.differences(slice(part.start + a, part.start + b))
+        F, inverse = _block(F, inverse, Z, tuple(w if isinstance(w, bool) else w[a:b] for w in wanted))
+    return _whole(F), _whole(inverse)
 
 
-def _block(F: np.ndarray, Z: np.ndarray, wanted: tuple) -> np.ndarray:
-    """The steps of one block; only the upper triangle of F is read and kept up.
+def _block(F: np.ndarray, inverse: np.ndarray, Z: np.ndarray, wanted: tuple) -> tuple[np.ndarray, np.ndarray]:
+    """The steps of one block; only the upper triangles are read and kept up.
 
     BLAS by columns sees every array here transposed.
     """
@@ -176,39 +178,43 @@ def _block(F: np.ndarray, Z: np.ndarray, wanted: tuple) -> np.ndarray:
     follow_block(G, *wanted, beta)
     moved = np.flatnonzero(beta)
     if not len(moved):
-        return F
+        return F, inverse
+    bound, before, after = (wanted[k][moved] for k in (0, 5, 6))
     beta = beta[moved]
     # y_t = F z_t just before step t = V_t + Σ_{q<t} β_q G_qt y_q, a triangular system for all y at once.
     coupling = (G[np.ix_(moved, moved)] * -beta[:, None]).T
     Y = dtrsm(1.0, coupling, V[moved].T, side=1, lower=1, trans_a=1, diag=1).T
-    # F ← F + Σ β_t y_t y_tᵀ
-    scaled = np.sqrt(np.abs(beta))[:, None] * Y
+    return _with_outer(F, beta, Y), _with_outer(inverse, (1.0 / after - 1.0 / before) / bound, Z[moved])
+
+
+def _with_outer(A: np.ndarray, weight: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """The upper triangle of A + Σ weight_t y_t y_tᵀ over the rows of Y; A and Y are used up."""
+    Y *= np.sqrt(np.abs(weight))[:, None]
     for sign in (1.0, -1.0):
-        chosen = sign * beta > 0
-        if chosen.any():
-            F = dsyrk(sign, scaled[chosen].T, beta=1.0, c=F.T, lower=1, overwrite_c=1).T
-    return F
+        chosen = np.flatnonzero(sign * weight > 0)
+        if len(chosen):
+            A = dsyrk(sign, Y.take(chosen, axis=0).T, beta=1.0, c=A.T, lower=1, overwrite_c=1).T
+    return A
+
+
+def _whole(A: np.ndarray) -> np.ndarray:
+    """Symmetric, from the upper triangle."""
+    return np.triu(A) + np.triu(A, 1).T
 
 
 def _counted(
-    passed: Passed,
-    part: slice,
-    moved: np.ndarray,
-    eta: np.ndarray,
-    target: np.ndarray,
-    before: np.ndarray,
-    after: np.ndarray,
-    sign: np.ndarray,
+    passed: Passed, eta: np.ndarray, target: np.ndarray, sign: np.ndarray, before: np.ndarray, after: np.ndarray
 ) -> Passed:
     missed = (sign == 0) | (sign * (before - target) > 0)
     loss = float(eta[missed] @ (before[missed] - target[missed]) ** 2) / 2
-    eta, target, before, after = (a[moved] for a in (eta, target, before, after))
+    moved = np.flatnonzero(before != after)
+    n_pairs, (eta, target, before, after) = len(sign), (a[moved] for a in (eta, target, before, after))
     #  η ℓ(F) − η ℓ(F⁺) − h(x⁺/x)
     gained = eta * (before - after) * (before + after - 2 * target) / 2
     change = (after - before) / before
     return Passed(
-        passed.n_pairs + part.stop - part.start,
-        passed.n_violated + int(moved.sum()),
+        passed.n_pairs + n_pairs,
+        passed.n_violated + len(moved),
         passed.loss + loss,
         passed.regret_bound + float((gained - change + np.log1p(change)).sum()),
     )
@@ -218,7 +224,6 @@ def _refreshed(
     F: np.ndarray, inverse: np.ndarray, passed: Passed, fading: float
 ) -> tuple[np.ndarray, np.ndarray, Passed]:
     """F anew from its inverse, a plain sum over pairs without the rounding of many updates; both faded."""
-    inverse = symmetrize(inverse)
     if fading < 1.0:
         inverse = fading * inverse + (1.0 - fading) * np.eye(len(F))
         sums = {"loss": fading * passed.loss, "regret_bound": fading * passed.regret_bound}
