@@ -174,16 +174,16 @@ static void mahalo_lengths(const double *Z, const double *X, double *out, ptrdif
     }
 }
 
-/* `width` columns of H += Σ_i weight_i z zᵀ over `rows` rows z of Z. */
+/* `width` columns, down to row `last`, of H += Σ_i weight_i z zᵀ over `rows` rows z of Z. */
 MAHALO_INLINED
 void mahalo_add_outer(double *MAHALO_RESTRICT H, const double *MAHALO_RESTRICT Z, const double *MAHALO_RESTRICT weight,
-                      ptrdiff_t r, ptrdiff_t first, const int rows, const int width)
+                      ptrdiff_t r, ptrdiff_t first, ptrdiff_t last, const int rows, const int width)
 {
     double scaled[MAHALO_ROWS][32];
     for (int i = 0; i < rows; i++)
         for (int k = 0; k < width; k++)
             scaled[i][k] = weight[i] * Z[i * r + first + k];
-    for (ptrdiff_t a = 0; a < r; a++) {
+    for (ptrdiff_t a = 0; a < last; a++) {
         double *row = H + a * r + first;
         for (int k = 0; k < width; k++) {
             double h = row[k];
@@ -200,7 +200,7 @@ void mahalo_add_outers(double *H, const double *Z, const double *weight, ptrdiff
 {
     for (ptrdiff_t c = 0; c < r;) {
         int width = c + 32 <= r ? 32 : c + 16 <= r ? 16 : 8;
-        MAHALO_BY_WIDTH(mahalo_add_outer, H, Z, weight, r, c, rows);
+        MAHALO_BY_WIDTH(mahalo_add_outer, H, Z, weight, r, c, r, rows);
         c += width;
     }
 }
@@ -249,11 +249,15 @@ static void mahalo_edge_gram(const double *MAHALO_RESTRICT Y, const ptrdiff_t *t
     }
 }
 
-/* H += Σ_i weight_i z zᵀ over MAHALO_ROWS rows z of Z. */
+/* The upper triangle of H += Σ_i weight_i z zᵀ over MAHALO_ROWS rows z of Z; what is below it is left as it may be. */
 MAHALO_VECTORIZED
-static void mahalo_add_rows(double *H, const double *Z, const double *weight, ptrdiff_t r)
+static void mahalo_add_upper(double *H, const double *Z, const double *weight, ptrdiff_t r)
 {
-    mahalo_add_outers(H, Z, weight, r, MAHALO_ROWS);
+    for (ptrdiff_t c = 0; c < r;) {
+        int width = c + 16 <= r ? 16 : 8;
+        MAHALO_BY_WIDTH(mahalo_add_outer, H, Z, weight, r, c, c + width, MAHALO_ROWS);
+        c += width;
+    }
 }
 
 /* `width` columns of F ← F + Σ_i beta_i x_i x_iᵀ and of Y = Z F over two rows of X and of Z: as in mahalo_columns, with

@@ -19,7 +19,7 @@ cdef extern from "kernels.h" nogil:
     int MAHALO_ROWS
     void mahalo_update_multiply_two(double *F, const double *X, const double *beta, const double *Z, double *Y,
                                     Py_ssize_t r)
-    void mahalo_add_rows(double *H, const double *Z, const double *weight, Py_ssize_t r)
+    void mahalo_add_upper(double *H, const double *Z, const double *weight, Py_ssize_t r)
     void mahalo_rank_one(double *F, const double *x, const double *y, double beta, Py_ssize_t r,
                          Py_ssize_t first, Py_ssize_t start)
     void mahalo_combine(double a, const double *x, double b, double *y, Py_ssize_t n)
@@ -67,7 +67,7 @@ def follow_pairs(double[:, ::1] F, double[:, ::1] inverse, const double[:, ::1] 
                  const Py_ssize_t[::1] head, const double[::1] bound, const double[::1] target,
                  const double[::1] sign, bint safe, double[::1] eta, double[::1] before, double[::1] after,
                  double[:, ::1] scratch):
-    """Steps for the pairs of points (tail[k], head[k]), O(r²) each; F and its inverse are kept up in place.
+    """Steps for the pairs of points (tail[k], head[k]), O(r²) each; F and the upper triangle of its inverse are kept up.
 
     `eta` comes as the step size of each pair and leaves as the one taken. Two pairs share a pass over F, in which the
     updates of the two before them are made too; what the first does to the second is made good on the vector F z. r is a
@@ -114,7 +114,7 @@ def follow_pairs(double[:, ::1] F, double[:, ::1] inverse, const double[:, ::1] 
             if i + 1 == MAHALO_ROWS or k + 1 == n:
                 for a in range(i + 1, MAHALO_ROWS):
                     change[a] = 0.0
-                mahalo_add_rows(&inverse[0, 0], Z, change, r)
+                mahalo_add_upper(&inverse[0, 0], Z, change, r)
         for a in range(2):
             if beta[a] != 0.0:
                 mahalo_rank_one(&F[0, 0], Y + a * r, Y + a * r, beta[a], r, 0, 0)

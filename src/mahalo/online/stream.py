@@ -159,7 +159,7 @@ def _stepped(
     if len(F) < _BLOCKED_FROM:
         scratch = np.empty((SCRATCH_ROWS, len(F)))
         follow_pairs(F, inverse, pairs.points, pairs.tail[part], pairs.head[part], *wanted, scratch)
-        return F, inverse
+        return F, _whole(inverse)
     for a in range(0, part.stop - part.start, _BLOCK):
         b = min(a + _BLOCK, part.stop - part.start)
         Z = pairs.differences(slice(part.start + a, part.start + b))
