@@ -81,7 +81,7 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     ----------
     eta : float, default=0.1
         Step size, in units in which bounds are 1. A pair's weight multiplies it.
-    schedule : {"fixed", "decaying", "safe"}, default="fixed"
+    schedule : {"safe", "fixed", "decaying"}, default="safe"
         "decaying": η / √(1 + t / 1000) for pair t. "safe": η / max(1, d²/bound)², so that no pair, however wrong, shrinks
         distances by more than a factor of about 1 + η.
     targets : bool, default=False
@@ -137,7 +137,7 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self,
         *,
         eta: float = 0.1,
-        schedule: str = "fixed",
+        schedule: str = "safe",
         targets: bool = False,
         half_life: float | None = None,
         prior: str | ArrayLike = "identity",
