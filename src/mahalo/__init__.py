@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .errors import InfeasibleError, NotPositiveDefiniteError
     from .learner import MetricLearner
     from .metric import Metric, load
+    from .online import OnlineMetricLearner
     from .report.comparing import compare
     from .report.display import MetricDisplay
     from .selection import MetricLearnerCV, MetricPath, metric_path
@@ -23,6 +24,7 @@ __all__ = [
     "MetricLearnerCV",
     "MetricPath",
     "NotPositiveDefiniteError",
+    "OnlineMetricLearner",
     "compare",
     "load",
     "metric_path",
@@ -36,6 +38,7 @@ _ROOMS = {
     "errors": ("InfeasibleError", "NotPositiveDefiniteError"),
     "learner": ("MetricLearner",),
     "metric": ("Metric", "load"),
+    "online": ("OnlineMetricLearner",),
     "report.comparing": ("compare",),
     "report.display": ("MetricDisplay",),
     "selection": ("MetricLearnerCV", "MetricPath", "metric_path"),

@@ -279,6 +279,55 @@ static void mahalo_edge_gram(const double *MAHALO_RESTRICT Y, const ptrdiff_t *t
     mahalo_mirror(H, padded);
 }
 
+/* The upper triangle of H += Σ_i weight_i z zᵀ over MAHALO_ROWS rows z of Z; what is below it is left as it may be. */
+MAHALO_VECTORIZED
+static void mahalo_add_upper(double *H, const double *Z, const double *weight, ptrdiff_t r)
+{
+    for (ptrdiff_t c = 0; c < r; c += 8)
+        for (ptrdiff_t a = 0; a < c + 8; a += MAHALO_ROWS)
+            mahalo_gram_tile(Z, weight, H, MAHALO_ROWS, r, a, c);
+}
+
+/* `width` columns of F ← F + Σ_i beta_i x_i x_iᵀ and of Y = Z F over two rows of X and of Z: as in mahalo_columns, with
+   two updates and two products for one pass over F, which is what 16 registers hold. */
+MAHALO_INLINED
+void mahalo_columns_of_two(double *MAHALO_RESTRICT F, const double *MAHALO_RESTRICT X,
+                           const double *MAHALO_RESTRICT beta, const double *MAHALO_RESTRICT Z,
+                           double *MAHALO_RESTRICT Y, ptrdiff_t r, ptrdiff_t first, const int width)
+{
+    double sum[2][16], scaled[2][16];
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < width; k++) {
+            sum[i][k] = 0.0;
+            scaled[i][k] = beta[i] * X[i * r + first + k];
+        }
+    for (ptrdiff_t a = 0; a < r; a++) {
+        double *row = F + a * r + first;
+        double x0 = X[a], x1 = X[r + a], z0 = Z[a], z1 = Z[r + a];
+        for (int k = 0; k < width; k++) {
+            double f = row[k] + x0 * scaled[0][k] + x1 * scaled[1][k];
+            row[k] = f;
+            sum[0][k] += z0 * f;
+            sum[1][k] += z1 * f;
+        }
+    }
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < width; k++)
+            Y[i * r + first + k] = sum[i][k];
+}
+
+/* F ← F + Σ_i beta_i x_i x_iᵀ, then Y = Z F, over two rows of X and of Z; F is symmetric, its order a multiple of 8. */
+MAHALO_VECTORIZED
+static void mahalo_update_multiply_two(double *F, const double *X, const double *beta, const double *Z, double *Y,
+                                       ptrdiff_t r)
+{
+    ptrdiff_t c = 0;
+    for (; c + 16 <= r; c += 16)
+        mahalo_columns_of_two(F, X, beta, Z, Y, r, c, 16);
+    if (c < r)
+        mahalo_columns_of_two(F, X, beta, Z, Y, r, c, 8);
+}
+
 MAHALO_VECTORIZED
 static double mahalo_dot(const double *x, const double *y, ptrdiff_t n)
 {

@@ -1,0 +1,194 @@
+"""The pairs that are asked about next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..constraints import Constraints, as_constraints, sq_distances
+from ..validation import Seed, as_generator, check_count
+from .implied import Implied
+
+__all__ = ["next_pairs"]
+
+_ALL_PAIRS = 1_000_000  # of rows, up to which every pair is a candidate
+_ANCHORS, _NEIGHBOURS = 2_000, 50  # rows whose nearest are candidates where pairs are more, and how many
+_SPREAD = 20  # pairs looked at for each that "diverse" takes
+_FEW = 5  # answers of a kind from which on they say what distance is in doubt
+
+
+def next_pairs(
+    learner: Any,
+    X: Any,
+    n: int = 10,
+    *,
+    strategy: str = "uncertain",
+    known: Constraints | None = None,
+    random_state: Seed = None,
+) -> np.ndarray:
+    """Pairs of rows of X to ask a person about: alike or not?
+
+    Nothing is asked that the answers so far imply: rows joined by similar pairs are alike, and a dissimilar pair holds for
+    all rows that are alike with its ends. Nor is anything asked twice in one go: of two groups of rows one pair is taken.
+
+    Parameters
+    ----------
+    learner : MetricLearner, MetricLearnerCV or OnlineMetricLearner, fitted
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The rows that may be asked about.
+    n : int, default=10
+        How many pairs; fewer come back where there are no more to ask.
+    strategy : {"uncertain", "diverse", "change"}, default="uncertain"
+        "uncertain": pairs that are as likely alike as not, judged by their learned distance among `known` answers.
+        "diverse": of those, pairs with different rows that differ in different directions. "change": pairs whose answer
+        is expected to move the metric most.
+    known : Constraints, optional
+        The answers so far, pairs by row of X.
+    random_state : int, RandomState, Generator or None, default=None
+        Draws candidates where there are too many pairs to look at all.
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+        Row indices, best first.
+    """
+    check_is_fitted(learner)
+    check_count(n, "n")
+    if strategy not in _STRATEGIES:
+        raise ValueError(f"strategy must be 'uncertain', 'diverse' or 'change'; got {strategy!r}.")
+    known = as_constraints(known)
+    T = np.asarray(learner.transform(X), dtype=np.float64)
+    if len(T) < 2:
+        raise ValueError(f"a pair takes two rows; X has {len(T)}.")
+    implied = Implied.of(known, len(T))
+    index = _candidates(T, as_generator(random_state))
+    index = index[~implied.tells(index)]
+    if not len(index):
+        return np.empty((0, 2), dtype=np.intp)
+    seen = _Seen(T, index, sq_distances(T, index), _Belief.of(learner, T, known))
+    order = _STRATEGIES[strategy](seen, n)
+    return index[_one_between_groups(order, implied.between(index), n)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Belief:
+    """P(alike) = 1 / (1 + exp(slope (log d² − centre))), and the bounds (upper, lower) that pairs are held to."""
+
+    centre: float
+    slope: float
+    bounds: tuple[float, float]
+
+    @classmethod
+    def of(cls, learner: Any, T: np.ndarray, known: Constraints | None) -> _Belief:
+        bounds = _bounds_of(learner)
+        middle = 0.5 * float(np.log(bounds[0]) + np.log(bounds[1]))
+        plain = cls(middle, 4.0 / max(abs(float(np.log(bounds[1] / bounds[0]))), 0.1), bounds)
+        if known is None:
+            return plain
+        alike = known.pairs.sign > 0
+        if min(int(alike.sum()), int((~alike).sum())) < _FEW:
+            return plain
+        return plain._fitted(_log(sq_distances(T, known.pairs.index)), alike)
+
+    def _fitted(self, log_sq: np.ndarray, alike: np.ndarray) -> _Belief:
+        from sklearn.linear_model import LogisticRegression
+
+        model = LogisticRegression().fit(log_sq[:, None], alike)
+        slope = -float(model.coef_[0, 0])
+        if slope <= 0.1:
+            return self  # answers under which distance says nothing
+        return _Belief(float(model.intercept_[0]) / slope, slope, self.bounds)
+
+    def alike(self, sq: np.ndarray) -> np.ndarray:
+        return 1.0 / (1.0 + np.exp(np.clip(self.slope * (_log(sq) - self.centre), -500, 500)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """Candidates: rows in the learned space, pairs of them, their squared distances, and what to make of those."""
+
+    T: np.ndarray
+    index: np.ndarray
+    sq: np.ndarray
+    belief: _Belief
+
+
+def _uncertain(seen: _Seen, n: int) -> np.ndarray:
+    return np.argsort(np.abs(seen.belief.alike(seen.sq) - 0.5), kind="stable")
+
+
+def _change(seen: _Seen, n: int) -> np.ndarray:
+    """E h(x⁺/x), the divergence of a whole step to the bound, x⁺ = 1: h(1/x) = 1/x + ln x − 1 where it is violated."""
+    p, (upper, lower) = seen.belief.alike(seen.sq), seen.belief.bounds
+    near, far = np.maximum(seen.sq / upper, 1.0), np.minimum(np.maximum(seen.sq, 1e-300) / lower, 1.0)
+    expected = p * (1.0 / near + np.log(near) - 1.0) + (1.0 - p) * (1.0 / far + np.log(far) - 1.0)
+    return np.argsort(-expected, kind="stable")
+
+
+def _diverse(seen: _Seen, n: int) -> np.ndarray:
+    """Greedily: of the most uncertain, the pair least like those taken, by direction and by rows."""
+    doubtful = _uncertain(seen, n)[: _SPREAD * n]
+    D = seen.T[seen.index[doubtful, 0]] - seen.T[seen.index[doubtful, 1]]
+    D /= np.maximum(np.linalg.norm(D, axis=1, keepdims=True), 1e-300)
+    p = seen.belief.alike(seen.sq[doubtful])
+    worth = 4.0 * p * (1.0 - p)
+    order = []
+    for _ in range(min(n, len(doubtful))):
+        k = int(worth.argmax())
+        order.append(k)
+        shared = np.isin(seen.index[doubtful], seen.index[doubtful[k]]).any(axis=1)
+        worth = worth * (1.0 - (D @ D[k]) ** 2) * np.where(shared, 0.5, 1.0)
+        worth[k] = -1.0
+    rest = np.setdiff1d(np.arange(len(doubtful)), order)
+    return doubtful[np.concatenate([np.array(order, dtype=np.intp), rest])]
+
+
+_STRATEGIES: dict[str, Callable[[_Seen, int], np.ndarray]] = {
+    "uncertain": _uncertain,
+    "diverse": _diverse,
+    "change": _change,
+}
+
+
+def _one_between_groups(order: np.ndarray, between: np.ndarray, n: int) -> np.ndarray:
+    """The first n of `order` with no two between the same groups."""
+    _, first = np.unique(between[order], return_index=True)
+    return order[np.sort(first)[:n]]
+
+
+def _candidates(T: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """All pairs of rows, or the nearest rows of some and as many random pairs."""
+    n = len(T)
+    if n * (n - 1) // 2 <= _ALL_PAIRS:
+        return np.column_stack(np.triu_indices(n, 1))
+    from sklearn.neighbors import NearestNeighbors
+
+    anchors = rng.choice(n, min(n, _ANCHORS), replace=False)
+    near = NearestNeighbors(n_neighbors=min(_NEIGHBOURS, n - 1) + 1).fit(T).kneighbors(T[anchors], return_distance=False)
+    index = np.column_stack([np.repeat(anchors, near.shape[1]), near.ravel()])
+    i = rng.integers(0, n, len(index))
+    index = np.concatenate([index, np.column_stack([i, (i + rng.integers(1, n, len(i))) % n])])
+    index = np.sort(index[index[:, 0] != index[:, 1]], axis=1)
+    return np.unique(index, axis=0)
+
+
+def _bounds_of(learner: Any) -> tuple[float, float]:
+    """(upper, lower) of a learner's pairs, squared."""
+    given = getattr(learner, "bounds_", None)
+    if given is not None:
+        return given
+    pairs = learner.constraints_.pairs if hasattr(learner, "constraints_") else None
+    if pairs is None or not len(pairs):
+        raise ValueError("next_pairs goes by the bounds of pairs; learn from labels or pairs, or set bounds=.")
+    similar = pairs.sign > 0
+    sides = [float(np.median(pairs.bound[side])) if side.any() else None for side in (similar, ~similar)]
+    upper, lower = sides
+    return (upper or lower), (lower or upper)  # type: ignore[return-value]
+
+
+def _log(sq: np.ndarray) -> np.ndarray:
+    return np.log(np.maximum(sq, 1e-300))
