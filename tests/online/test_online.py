@@ -150,7 +150,7 @@ SETTINGS = [
     {"half_life": 40, "schedule": "fixed", "random_state": 3},
     {"prior": Within(extra=0.1), "basis": BetweenBasis(2), "residual": 0.5, "normalize": True},
     {"prior": np.diag([1.0, 2.0, 3.0, 4.0]), "bounds": (1.0, 9.0), "schedule": "decaying", "n_pairs_kept": 30},
-    {"basis": np.eye(4)[:, :2], "n_rows_kept": 15, "percentiles": (10, 90), "targets": True},
+    {"basis": np.eye(4)[:, :2], "n_rows_kept": 15, "percentiles": (10.0, 90.0), "targets": True},
 ]
 
 
