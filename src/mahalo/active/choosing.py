@@ -129,7 +129,8 @@ def _change(seen: _Seen, n: int) -> np.ndarray:
 
 def _diverse(seen: _Seen, n: int) -> np.ndarray:
     """Greedily: of the most uncertain, the pair least like those taken, by direction and by rows."""
-    doubtful = _uncertain(seen, n)[: _SPREAD * n]
+    uncertain = _uncertain(seen, n)
+    doubtful = uncertain[: _SPREAD * n]
     D = seen.T[seen.index[doubtful, 0]] - seen.T[seen.index[doubtful, 1]]
     D /= np.maximum(np.linalg.norm(D, axis=1, keepdims=True), 1e-300)
     p = seen.belief.alike(seen.sq[doubtful])
@@ -141,8 +142,7 @@ def _diverse(seen: _Seen, n: int) -> np.ndarray:
         shared = np.isin(seen.index[doubtful], seen.index[doubtful[k]]).any(axis=1)
         worth = worth * (1.0 - (D @ D[k]) ** 2) * np.where(shared, 0.5, 1.0)
         worth[k] = -1.0
-    rest = np.setdiff1d(np.arange(len(doubtful)), order)
-    return doubtful[np.concatenate([np.array(order, dtype=np.intp), rest])]
+    return np.concatenate([doubtful[order], np.delete(uncertain, order)])
 
 
 _STRATEGIES: dict[str, Callable[[_Seen, int], np.ndarray]] = {
