@@ -1,4 +1,4 @@
-"""Streams: what a pair costs beside one BLAS update, a pass beside the batch optimum, pairs asked for beside random ones."""
+"""Streams: a pair beside one BLAS update, a pass beside the batch optimum, pairs asked for beside random ones."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def run(settings: Settings) -> Report:
         _asked(name, 1 if settings.quick else N_SEEDS, checks, rows)
     notes.append("seconds are of the processor, the fastest of several runs")
     notes.append(
-        f"asked: {N_FIRST} random pairs, then {N_ROUND} at a time by 'uncertain' up to {N_ASKED}, a MetricLearner after "
-        f"each; random: {N_RANDOM} uniform pairs; AUC on held-out rows"
+        f"asked: {N_FIRST} random pairs, then {N_ROUND} at a time by 'uncertain' up to {N_ASKED}, a MetricLearner "
+        f"after each; random: {N_RANDOM} uniform pairs; AUC on held-out rows"
     )
     return Report("online", tuple(checks), (Table("streams", ("what", "value"), tuple(rows)),), tuple(notes))
 
@@ -105,7 +105,8 @@ def _simulated(n_pairs: int) -> tuple[np.ndarray, Constraints]:
 
 
 _LOOP = """
-void loop(void (*syr)(char *, int *, double *, double *, int *, double *, int *), double *x, double *a, int n, int times)
+typedef void update(char *, int *, double *, double *, int *, double *, int *);
+void loop(update *syr, double *x, double *a, int n, int times)
 {
     char upper = 'U';
     int one = 1;
@@ -135,7 +136,7 @@ def _dsyr_seconds(d: int, times: int = 10_000) -> float:
         return fastest(lambda: loop(syr, *pointers, d, times)) / times
 
 
-# -- one pass beside the batch optimum -----------------------------------------------------------------------------------
+# -- one pass beside the batch optimum -------------------------------------------------------------------------------
 
 
 def _one_pass(checks: list, rows: list) -> None:
@@ -158,12 +159,15 @@ def _one_pass(checks: list, rows: list) -> None:
     rows += [
         (f"banking77, one pass over {pairs.n_constraints:,} pairs, k = 76", f"{seconds:.2f} s"),
         ("MAP: stream, consolidated, batch", f"{online:.4f}, {precision(learner.metric_):.4f}, {batch:.4f}"),
-        ("relative gap: stream, consolidated", f"{learner.stream_certificate_.relative_gap:.3f}, {own.relative_gap:.1e}"),
+        (
+            "relative gap: stream, consolidated",
+            f"{learner.stream_certificate_.relative_gap:.3f}, {own.relative_gap:.1e}",
+        ),
     ]
     checks.append(Check("banking77: MAP below the batch optimum's by", batch - online, 0.01, at_least=False))
 
 
-# -- pairs asked for -----------------------------------------------------------------------------------------------------
+# -- pairs asked for -------------------------------------------------------------------------------------------------
 
 
 def _asked(name: str, n_seeds: int, checks: list, rows: list) -> None:

@@ -285,7 +285,7 @@ def draw_adapting() -> Figure:
     return figure
 
 
-# -- streams: labels as they come, pairs asked for, drift ----------------------------------------------------------------
+# -- streams: labels as they come, pairs asked for, drift --------------------------------------------------------------
 
 
 def draw_streams() -> Figure:

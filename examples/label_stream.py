@@ -1,4 +1,4 @@
-"""Digits as a stream: labels a batch at a time beside refits, pairs asked for beside random ones, classes that drift."""
+"""Digits as a stream: labels beside refits, pairs asked for beside random ones, and classes that drift."""
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -58,7 +58,9 @@ if __name__ == "__main__":
     for n_pairs, stream, batch in curve:
         print(f"{n_pairs:5.0f}  {stream:.3f}   {batch:.3f}")
     passed = learner.history_[-1]
-    print(f"\nloss {passed.loss:.2f}; no metric, known beforehand, has less than {passed.loss - passed.regret_bound:.2f}")
+    print(
+        f"\nloss {passed.loss:.2f}; no metric, known beforehand, has less than {passed.loss - passed.regret_bound:.2f}"
+    )
     learner.consolidate()
     print(f"the stream's metric was within {100 * learner.stream_certificate_.relative_gap:.1f} % of the optimum")
     print("\npairs  asked   random")

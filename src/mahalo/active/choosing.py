@@ -18,7 +18,10 @@ __all__ = ["next_pairs"]
 _ALL_PAIRS = 1_000_000  # of rows, up to which every pair is a candidate
 _ANCHORS, _NEIGHBOURS = 2_000, 50  # rows whose nearest are candidates where pairs are more, and how many
 _SPREAD = 20  # pairs looked at for each that "diverse" takes
-_NEAREST, _GUESS = 0.001, 2.0  # the share of pairs that are taken to be alike at first, and how many answers that is worth
+_NEAREST, _GUESS = (
+    0.001,
+    2.0,
+)  # the share of pairs that are taken to be alike at first, and how many answers that is worth
 
 
 def next_pairs(
@@ -32,8 +35,9 @@ def next_pairs(
 ) -> np.ndarray:
     """Pairs of rows of X to ask a person about: alike or not?
 
-    Nothing is asked that the answers so far imply: rows joined by similar pairs are alike, and a dissimilar pair holds for
-    all rows that are alike with its ends. Nor is anything asked twice in one go: of two groups of rows one pair is taken.
+    Nothing is asked that the answers so far imply: rows joined by similar pairs are alike, and a dissimilar pair holds
+    for all rows that are alike with its ends. Nor is anything asked twice in one go: of two groups of rows one pair is
+    taken.
 
     Parameters
     ----------
@@ -166,7 +170,9 @@ def _candidates(T: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     from sklearn.neighbors import NearestNeighbors
 
     anchors = rng.choice(n, min(n, _ANCHORS), replace=False)
-    near = NearestNeighbors(n_neighbors=min(_NEIGHBOURS, n - 1) + 1).fit(T).kneighbors(T[anchors], return_distance=False)
+    near = (
+        NearestNeighbors(n_neighbors=min(_NEIGHBOURS, n - 1) + 1).fit(T).kneighbors(T[anchors], return_distance=False)
+    )
     index = np.column_stack([np.repeat(anchors, near.shape[1]), near.ravel()])
     i = rng.integers(0, n, len(index))
     index = np.concatenate([index, np.column_stack([i, (i + rng.integers(1, n, len(i))) % n])])
