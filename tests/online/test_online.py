@@ -61,7 +61,7 @@ def test_pairs_are_learned_in_their_order(rng):
 
 
 def test_rows_number_the_constraints(rng):
-    X, y = labelled_data(rng)
+    X, _ = labelled_data(rng)
     pairs = Constraints.from_pairs([[3, 40], [7, 9]], same=[0, 1], upper=1.0, lower=9.0)
     rows = np.array([40, 3, 5])
     a = OnlineMetricLearner().partial_fit(X[rows], constraints=pairs, rows=rows)

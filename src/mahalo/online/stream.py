@@ -10,9 +10,9 @@ and summed over the stream, η ℓ(F) added on both sides,
 
     Σ η ℓ(F) ≤ Σ η ℓ(U) + D(U, F_0) + Σ [η ℓ(F) − η ℓ(F⁺) − h(x⁺/x)]
 
-The left side is `loss`, the last sum `regret_bound`: so much more than any one metric U, whose divergence from the start
-is charged to it, the stream can have paid. Fading mixes inverses, F⁻¹ ← α F⁻¹ + (1 − α) I, in which D(U, F) is convex:
-the inequality holds for sums that fade along.
+The left side is `loss`, the last sum `regret_bound`: so much more than any one metric U, whose divergence from the
+start is charged to it, the stream can have paid. Fading mixes inverses, F⁻¹ ← α F⁻¹ + (1 − α) I, in which D(U, F) is
+convex: the inequality holds for sums that fade along.
 """
 
 from __future__ import annotations
