@@ -26,6 +26,7 @@ NAMES = (
     "adapting",
     "suspects",
     "dask",
+    "online",
 )
 
 

@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/kernels.md, losses.md, embeddings.md, report.md and scale.md into docs/images:
+"""Draw the pictures of docs/kernels.md, losses.md, embeddings.md, online.md, report.md and scale.md into docs/images:
 `python docs/make_pictures.py [name …]`.
 
 Names are those of the files without their ending; all if none. The data are those of the examples, and for `adapting`
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.manifold import TSNE
 from sklearn.metrics.pairwise import rbf_kernel
@@ -28,6 +29,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "examples"))
 
 import compare_losses  # noqa: E402
+import label_stream  # noqa: E402
 import make_tables  # noqa: E402
 import rbf_unseen  # noqa: E402
 import report_page  # noqa: E402
@@ -47,6 +49,7 @@ def main() -> None:
         "losses-error": draw_errors,
         "losses-spectrum": draw_spectra,
         "adapting": draw_adapting,
+        "online": draw_streams,
         "report": open_report,
         "scale": draw_scale,
     }
@@ -280,6 +283,31 @@ def draw_adapting() -> Figure:
         ax.set_title(f"{measure}: new questions search 10,003 of 77 intents", loc="left", fontsize=11, color=INK)
         ax.spines[["top", "right"]].set_visible(False)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False, fontsize=10)
+    return figure
+
+
+# -- streams: labels as they come, pairs asked for, drift --------------------------------------------------------------
+
+
+def draw_streams() -> Figure:
+    """AUC on held-out rows over the number of pairs."""
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    parts = X[order[:900]], y[order[:900]], X[order[900:]], y[order[900:]]
+    panels = {
+        "digits, a stream of labels": (label_stream.label_stream(*parts)[1], ("online", "batch refit")),
+        "digits, pairs answered": (label_stream.asking(*parts), ("asked for", "random")),
+        "drift: other columns count from halfway on": (label_stream.drift(), ("half-life of 500", "no forgetting")),
+    }
+    figure = Figure(figsize=(12, 3.6), layout="constrained")
+    for ax, (title, (curve, names)) in zip(figure.subplots(1, 3), panels.items(), strict=True):
+        for column, name, colour in zip((1, 2), names, (BLUE, ORANGE), strict=True):
+            ax.plot(curve[:, 0], curve[:, column], color=colour, label=name, lw=1.8)
+        ax.set_title(title, loc="left", fontsize=11, color=INK)
+        ax.set_xlabel("pairs")
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.legend(frameon=False, fontsize=9, loc="lower right")
+    figure.axes[0].set_ylabel("AUC, held-out rows")
     return figure
 
 

@@ -61,7 +61,7 @@ def test_pairs_are_learned_in_their_order(rng):
 
 
 def test_rows_number_the_constraints(rng):
-    X, y = labelled_data(rng)
+    X, _ = labelled_data(rng)
     pairs = Constraints.from_pairs([[3, 40], [7, 9]], same=[0, 1], upper=1.0, lower=9.0)
     rows = np.array([40, 3, 5])
     a = OnlineMetricLearner().partial_fit(X[rows], constraints=pairs, rows=rows)
@@ -81,7 +81,9 @@ def test_scale_of_the_data_has_no_say(rng):
 def test_over_a_basis_distances_have_both_parts(rng, sparse, residual):
     X, y = labelled_data(rng, n=80, d=12)
     data = sp.csr_array(X) if sparse else X
-    learner = OnlineMetricLearner(basis=3, residual=residual).partial_fit(data[:40], y[:40]).partial_fit(data[40:], y[40:])
+    learner = (
+        OnlineMetricLearner(basis=3, residual=residual).partial_fit(data[:40], y[:40]).partial_fit(data[40:], y[40:])
+    )
     c = learner.metric_.coordinates
     assert c.rank == 3 and learner.metric_.F.shape == (3, 3)
     W = residual * (np.eye(12) - c.basis @ c.basis.T) + c.basis @ learner.metric_.F @ c.basis.T
@@ -150,7 +152,7 @@ SETTINGS = [
     {"half_life": 40, "schedule": "fixed", "random_state": 3},
     {"prior": Within(extra=0.1), "basis": BetweenBasis(2), "residual": 0.5, "normalize": True},
     {"prior": np.diag([1.0, 2.0, 3.0, 4.0]), "bounds": (1.0, 9.0), "schedule": "decaying", "n_pairs_kept": 30},
-    {"basis": np.eye(4)[:, :2], "n_rows_kept": 15, "percentiles": (10, 90), "targets": True},
+    {"basis": np.eye(4)[:, :2], "n_rows_kept": 15, "percentiles": (10.0, 90.0), "targets": True},
 ]
 
 
@@ -290,7 +292,10 @@ PAIR = Constraints.from_pairs([[0, 1]], same=[1], upper=1.0)
         (lambda l, X, y: l.partial_fit(X * np.nan, y), "NaN"),
         (lambda l, X, y: l.partial_fit(X, y[:-1]), "inconsistent numbers"),
         (lambda l, X, y: l.partial_fit(X, constraints=[[0, 1]]), "must be a mahalo.Constraints"),
-        (lambda l, X, y: l.partial_fit(X, constraints=Constraints.from_triplets([[0, 1, 2]])), "takes pairs; got 1 trip"),
+        (
+            lambda l, X, y: l.partial_fit(X, constraints=Constraints.from_triplets([[0, 1, 2]])),
+            "takes pairs; got 1 trip",
+        ),
         (lambda l, X, y: l.partial_fit(X, constraints=Constraints()), "empty"),
         (lambda l, X, y: l.partial_fit(X[:1], constraints=PAIR), "refer to row 1"),
         (lambda l, X, y: l.partial_fit(X, constraints=PAIR, rows=np.arange(len(X)) + 9), "none of the 1 constraints"),

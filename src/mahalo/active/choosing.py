@@ -18,7 +18,10 @@ __all__ = ["next_pairs"]
 _ALL_PAIRS = 1_000_000  # of rows, up to which every pair is a candidate
 _ANCHORS, _NEIGHBOURS = 2_000, 50  # rows whose nearest are candidates where pairs are more, and how many
 _SPREAD = 20  # pairs looked at for each that "diverse" takes
-_FEW = 5  # answers of a kind from which on they say what distance is in doubt
+_NEAREST, _GUESS = (
+    0.001,
+    2.0,
+)  # the share of pairs that are taken to be alike at first, and how many answers that is worth
 
 
 def next_pairs(
@@ -32,8 +35,9 @@ def next_pairs(
 ) -> np.ndarray:
     """Pairs of rows of X to ask a person about: alike or not?
 
-    Nothing is asked that the answers so far imply: rows joined by similar pairs are alike, and a dissimilar pair holds for
-    all rows that are alike with its ends. Nor is anything asked twice in one go: of two groups of rows one pair is taken.
+    Nothing is asked that the answers so far imply: rows joined by similar pairs are alike, and a dissimilar pair holds
+    for all rows that are alike with its ends. Nor is anything asked twice in one go: of two groups of rows one pair is
+    taken.
 
     Parameters
     ----------
@@ -69,7 +73,10 @@ def next_pairs(
     index = index[~implied.tells(index)]
     if not len(index):
         return np.empty((0, 2), dtype=np.intp)
-    seen = _Seen(T, index, sq_distances(T, index), _Belief.of(learner, T, known))
+    sq = sq_distances(T, index)
+    pairs = Constraints().pairs if known is None else known.pairs
+    answers = sq_distances(T, pairs.index), pairs.sign > 0
+    seen = _Seen(T, index, sq, _Belief.of(learner, sq, answers))
     order = _STRATEGIES[strategy](seen, n)
     return index[_one_between_groups(order, implied.between(index), n)]
 
@@ -83,25 +90,20 @@ class _Belief:
     bounds: tuple[float, float]
 
     @classmethod
-    def of(cls, learner: Any, T: np.ndarray, known: Constraints | None) -> _Belief:
-        bounds = _bounds_of(learner)
-        middle = 0.5 * float(np.log(bounds[0]) + np.log(bounds[1]))
-        plain = cls(middle, 4.0 / max(abs(float(np.log(bounds[1] / bounds[0]))), 0.1), bounds)
-        if known is None:
-            return plain
-        alike = known.pairs.sign > 0
-        if min(int(alike.sum()), int((~alike).sum())) < _FEW:
-            return plain
-        return plain._fitted(_log(sq_distances(T, known.pairs.index)), alike)
+    def of(cls, learner: Any, sq: np.ndarray, known: tuple[np.ndarray, np.ndarray]) -> _Belief:
+        """From the squared distances of candidates and of `known` pairs, and whether those are alike.
 
-    def _fitted(self, log_sq: np.ndarray, alike: np.ndarray) -> _Belief:
+        Before there are answers, the nearest candidates are taken to be alike, and half of all not to be.
+        """
         from sklearn.linear_model import LogisticRegression
 
-        model = LogisticRegression().fit(log_sq[:, None], alike)
-        slope = -float(model.coef_[0, 0])
-        if slope <= 0.1:
-            return self  # answers under which distance says nothing
-        return _Belief(float(model.intercept_[0]) / slope, slope, self.bounds)
+        bounds, (known_sq, alike) = _bounds_of(learner), known
+        guessed = np.quantile(sq, [_NEAREST, 0.5])
+        log_sq = _log(np.concatenate([known_sq, guessed]))
+        weight = np.repeat([1.0, _GUESS], [len(alike), 2])
+        model = LogisticRegression().fit(log_sq[:, None], np.append(alike, [True, False]), sample_weight=weight)
+        slope = max(-float(model.coef_[0, 0]), 0.1)  # answers may contradict it, but nearer is likelier alike
+        return cls(float(model.intercept_[0]) / slope, slope, bounds)
 
     def alike(self, sq: np.ndarray) -> np.ndarray:
         return 1.0 / (1.0 + np.exp(np.clip(self.slope * (_log(sq) - self.centre), -500, 500)))
@@ -131,7 +133,8 @@ def _change(seen: _Seen, n: int) -> np.ndarray:
 
 def _diverse(seen: _Seen, n: int) -> np.ndarray:
     """Greedily: of the most uncertain, the pair least like those taken, by direction and by rows."""
-    doubtful = _uncertain(seen, n)[: _SPREAD * n]
+    uncertain = _uncertain(seen, n)
+    doubtful = uncertain[: _SPREAD * n]
     D = seen.T[seen.index[doubtful, 0]] - seen.T[seen.index[doubtful, 1]]
     D /= np.maximum(np.linalg.norm(D, axis=1, keepdims=True), 1e-300)
     p = seen.belief.alike(seen.sq[doubtful])
@@ -143,8 +146,7 @@ def _diverse(seen: _Seen, n: int) -> np.ndarray:
         shared = np.isin(seen.index[doubtful], seen.index[doubtful[k]]).any(axis=1)
         worth = worth * (1.0 - (D @ D[k]) ** 2) * np.where(shared, 0.5, 1.0)
         worth[k] = -1.0
-    rest = np.setdiff1d(np.arange(len(doubtful)), order)
-    return doubtful[np.concatenate([np.array(order, dtype=np.intp), rest])]
+    return np.concatenate([doubtful[order], np.delete(uncertain, order)])
 
 
 _STRATEGIES: dict[str, Callable[[_Seen, int], np.ndarray]] = {
@@ -168,12 +170,14 @@ def _candidates(T: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     from sklearn.neighbors import NearestNeighbors
 
     anchors = rng.choice(n, min(n, _ANCHORS), replace=False)
-    near = NearestNeighbors(n_neighbors=min(_NEIGHBOURS, n - 1) + 1).fit(T).kneighbors(T[anchors], return_distance=False)
+    near = (
+        NearestNeighbors(n_neighbors=min(_NEIGHBOURS, n - 1) + 1).fit(T).kneighbors(T[anchors], return_distance=False)
+    )
     index = np.column_stack([np.repeat(anchors, near.shape[1]), near.ravel()])
     i = rng.integers(0, n, len(index))
     index = np.concatenate([index, np.column_stack([i, (i + rng.integers(1, n, len(i))) % n])])
-    index = np.sort(index[index[:, 0] != index[:, 1]], axis=1)
-    return np.unique(index, axis=0)
+    low, high = np.sort(index[index[:, 0] != index[:, 1]], axis=1).T
+    return np.column_stack(np.divmod(np.unique(low * n + high), n))
 
 
 def _bounds_of(learner: Any) -> tuple[float, float]:

@@ -15,7 +15,8 @@ __all__ = ["batch_problem", "solved_from"]
 def batch_problem(kept: KeptPairs, rank: int, n_pairs: int, pace: Pace) -> Problem:
     """Pairs pay η times half the square of their relative violation, as in the stream.
 
-    Those of a sample stand for all that were seen; those that have faded count less. Targets are bounds from both sides.
+    Those of a sample stand for all that were seen; those that have faded count less. Targets are bounds from both
+    sides.
     """
     pairs = kept.held()
     weight = pairs.eta * (pace.fading ** (n_pairs // pace.interval - pairs.number // pace.interval))

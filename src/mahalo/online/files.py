@@ -63,9 +63,8 @@ def save(learner: OnlineMetricLearner, path: str | PathLike) -> None:
 def load(kind: type[OnlineMetricLearner], path: str | PathLike) -> OnlineMetricLearner:
     header, arrays = read_arrays(path, _FORMAT, (_VERSION,))
     learner = kind(**{name: _param(value, arrays) for name, value in header["params"].items()})
-    prior = Prior(
-        *(arrays.get(f"prior_{name}") if name != "shrinkage" else header["shrinkage"] for name in _ROOT_FIRST)
-    )
+    root, directions, gain = (arrays.get(f"prior_{name}") for name in _PRIOR)
+    prior = Prior(root, header["shrinkage"], directions, gain)
     coordinates = LinearCoordinates(prior, header["n_features"], arrays.get("basis"), header["residual"])
     n_pairs_kept, n_rows_kept = header["slots"]
     stream = Stream(arrays["F"], arrays["inverse"], _passed(header["passed"]))
@@ -88,9 +87,6 @@ def load(kind: type[OnlineMetricLearner], path: str | PathLike) -> OnlineMetricL
     if header["names"] is not None:
         learner.feature_names_in_ = np.array(header["names"], dtype=object)
     return learner
-
-
-_ROOT_FIRST = ("root", "shrinkage", "directions", "gain")
 
 
 def _passed(line: Any) -> Passed:

@@ -1,7 +1,7 @@
 """What a stream keeps of what it has seen: some pairs, to consolidate; some labelled rows, to pair new ones with.
 
-Without forgetting both are uniform samples of the whole stream; with it, the latest. What is drawn depends on the seed and on
-the place in the stream alone, not on how the stream is cut into calls.
+Without forgetting both are uniform samples of the whole stream; with it, the latest. What is drawn depends on the seed
+and on the place in the stream alone, not on how the stream is cut into calls.
 """
 
 from __future__ import annotations
@@ -55,14 +55,16 @@ class KeptPairs:
 
     @classmethod
     def empty(cls, size: int, rank: int) -> KeptPairs:
-        return cls(np.empty((size, rank)), *(np.empty(size) for _ in range(4)), np.empty(size, dtype=np.int64))
+        offset, bound, sign, eta = np.empty((4, size))
+        return cls(np.empty((size, rank)), offset, bound, sign, eta, np.empty(size, dtype=np.int64))
 
     def __len__(self) -> int:
         return self.count
 
     def held(self) -> KeptPairs:
         """Without the slots that are empty."""
-        return KeptPairs(*(getattr(self, f.name)[: self.count] for f in dataclasses.fields(self)[:-1]), self.count)
+        arrays = {f.name: getattr(self, f.name)[: self.count] for f in dataclasses.fields(self)[:-1]}
+        return dataclasses.replace(self, **arrays)
 
     def take_in(self, pairs: Arrivals, eta: np.ndarray, first: int, slot: np.ndarray) -> KeptPairs:
         """Written over in place: readers of a metric do not come here."""
@@ -107,8 +109,8 @@ def paired(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(index, sign, held): pairs of new rows with rows seen before, and which rows are kept in the end.
 
-    Rows are counted from those kept on. Each new labelled row is joined with `n_each` random rows of its own class and as many
-    of others, of those kept when it comes.
+    Rows are counted from those kept on. Each new labelled row is joined with `n_each` random rows of its own class and
+    as many of others, of those kept when it comes.
     """
     old, new = len(kept.codes), np.flatnonzero(codes >= 0)
     every = np.concatenate([kept.codes, codes])

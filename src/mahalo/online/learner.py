@@ -82,8 +82,8 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     eta : float, default=0.1
         Step size, in units in which bounds are 1. A pair's weight multiplies it.
     schedule : {"safe", "fixed", "decaying"}, default="safe"
-        "decaying": η / √(1 + t / 1000) for pair t. "safe": η / max(1, d²/bound)², so that no pair, however wrong, shrinks
-        distances by more than a factor of about 1 + η.
+        "safe": η / max(1, d²/bound)², so that no pair, however wrong, shrinks distances by more than a factor of about
+        1 + η. "fixed": η. "decaying": η / √(1 + t / 1000) for pair t.
     targets : bool, default=False
         Bounds are what squared distances should be, not limits.
     half_life : float, optional
@@ -106,7 +106,8 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     metric_ : Metric
         What has been learned so far.
     history_ : tuple of Passed
-        After each call: pairs seen, violated, cumulative loss, and the bound on regret. Of thousands, every second goes.
+        After each call: pairs seen and violated, cumulative loss, and the bound on regret. Of thousands, every second
+        goes.
     n_pairs_, n_dropped_ : int
         Pairs learned from, and those of identical points, left out.
     bounds_ : (upper, lower) or None
@@ -183,10 +184,10 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), optional
-            Class labels; −1, None or NaN for unlabelled rows. Rows are joined with rows of earlier calls and of this one.
-            Not used to make pairs if `constraints` are given.
+            Class labels; −1, None or NaN for unlabelled rows. Rows are joined with rows of earlier calls and of this
+            one. Not used to make pairs if `constraints` are given.
         constraints : Constraints, optional
-            Pairs of rows of X, learned from in their order; ``from_pairs(pairs, same=...)`` keeps the order they came in.
+            Pairs of rows of X, learned from in their order; ``from_pairs(pairs, same=...)`` keeps the one they came in.
         rows : array-like of shape (n_samples,), optional
             Index of each row of X in the numbering of the constraints.
         """
@@ -326,10 +327,10 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def consolidate(self) -> Certificate:
         """Put the optimum of the batch problem in the metric's place, and return its certificate.
 
-        The problem is the one that the stream's regret is measured by: of all metrics U the one with the smallest LogDet
-        divergence from the prior plus Σ η ℓ(U), over the pairs kept. The stream's own metric is where the search
-        begins; how far from the optimum it was is in `stream_certificate_`. The stream goes on from the optimum, and its
-        loss and regret are counted anew, against divergence from there.
+        The problem is the one that the stream's regret is measured by: of all metrics U the one with the smallest
+        LogDet divergence from the prior plus Σ η ℓ(U), over the pairs kept. The stream's own metric is where the search
+        begins; how far from the optimum it was is in `stream_certificate_`. The stream goes on from the optimum, and
+        its loss and regret are counted anew, against divergence from there.
         """
         check_is_fitted(self)
         state = self._state
@@ -340,8 +341,8 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         solution, own = solved_from(problem, state.F, self.tol)
         if not solution.certificate.converged:
             warn(
-                f"stopped with relative duality gap {solution.certificate.relative_gap:.2e} (asked for {self.tol:.0e}). "
-                "Raise tol, or lower eta.",
+                f"stopped with relative duality gap {solution.certificate.relative_gap:.2e} (asked for "
+                f"{self.tol:.0e}). Raise tol, or lower eta.",
                 ConvergenceWarning,
             )
         certificates = (solution.certificate, own)
@@ -523,8 +524,8 @@ def _arrivals(coordinates: LinearCoordinates, X: Any, pairs: Pairs, targets: boo
     if len(wrong):
         k = wrong[0]
         raise ValueError(
-            f"{pairs.describe(k)} is out of reach: under the prior it is {inside[k] + offset[k]:.3g}. Bounds are squared "
-            "distances in the units of X; check them, or drop the pair."
+            f"{pairs.describe(k)} is out of reach: under the prior it is {inside[k] + offset[k]:.3g}. Bounds are "
+            "squared distances in the units of X; check them, or drop the pair."
         )
     tail, head = (np.ascontiguousarray(end) for end in pairs.index.T)
     sign = np.zeros(len(pairs)) if targets else pairs.sign
@@ -535,8 +536,8 @@ def _sq_lengths(points: Any, index: np.ndarray) -> np.ndarray:
     if sp.issparse(points):
         return sq_distances(points, index)
     points = np.ascontiguousarray(points, dtype=np.float64)
-    forms = EdgeForms(*(np.ascontiguousarray(end, dtype=np.intp) for end in index.T), len(points))
-    return forms.apply(points, points)
+    tail, head = (np.ascontiguousarray(end, dtype=np.intp) for end in index.T)
+    return EdgeForms(tail, head, len(points)).apply(points, points)
 
 
 def _say_if_impossible(index: np.ndarray) -> None:

@@ -1,8 +1,8 @@
 """The metric of a stream and its steps.
 
-Pair t has difference z, bound b, offset c and squared distance c + zᵀFz; x = zᵀFz / b, t = 1 − c/b and the loss is
-ℓ(F) = ½ (x − t)², for bounds where they are violated. F⁺ minimises D(F⁺, F) + η ℓ(F⁺), D the LogDet divergence, and D(F⁺, F)
-= h(x⁺/x), h(u) = u − ln u − 1. As F⁺ is a minimum and ℓ is convex, for every U (three-point property)
+A pair has difference z, bound b, offset c and squared distance c + zᵀFz; x = zᵀFz / b, t = 1 − c/b and the loss is
+ℓ(F) = ½ (x − t)², for bounds where they are violated. F⁺ minimises D(F⁺, F) + η ℓ(F⁺), D the LogDet divergence, and
+D(F⁺, F) = h(x⁺/x), h(u) = u − ln u − 1. As F⁺ is a minimum and ℓ is convex, for every U (three-point property)
 
     D(F⁺, F) + η ℓ(F⁺) + D(U, F⁺) ≤ D(U, F) + η ℓ(U)
 
@@ -10,9 +10,9 @@ and summed over the stream, η ℓ(F) added on both sides,
 
     Σ η ℓ(F) ≤ Σ η ℓ(U) + D(U, F_0) + Σ [η ℓ(F) − η ℓ(F⁺) − h(x⁺/x)]
 
-The left side is `loss`, the last sum `regret_bound`: so much more than any one metric U, whose divergence from the start is
-charged to it, the stream can have paid. Fading mixes inverses, F⁻¹ ← α F⁻¹ + (1 − α) I, in which D(U, F) is convex: the
-inequality holds for sums that fade along.
+The left side is `loss`, the last sum `regret_bound`: so much more than any one metric U, whose divergence from the
+start is charged to it, the stream can have paid. Fading mixes inverses, F⁻¹ ← α F⁻¹ + (1 − α) I, in which D(U, F) is
+convex: the inequality holds for sums that fade along.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _parts(began: int, n: int, interval: int) -> Iterator[slice]:
 def _stepped(
     F: np.ndarray, inverse: np.ndarray, pairs: Arrivals, part: slice, wanted: tuple
 ) -> tuple[np.ndarray, np.ndarray]:
-    """F and its inverse after some pairs, one by one or a block at a time: the same up to rounding. Both are used up."""
+    """F and its inverse after some pairs, one by one or in blocks: the same up to rounding. Both are used up."""
     if len(F) < _BLOCKED_FROM:
         scratch = np.empty((SCRATCH_ROWS, len(F)))
         follow_pairs(F, inverse, pairs.points, pairs.tail[part], pairs.head[part], *wanted, scratch)
@@ -226,8 +226,7 @@ def _refreshed(
     """F anew from its inverse, a plain sum over pairs without the rounding of many updates; both faded."""
     if fading < 1.0:
         inverse = fading * inverse + (1.0 - fading) * np.eye(len(F))
-        sums = {"loss": fading * passed.loss, "regret_bound": fading * passed.regret_bound}
-        passed = dataclasses.replace(passed, **sums)
+        passed = dataclasses.replace(passed, loss=fading * passed.loss, regret_bound=fading * passed.regret_bound)
     if cholesky_or_none(inverse) is None:
         inverse = _inverse(F)  # then the sum has lost more digits than the updates have
     return _inverse(inverse), inverse, passed

@@ -1,0 +1,112 @@
+"""Pairs to ask about: never what is known or implied, never twice, and worth more than random ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from builders import labelled_data
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
+
+from mahalo import Constraints, MetricLearner, OnlineMetricLearner
+from mahalo.active import Implied, choosing, next_pairs
+
+STRATEGIES = ["uncertain", "diverse", "change"]
+
+
+def answers(y, pairs):
+    pairs = np.asarray(pairs)
+    return Constraints.from_pairs(pairs, same=y[pairs[:, 0]] == y[pairs[:, 1]], n_rows=len(y))
+
+
+def closure(y, pairs):
+    """(alike, apart): all that answers imply, by going round until nothing is added."""
+    n = len(y)
+    alike, apart = np.eye(n, dtype=bool), np.zeros((n, n), dtype=bool)
+    for i, j in pairs:
+        which = alike if y[i] == y[j] else apart
+        which[i, j] = which[j, i] = True
+    for _ in range(n):
+        alike = (alike.astype(int) @ alike) > 0
+    return alike, (alike.astype(int) @ apart @ alike) > 0
+
+
+@given(st.integers(0, 10_000))
+def test_what_is_implied_is_the_closure(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 9))
+    y = rng.integers(0, 3, n)
+    pairs = np.array([p for p in rng.integers(0, n, (8, 2)) if p[0] != p[1]]).reshape(-1, 2)
+    implied = Implied.of(answers(y, pairs), n)
+    every = np.column_stack(np.triu_indices(n, 1))
+    alike, apart = closure(y, pairs)
+    np.testing.assert_array_equal(implied.tells(every), (alike | apart)[tuple(every.T)])
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("online", [False, True])
+def test_nothing_is_asked_that_is_known(rng, strategy, online):
+    X, y = labelled_data(rng)
+    asked = rng.permutation(len(y)).reshape(-1, 2)[:10]
+    for _ in range(8):
+        known = answers(y, asked)
+        learner = OnlineMetricLearner() if online else MetricLearner()
+        learner.fit(X, constraints=known)
+        new = next_pairs(learner, X, 12, strategy=strategy, known=known)
+        alike, apart = closure(y, asked)
+        assert not (alike | apart)[tuple(new.T)].any()
+        groups, every = Implied.of(known, len(y)), np.column_stack(np.triu_indices(len(y), 1))
+        left = len(np.unique(groups.between(every[~groups.tells(every)])))
+        assert len(np.unique(groups.between(new))) == len(new) == min(12, left)
+        asked = np.concatenate([asked, new])
+
+
+def test_everything_known_leaves_nothing_to_ask(rng):
+    X, y = labelled_data(rng, n=12)
+    every = np.column_stack(np.triu_indices(12, 1))
+    learner = MetricLearner().fit(X, y)
+    assert next_pairs(learner, X, 5, known=answers(y, every)).shape == (0, 2)
+    assert len(next_pairs(learner, X, 1000)) == 66
+
+
+def test_uncertain_pairs_are_neither_near_nor_far(rng):
+    X, y = labelled_data(rng)
+    learner, known = MetricLearner().fit(X, y), answers(y, rng.permutation(len(y)).reshape(-1, 2))
+    D = learner.metric_.distances(X)
+    i, j = next_pairs(learner, X, 20, known=known).T
+    share = np.searchsorted(np.sort(D[np.triu_indices(len(y), 1)]), D[i, j]) / (len(y) * (len(y) - 1) / 2)
+    assert share.min() > 0.05 and share.max() < 0.8
+    asked = y[i] == y[j]
+    assert 0.05 < asked.mean() < 0.95
+
+
+def test_diverse_pairs_share_fewer_rows(rng):
+    X, y = labelled_data(rng, n=200)
+    learner = MetricLearner().fit(X, y)
+    rows = {s: len(np.unique(next_pairs(learner, X, 40, strategy=s))) for s in ("uncertain", "diverse")}
+    assert rows["diverse"] >= rows["uncertain"]
+
+
+def test_many_rows_are_sampled_repeatably(rng, monkeypatch):
+    monkeypatch.setattr(choosing, "_ALL_PAIRS", 100)
+    X, y = labelled_data(rng, n=300)
+    learner = MetricLearner().fit(X, y)
+    first, again = (next_pairs(learner, X, 30, random_state=1) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    assert (first[:, 0] != first[:, 1]).all() and len(first) == 30
+
+
+def test_bad_input(rng):
+    X, y = labelled_data(rng)
+    learner = MetricLearner().fit(X, y)
+    with pytest.raises(ValueError, match="strategy must be"):
+        next_pairs(learner, X, strategy="best")
+    with pytest.raises(ValueError, match="n must be a positive integer"):
+        next_pairs(learner, X, 0)
+    with pytest.raises(ValueError, match="takes two rows"):
+        next_pairs(learner, X[:1])
+    with pytest.raises(ValueError, match="about 70 rows"):
+        next_pairs(learner, X, known=Constraints.from_pairs([[0, 1]], n_rows=70))
+    with pytest.raises(NotFittedError):
+        next_pairs(MetricLearner(), X)
