@@ -1,4 +1,4 @@
-"""Write the tables about adapted embeddings into README.md and docs/embeddings.md: `python docs/make_tables.py`.
+"""Write the table about adapted embeddings into docs/embeddings.md: `python docs/make_tables.py`.
 
 The figures are those of `python -m benchmarks adapting --json docs/adapting.json`.
 """
@@ -28,11 +28,10 @@ def main() -> None:
 
 
 def pages() -> dict[Path, str]:
-    """Both pages as they should be."""
+    """The page as it should be."""
     numbers = read_numbers()
     tables = {
         HERE / "embeddings.md": full_table(numbers["retrieval"], numbers["draws"]),
-        HERE.parent / "README.md": headline(numbers["retrieval"], numbers["draws"]),
     }
     return {path: _replaced(path.read_text(encoding="utf-8"), table) for path, table in tables.items()}
 
@@ -51,17 +50,6 @@ def full_table(retrieval: dict, draws: dict[str, int]) -> str:
         cells = (_figures(retrieval[name].get(method)) for name in (*shots, "unseen"))
         lines.append(_row(shown, *cells))
     lines.append(_row("draws", *(str(draws[name]) for name in (*shots, "unseen"))))
-    return "\n".join(lines)
-
-
-def headline(retrieval: dict, draws: dict[str, int]) -> str:
-    shots = [name for name in ("5", "20", "all") if name in retrieval]
-    head = [f"{n} labels an intent" if n != "all" else "all labels" for n in shots]
-    lines = [_row("MAP of a search among 10,003 questions, 77 intents", *head), _row(*["---"] * (len(shots) + 1))]
-    for method in ("frozen", "LDA, shrunk", "contrastive adapter", "EmbeddingAdapter"):
-        bold = "**" if method == "EmbeddingAdapter" else ""
-        lines.append(_row(METHODS[method], *(f"{bold}{_short(retrieval[n][method]['MAP'])}{bold}" for n in shots)))
-    lines.append(_row("draws of the labelled questions", *(str(draws[n]) for n in shots)))
     return "\n".join(lines)
 
 
