@@ -32,5 +32,6 @@ print(f"objective {certificate.primal:.4f}; no metric has less than {certificate
 
 Z = StandardScaler().fit_transform(X)
 of_one_half = MetricLearner().fit(Z[::2], y[::2])
-MetricDisplay.from_estimator(of_one_half, Z[1::2], y[1::2], kind="map", class_names=load_wine().target_names)
+_, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
+MetricDisplay.from_estimator(of_one_half, Z[1::2], y[1::2], kind="map", ax=axes)
 plt.show()

@@ -9,7 +9,7 @@ from typing import Any
 from sphinx.application import Sphinx
 
 DOCS = Path(__file__).parents[1]
-LISTS = ("index", "howto", "explanation")  # the pages that list others
+LISTS = ("index", "howto", "explanation", "reproducing")  # the pages that list others
 REST = "<every other page>"
 
 # What to read first; examples that are not named follow by title.
@@ -61,8 +61,7 @@ def unlisted() -> list[str]:
 def listed(page: Path) -> list[str]:
     """The names in the lists (`toctree`) of a page."""
     blocks = re.findall(r"^```\{toctree\}\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.M | re.S)
-    lines = [line.strip() for block in blocks for line in block.splitlines()]
-    return [line for line in lines if line and not line.startswith((":", "<"))]
+    return [name for block in blocks for name in re.findall(r"^(?:.+ <)?([\w/]+)>?$", block, flags=re.M)]
 
 
 def link_to_gallery(app: Sphinx, docname: str, source: list[str]) -> None:
