@@ -26,7 +26,7 @@ print(f"\nheld-out rows choose γ = {learner.gamma_:g} and {learner.strategy_} p
 print(f"accuracy of ten nearest neighbours over the folds: {learner.best_score_:.3f}")
 
 _, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
-left.semilogx(path.gammas, [certificate.primal for certificate in path.certificates], marker=".")
+left.loglog(path.gammas, [certificate.primal for certificate in path.certificates], marker=".")
 left.set(xlabel="γ", ylabel="objective at the optimum")
 MetricDisplay.from_estimator(learner, kind="choosing", ax=right)
 plt.show()

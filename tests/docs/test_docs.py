@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import itertools
+import pkgutil
 import re
 from pathlib import Path
 from typing import Any
@@ -68,20 +69,14 @@ def test_links_between_pages_lead_somewhere(page):
 
 # -- reference -----------------------------------------------------------------------------------------------
 
-ROOMS = (
-    "basis",
-    "cluster",
-    "embeddings",
-    "explain",
-    "kernels",
-    "losses",
-    "pairs",
-    "priors",
-    "report",
-)  # with public names
-# What other rooms import from these.
-INTERNAL = {"Basis", "ExplainMixin", "Known", "Prior", "Slack", "SlackStack", "HardSlack", "HingeSlack", "LogSlack"}
-INTERNAL |= {"as_basis", "as_loss", "as_prior", "resting_point"}
+# Rooms that only other rooms use; what they have for everybody is in `mahalo` itself. A new room is public.
+INNER = (
+    "_core cli constraints coordinates errors learner linalg metric persistence progress rows scoring selection solvers"
+)
+INNER += " task validation"
+# What other rooms import from public ones.
+INTERNAL = "Basis ExplainMixin HardSlack HingeSlack Known LogSlack Prior Slack SlackStack as_basis as_loss as_prior"
+INTERNAL += " resting_point"
 
 
 def listed_names() -> list[str]:
@@ -106,11 +101,12 @@ def public_members(kind: type) -> list[str]:
 
 
 def test_every_public_name_is_in_the_reference():
-    public = [f"mahalo.{name}" for name in mahalo.__all__]
-    for room in ROOMS:
+    public = {f"mahalo.{name}" for name in mahalo.__all__}
+    for room in {found.name for found in pkgutil.iter_modules(mahalo.__path__)} - set(INNER.split()):
         module = importlib.import_module(f"mahalo.{room}")
-        public += [f"mahalo.{room}.{name}" for name in module.__all__ if name not in INTERNAL]
-    assert not set(public) - set(listed_names())
+        public |= {f"mahalo.{room}.{name}" for name in module.__all__ if name not in INTERNAL.split()}
+    missing = sorted(public - set(listed_names()))
+    assert not missing, f"add to a list of docs/api.md: {missing}"
 
 
 @pytest.mark.parametrize("name", listed_names())
@@ -148,7 +144,7 @@ def test_example_runs(script, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
     assert "Warning" not in done.stderr
-    assert "0 pictures" not in done.stderr or "sphinx_gallery_thumbnail_path" in script.read_text(encoding="utf-8")
+    assert "0 pictures" not in done.stderr or "matplotlib" not in script.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda p: p.stem)
