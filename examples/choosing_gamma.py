@@ -2,8 +2,8 @@
 Choosing γ: the whole path, then held-out rows
 ==============================================
 
-γ sets how much the constraints count against the metric to start from. A path of twenty values costs little more than
-its last; which of them is best only rows can tell that were not learned from.
+γ sets how much the constraints count against the metric to start from. A path of twenty values costs as much as a
+few fits; which of them is best only rows can tell that were not learned from.
 """
 
 import matplotlib.pyplot as plt
