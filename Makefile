@@ -11,7 +11,7 @@ SOURCES := meson.build meson.options $(shell find src -name '*.py' -o -name '*.p
 demo test test-all test-oldest test-bounds test-compilers wheel reproduce: export OPENBLAS_NUM_THREADS ?= 1
 demo test test-all test-oldest test-bounds test-compilers wheel reproduce: export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-all test-oldest test-bounds test-compilers wheel lint format bench reproduce clean
+.PHONY: help demo docs test test-all test-oldest test-bounds test-compilers wheel lint format bench reproduce clean
 
 help:
 	@echo "make demo         learn on bundled data: tables, certificates, then pictures in out/"
@@ -25,6 +25,7 @@ help:
 	@echo "make format       ruff's fixes and layout"
 	@echo "make bench        speed and accuracy against peers, as ratios (long)"
 	@echo "make reproduce    the paper's experiments; refreshes docs/results (long)"
+	@echo "make docs         the documentation as a site in build/docs; runs every example"
 	@echo "make clean        remove what the targets made"
 
 # The package is installed, not linked, so that what is tested is what pip installs.
@@ -97,6 +98,11 @@ dist/.built: $(VENV)/.installed
 
 wheel: dist/.built
 	$(BIN)/python -m pytest -s tests/packaging
+
+docs: $(VENV)/.installed
+	rm -rf docs/gallery docs/generated
+	$(BIN)/python -m sphinx -W --keep-going -q docs build/docs
+	@echo "open build/docs/index.html"
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks

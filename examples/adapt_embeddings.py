@@ -1,8 +1,14 @@
-"""Five labels a class to a better index: adapt vectors, judge them before deploying, and keep one matrix."""
+"""
+Five labels a class to a better index
+=====================================
+
+Adapt vectors of a frozen encoder, judge them before deploying, and keep one matrix.
+"""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.metrics import euclidean_distances, label_ranking_average_precision_score
@@ -19,13 +25,14 @@ def mean_average_precision(index, queries):
     return label_ranking_average_precision_score(y_query[:, None] == y_index, -euclidean_distances(queries, index))
 
 
-print(f"frozen               MAP {mean_average_precision(E_index, E_query):.3f}")
+reached = {0: mean_average_precision(E_index, E_query)}
+print(f"frozen               MAP {reached[0]:.3f}")
 rng = np.random.default_rng(0)
 for n in (5, 20):
     labelled = np.concatenate([rng.choice(np.flatnonzero(y_index == c), n, replace=False) for c in range(10)])
     adapter = EmbeddingAdapter(random_state=0).fit(E_index[labelled], y_index[labelled])
-    adapted = mean_average_precision(adapter.transform(E_index), adapter.transform(E_query))
-    print(f"{n:2d} labels a class    MAP {adapted:.3f}")
+    reached[n] = mean_average_precision(adapter.transform(E_index), adapter.transform(E_query))
+    print(f"{n:2d} labels a class    MAP {reached[n]:.3f}")
 
 print("\nwhat held-out labelled rows said beforehand:")
 print(adapter.before_after_)
@@ -37,3 +44,9 @@ with TemporaryDirectory() as folder:
     again = EmbeddingAdapter.load(path)
     assert np.allclose(again.transform(E_query), adapter.transform(E_query), atol=1e-5)
 print(f"\nsaved and read again: {adapter.matrix_.shape[0]} numbers in, {adapter.matrix_.shape[1]} out")
+
+_, ax = plt.subplots(figsize=(6, 3), layout="constrained")
+bars = ax.bar(["frozen", "5 labels a class", "20 labels a class"], reached.values(), color=["grey", "C0", "C0"])
+ax.bar_label(bars, fmt="%.3f")
+ax.set(ylabel="MAP of new queries", ylim=(0, 1))
+plt.show()

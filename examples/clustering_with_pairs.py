@@ -1,13 +1,18 @@
-"""Clusters of the kind you mean: k-means before and after learning from what is known about a few pairs.
+"""
+Clusters of the kind you mean
+=============================
 
-Handwritten digits 3, 8 and 9. Of a hundred pairs of images somebody said whether they show the same digit; nobody said
-which digit, nor anything about the other images.
+k-means before and after learning from what is known about a few pairs: handwritten digits 3, 8 and 9. Of a hundred
+pairs of images somebody said whether they show the same digit; nobody said which digit, nor anything about the other
+images.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.spatial.distance import pdist
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score
 
 from mahalo import Constraints, MetricLearner
@@ -37,3 +42,16 @@ for name, learner in learners.items():
     model = MetricKMeans(3, learner=learner, random_state=0).fit(X, constraints=constraints)
     agreement = adjusted_rand_score(y[untold], model.labels_[untold])
     print(f"  learned, {name:10s}   {agreement:.2f}   {model.n_violated_} pairs violated")
+    if name == "linear":
+        learned = model
+
+_, axes = plt.subplots(1, 3, figsize=(10.5, 3.6), layout="constrained")
+before, after = (PCA(2).fit_transform(rows)[untold] for rows in (X, learned.metric_.transform(X)))
+for ax, name, plane, colours in (
+    (axes[0], "the digits", before, y),
+    (axes[1], "plain k-means", before, plain.labels_),
+    (axes[2], "k-means under the learned metric", after, learned.labels_),
+):
+    ax.scatter(*plane.T, c=colours[untold], s=8, cmap="brg")
+    ax.set(title=name, xticks=[], yticks=[])
+plt.show()

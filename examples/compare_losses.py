@@ -1,12 +1,15 @@
-"""The losses side by side: the same pairs, the same γ, and what each makes of them.
+"""
+The losses side by side
+=======================
 
-A loss says what it costs to leave the prior. It decides what the learned metric looks like (how many directions are
-stretched, shrunk or given up) more than how well it does.
+The same pairs, the same γ, and what each loss makes of them. A loss says what it costs to leave the prior. It decides
+what the learned metric looks like (how many directions are stretched, shrunk or given up) more than how well it does.
 """
 
 import time
 from dataclasses import dataclass
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.model_selection import RepeatedStratifiedKFold
@@ -65,7 +68,8 @@ def evaluate(loss, gamma: float, X, y, n_repeats: int = 5) -> Outcome:
 
 
 def main(gamma: float = 1.0) -> None:
-    for table, load in TABLES.items():
+    _, axes = plt.subplots(1, len(TABLES), figsize=(11, 3.6), layout="constrained")
+    for ax, (table, load) in zip(axes, TABLES.items(), strict=True):
         X, y = load(return_X_y=True)
         print(f"{table}, {X.shape[1]} features, γ = {gamma:g}")
         print(
@@ -79,6 +83,11 @@ def main(gamma: float = 1.0) -> None:
                 f"  {name:18s}{100 * seen.error:10.1f} %{w[0]:10.2g}{max(w[-1], 0.0):10.1g}{seen.n_given_up:10.1f}"
                 f"{seen.n_steps:7.0f}{1000 * seen.seconds:6.0f}"
             )
+            ax.plot(1 + np.arange(len(w)), np.maximum(w, 1e-9), marker=".", label=name)
+        ax.set(title=table, xlabel="direction", yscale="log", ylim=(1e-4, None))
+    axes[0].set_ylabel("eigenvalue of the learned metric")
+    axes[0].legend(fontsize="x-small")
+    plt.show()
 
 
 if __name__ == "__main__":

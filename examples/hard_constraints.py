@@ -1,5 +1,12 @@
-"""Hard constraints (γ = ∞): either a metric that satisfies every one, or a proof that there is none."""
+"""
+Hard constraints, and a proof of contradiction
+==============================================
 
+With γ = ∞ constraints are not wishes: the learner returns a metric that satisfies every one, or a proof that there is
+none.
+"""
+
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_iris
 
@@ -30,5 +37,19 @@ except InfeasibleError as error:
 # With a finite γ the same constraints are wishes, and the answer is the best compromise.
 learner = MetricLearner(gamma=10.0).fit(X, constraints=impossible)
 print("\ncompromise at γ = 10:")
-for i, j in impossible.pairs.index:
-    print(f"  rows {i} and {j}: distance {learner.metric_.pair_distances(X[[i]], X[[j]])[0]:.3f}")
+ends = impossible.pairs.index
+before = np.linalg.norm(X[ends[:, 0]] - X[ends[:, 1]], axis=1)
+after = learner.metric_.pair_distances(X[ends[:, 0]], X[ends[:, 1]])
+for (i, j), distance in zip(ends, after, strict=True):
+    print(f"  rows {i} and {j}: distance {distance:.3f}")
+
+_, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
+places = np.arange(3)
+ax.bar(places - 0.18, before, 0.32, color="lightgrey", label="before")
+ax.bar(places + 0.18, after, 0.32, color="C0", label="compromise at γ = 10")
+for k, bound in enumerate((1.0, 1.0, 3.0)):
+    ax.hlines(bound, k - 0.4, k + 0.4, color="C3", ls="--", label="asked for" if k == 0 else None)
+ax.set_xticks(places, [f"{i} and {j}\n{'at least' if k == 2 else 'at most'}" for k, (i, j) in enumerate(ends)])
+ax.set(ylabel="distance", title="near, near, and yet far: no metric does it")
+ax.legend()
+plt.show()

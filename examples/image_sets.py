@@ -1,10 +1,13 @@
-"""Images as sets of features: the pyramid match kernel, as it is and learned.
+"""
+Images as sets of features
+==========================
 
-A digit is the set of its edge points, each with its place and the direction of the edge. Sets have different sizes and
-no order, so there are no columns to compare; the pyramid match counts how many points of two sets pair off, and how
-closely.
+The pyramid match kernel, as it is and learned. A digit is the set of its edge points, each with its place and the
+direction of the edge. Sets have different sizes and no order, so there are no columns to compare; the pyramid match
+counts how many points of two sets pair off, and how closely.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
@@ -49,6 +52,14 @@ def main() -> None:
         metric = MetricLearner(kernel=kernel, percentiles=(1, 99)).fit(sets, y_known).metric_
         learned = recognised(-metric.distances(new_sets, sets), y_known, y_new)
         print(f"{name:24s} {100 * plain:7.1f} % {100 * learned:7.1f} %")
+
+    _, axes = plt.subplots(1, 4, figsize=(10, 2.8), layout="constrained")
+    for ax, k in zip(axes, order[:4], strict=True):
+        features, positions = images[k]
+        ax.imshow(digits.images[k], cmap="Greys", alpha=0.5)
+        ax.quiver(*(7 * positions.T), features[:, 1], -features[:, 0], color="C3", width=0.012)
+        ax.set(title=f"{len(features)} edge points", xticks=[], yticks=[])
+    plt.show()
 
 
 if __name__ == "__main__":

@@ -1,8 +1,12 @@
-"""An RBF kernel where no linear metric can help: rings in a plane, and six columns of noise.
+"""
+An RBF kernel where no linear metric can help
+=============================================
 
-The learned kernel is defined for rows it has never seen, so it goes wherever scikit-learn takes a kernel.
+Rings in a plane, and six columns of noise. The learned kernel is defined for rows it has never seen, so it goes
+wherever scikit-learn takes a kernel.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.decomposition import KernelPCA
 from sklearn.metrics.pairwise import rbf_kernel
@@ -54,6 +58,17 @@ def main() -> None:
                 right = classifier.score(pca.transform(kernel(new, X)), y_new)
             what = "SVC with" if use == "SVC" else "10-NN in the 2-D KernelPCA of"
             print(f"{what} {name}: error {100 * (1 - right):.1f} %")
+
+    _, axes = plt.subplots(1, 3, figsize=(10.5, 3.6), layout="constrained")
+    planes = {"two of eight columns": new[:, :2]}
+    for name, kernel in (("RBF", plain), ("RBF, learned", rbf.metric_.kernel)):
+        planes[f"{name}: principal components"] = (
+            KernelPCA(2, kernel="precomputed").fit(kernel(X, X)).transform(kernel(new, X))
+        )
+    for ax, (name, plane) in zip(axes, planes.items(), strict=True):
+        ax.scatter(*plane.T, c=y_new, s=8, cmap="coolwarm")
+        ax.set(title=name, xticks=[], yticks=[])
+    plt.show()
 
 
 if __name__ == "__main__":

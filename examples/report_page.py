@@ -1,4 +1,9 @@
-"""One page on what was learned, to open in a browser or to send to somebody."""
+"""
+One page on what was learned
+============================
+
+To open in a browser or to send to somebody; what is on it is said in the page on reports.
+"""
 
 from pathlib import Path
 
@@ -17,6 +22,7 @@ def wine_report(path: Path) -> Path:
     return learner.report(X, y, path, ids=[f"bottle {i}" for i in range(len(X))])
 
 
+# sphinx_gallery_thumbnail_path = "images/report.png"
 if __name__ == "__main__":
     page = wine_report(Path("report.html"))
     print(f"{page}: {page.stat().st_size / 1024:.0f} KB, open it in any browser")

@@ -1,8 +1,10 @@
-"""A kernel on words: learn which words belong together, then measure words that were never seen.
+"""
+A kernel on words
+=================
 
-Nothing here is a vector. The kernel counts the pieces of up to three letters that two words share, and the metric is
-learned in the space which that kernel spans. The file of the metric holds numbers only, so `load` is given the kernel
-and the words again.
+Learn which words belong together, then measure words that were never seen. Nothing here is a vector. The kernel
+counts the pieces of up to three letters that two words share, and the metric is learned in the space which that
+kernel spans. The file of the metric holds numbers only, so `load` is given the kernel and the words again.
 """
 
 import tempfile
@@ -10,7 +12,9 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.decomposition import KernelPCA
 
 import mahalo
 from mahalo import MetricLearner
@@ -95,6 +99,15 @@ def main() -> None:
         assert np.array_equal(loaded.distances(new, known), metric.distances(new, known))
         size = path.stat().st_size / 1024
         print(f"\n{path.name}: {size:.0f} KB of numbers, loaded with kernel= and {len(words)} points=")
+
+    _, axes = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
+    for ax, name, kernel in zip(axes, ("as they are", "learned"), (shared_pieces, metric.kernel), strict=True):
+        plane = KernelPCA(2, kernel="precomputed").fit(kernel(known, known)).transform(kernel(new, known))
+        for k, language in enumerate(languages):
+            ax.scatter(*plane[y_new == k].T, s=12, label=language)
+        ax.set(title=f"new words, {name}", xticks=[], yticks=[])
+    axes[0].legend()
+    plt.show()
 
 
 if __name__ == "__main__":

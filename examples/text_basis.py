@@ -1,15 +1,18 @@
-"""Text as sparse tf-idf rows, from words to neighbours, without ever making them dense.
+"""
+Text as sparse tf-idf rows
+==========================
 
-The documents are what SciPy says of its own functions before it lists their parameters; the classes are its
-subpackages. A metric over a basis is the identity plus a change in a few directions (`residual=True`), or lives in
-those directions alone (`residual=False`). A projection on a good basis may help by itself, so it is printed beside what
-is learned.
+From words to neighbours, without ever making the rows dense. The documents are what SciPy says of its own functions
+before it lists their parameters; the classes are its subpackages. A metric over a basis is the identity plus a change
+in a few directions (`residual=True`), or lives in those directions alone (`residual=False`). A projection on a good
+basis may help by itself, so it is printed beside what is learned.
 """
 
 import importlib
 import inspect
 import re
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import train_test_split
@@ -80,10 +83,12 @@ def main() -> None:
         "learned in the projection": MetricLearner(basis=basis, residual=False, gamma=0.1),
     }
     print(f"{'k = 56':30s}{'5-NN accuracy':>14s}{'pair AUC':>10s}")
+    found = {}
     for name, learner in learners.items():
         learner.fit(X[train], y[train])
         accuracy = knn_accuracy(learner.metric_.distances(X[test], X[train]), y[train], y[test])
-        print(f"{name:30s}{100 * accuracy:12.1f} %{learner.score(X[test], y[test]):10.3f}")
+        found[name] = 100 * accuracy, learner.score(X[test], y[test])
+        print(f"{name:30s}{found[name][0]:12.1f} %{found[name][1]:10.3f}")
 
     print(f"\nnearest to {names[query]} ({SUBPACKAGES[y[query]]}), which was not learned from:")
     for name in ("Euclidean (nothing learned)", "identity plus low rank"):
@@ -92,6 +97,15 @@ def main() -> None:
 
     metric = learners["learned in the projection"].metric_
     print(f"\ntransform gives {metric.transform(X).shape[1]} columns, in which distances are the learned ones")
+
+    _, axes = plt.subplots(1, 2, figsize=(9.5, 2.8), layout="constrained", sharey=True)
+    colours = ["lightgrey", "tab:blue", "lightgrey", "tab:orange"]
+    for ax, what, values in zip(axes, ("5-NN accuracy, %", "pair AUC"), zip(*found.values(), strict=True), strict=True):
+        bars = ax.barh(list(found), values, color=colours)
+        ax.bar_label(bars, fmt="%.3g", padding=3)
+        ax.set(title=what, xlim=(0, 1.15 * max(values)))
+    axes[0].invert_yaxis()
+    plt.show()
 
 
 if __name__ == "__main__":

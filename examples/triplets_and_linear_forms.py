@@ -1,7 +1,14 @@
-"""Triplets and linear forms, mixed: "a is more like b than like c", and limits on the spread of whole groups."""
+"""
+Triplets and linear forms, mixed
+================================
 
+"a is more like b than like c", and limits on the spread of whole groups, in one fit.
+"""
+
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
 from mahalo import Constraints, MetricLearner
@@ -51,3 +58,12 @@ print(f"{'spread of all rows':28s}{spread(X):8.1f}{spread(Z):8.1f}")
 for k in range(3):
     print(f"{f'spread inside species {k}':28s}{spread(X[y == k]):8.1f}{spread(Z[y == k]):8.1f}")
 print(f"relative gap {learner.certificate_.relative_gap:.1e}, converged {learner.certificate_.converged}")
+
+_, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
+for ax, name, rows in zip(axes, ("before", "after"), (X, Z), strict=True):
+    plane = PCA(2).fit_transform(rows)
+    for k, species_name in enumerate(load_iris().target_names):
+        ax.scatter(*plane[y == k].T, s=14, label=species_name)
+    ax.set(title=f"{name}: {100 * holding(rows):.0f} % of the comparisons hold", aspect="equal")
+axes[0].legend()
+plt.show()

@@ -1,7 +1,11 @@
-"""Labels that look wrong: ninety digits mislabelled on purpose, found, and drawn with what they were taken for."""
+"""
+Labels that look wrong
+======================
 
-from pathlib import Path
+Ninety digits mislabelled on purpose, found, and drawn with what they were taken for.
+"""
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.metrics import average_precision_score
@@ -26,24 +30,13 @@ print(f"the label suggested for them is the true one in {100 * right.mean():.0f}
 print("\nthe constraints that shaped the metric most:")
 print(learner.influential(5).round(3))
 
-
-def draw(path: Path) -> None:
-    """The first suspects, each with the label it came with and the one its neighbours have; and where they lie."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 4.6), layout="constrained")
-    left, right = figure.subfigures(1, 2, width_ratios=(1.3, 1))
-    for ax, (row, suspect) in zip(left.subplots(3, 6).flat, found.iterrows(), strict=False):
-        ax.imshow(X[row].reshape(8, 8), cmap="gray_r")
-        ax.set_title(f"“{suspect['given']}”, looks like {suspect['suggested']}", fontsize=7.5)
-        ax.set_axis_off()
-    part = rng.choice(len(y), 600, replace=False)
-    MetricDisplay.from_estimator(learner, X[part], y[part], kind="map", ax=right.subplots())
-    figure.savefig(path, dpi=110)
-
-
-try:
-    draw(Path("wrong_labels.png"))
-    print("\npicture: wrong_labels.png")
-except ImportError:
-    print("\n(pictures need matplotlib)")
+# The first suspects, each with the label it came with and the one its neighbours have; and where they lie.
+figure = plt.figure(figsize=(11, 4.6), layout="constrained")
+left, right = figure.subfigures(1, 2, width_ratios=(1.3, 1))
+for ax, (row, suspect) in zip(left.subplots(3, 6).flat, found.iterrows(), strict=False):
+    ax.imshow(X[row].reshape(8, 8), cmap="gray_r")
+    ax.set_title(f"“{suspect['given']}”, looks like {suspect['suggested']}", fontsize=7.5)
+    ax.set_axis_off()
+part = rng.choice(len(y), 600, replace=False)
+MetricDisplay.from_estimator(learner, X[part], y[part], kind="map", ax=right.subplots())
+plt.show()

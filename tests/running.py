@@ -9,7 +9,8 @@ from pathlib import Path
 
 
 def run_python(*arguments, cwd: Path) -> subprocess.CompletedProcess:
-    environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONWARNINGS": "error::FutureWarning"}
+    headless = {name: value for name, value in os.environ.items() if name != "DISPLAY"} | {"MPLBACKEND": "agg"}
+    environment = {**headless, "PYTHONIOENCODING": "utf-8", "PYTHONWARNINGS": "error::FutureWarning"}
     return subprocess.run(
         [sys.executable, *map(str, arguments)],
         cwd=cwd,

@@ -80,7 +80,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         "newton" is for LogDet with finite γ, "dual" for every loss and for γ = ∞: "auto" chooses between them, and both
         need tens of steps. "bregman" is the paper's Algorithm 1, for LogDet, slow for large γ.
     tol : float, default=1e-4
-        Relative duality gap to reach, (P − D)/max(1, |P|).
+        Relative duality gap to reach, ``(P − D) / max(1, |P|)``.
     max_iter : int, optional
         Limit on steps (default 1000 for "newton", 500 for "dual") or sweeps (default 1000).
     random_state : int, RandomState, Generator or None, default=None

@@ -305,23 +305,27 @@ class Constraints:
 
     @property
     def n_constraints(self) -> int:
+        """Pairs, triplets and linear forms together."""
         return len(self.weight)
 
     @property
     def sign(self) -> np.ndarray:
+        """+1 where a value must not exceed its bound, −1 where it must not fall below it."""
         return np.concatenate([self.pairs.sign, np.ones_like(self.triplets.margin), self.linear.sign])
 
     @property
     def bound(self) -> np.ndarray:
+        """What each value is held against; NaN where percentiles are still to say."""
         return np.concatenate([self.pairs.bound, -self.triplets.margin, self.linear.bound])
 
     @property
     def weight(self) -> np.ndarray:
+        """What multiplies γ, for each constraint."""
         return np.concatenate([self.pairs.weight, self.triplets.weight, self.linear.weight])
 
     @property
     def scale(self) -> np.ndarray:
-        """What a violation is measured by: the bound of a pair, the margin of a triplet, |bound| (or 1) of a form."""
+        """What violations are measured by: the bound of a pair, the margin of a triplet, ``|bound|`` or 1 of a form."""
         size = np.abs(self.linear.bound)
         return np.concatenate([self.pairs.bound, self.triplets.margin, np.where(size > 0, size, 1.0)])
 

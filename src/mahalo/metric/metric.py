@@ -66,6 +66,7 @@ class Metric:
 
     @property
     def n_features(self) -> int | None:
+        """Number of features it was learned on; None for objects that are not vectors."""
         return self.coordinates.n_features
 
     @property

@@ -20,7 +20,18 @@ __all__ = ["MetricPath", "checked_gammas", "metric_path"]
 
 @dataclass(frozen=True)
 class MetricPath:
-    """One metric for each γ, in the order the γ were given."""
+    """One metric for each γ, in the order the γ were given.
+
+    Attributes
+    ----------
+    gammas : ndarray of shape (n_gammas,)
+    metrics : tuple of Metric
+    certificates : tuple of Certificate
+    duals : ndarray of shape (n_gammas, n_constraints)
+        Multipliers λ ≥ 0.
+    constraints : Constraints
+        Those that were used, with their bounds.
+    """
 
     gammas: np.ndarray
     metrics: tuple[Metric, ...]

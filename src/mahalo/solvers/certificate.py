@@ -30,7 +30,7 @@ class Certificate:
     gap : float
         primal − dual; at least 0 up to rounding.
     relative_gap : float
-        gap / max(1, |primal|).
+        ``gap / max(1, |primal|)``.
     max_violation : float
         Largest violation of a constraint, relative to its bound (pairs), margin (triplets) or scale (linear forms).
     n_violated : int

@@ -20,7 +20,7 @@ class Step:
     primal : float
         Objective where the step ended.
     relative_gap : float
-        (primal − dual) / max(1, |primal|) there.
+        ``(primal − dual) / max(1, |primal|)`` there.
     max_violation : float
         Largest violation of a constraint, relative to its scale.
     step_length : float
