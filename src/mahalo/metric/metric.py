@@ -18,6 +18,7 @@ from ..coordinates import KernelCoordinates, LinearCoordinates
 from ..linalg import in_threads, symmetrize
 from ..validation import as_objects, at_least_single, len_of
 from .given import checked_block, refuse_similarities
+from .query_side import QuerySide, query_side
 from .scaling import Scaling
 
 __all__ = ["Metric"]
@@ -115,6 +116,10 @@ class Metric:
         inside = c.basis is not None and not c.residual
         G = c.projection @ self.root if inside else self._embedded(np.eye(c.n_features))
         return G if self.rotation is None else G @ self.rotation
+
+    def query_side(self) -> QuerySide:
+        """What to multiply queries with where stored vectors must stay as they are."""
+        return query_side(self)
 
     # -- transform ---------------------------------------------------------------------------------------------
 
