@@ -15,7 +15,19 @@ from .report import Check, Report, Status, show, show_summary
 from .settings import Settings
 from .timing import environment
 
-NAMES = ("logdet", "algorithm1", "gammas", "overhead", "accuracy", "scale", "losses", "adapting", "suspects", "search", "pairs")
+NAMES = (
+    "logdet",
+    "algorithm1",
+    "gammas",
+    "overhead",
+    "accuracy",
+    "scale",
+    "losses",
+    "adapting",
+    "suspects",
+    "search",
+    "pairs",
+)
 
 
 def main(

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .metric import Metric, load
     from .report.comparing import compare
     from .report.display import MetricDisplay
+    from .report.reliability import ReliabilityDisplay
     from .selection import MetricLearnerCV, MetricPath, metric_path
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "MetricLearnerCV",
     "MetricPath",
     "NotPositiveDefiniteError",
+    "ReliabilityDisplay",
     "compare",
     "load",
     "metric_path",
@@ -38,6 +40,7 @@ _ROOMS = {
     "metric": ("Metric", "load"),
     "report.comparing": ("compare",),
     "report.display": ("MetricDisplay",),
+    "report.reliability": ("ReliabilityDisplay",),
     "selection": ("MetricLearnerCV", "MetricPath", "metric_path"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}

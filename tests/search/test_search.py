@@ -75,7 +75,7 @@ def test_among_equals_the_first_added_comes_first():
     X = np.tile(base, (10, 1))
     found = build_index(metric, X).kneighbors(base, 5)
     for position, ids in enumerate(found.ids):
-        same = np.flatnonzero((X == base[position]).all(axis=1))
+        same = np.flatnonzero((base[position] == X).all(axis=1))
         assert ids.tolist() == same[:5].tolist()
     np.testing.assert_array_equal(found.distances, 0.0)
 

@@ -21,11 +21,8 @@ from .ids import as_ids
 __all__ = ["Index", "Neighbors", "build_index"]
 
 # Chosen for a recall above .95 of the exact ten on embeddings and on 100,000 rows; `python -m benchmarks search`.
-_OPTIONS = {
-    "exact": {},
-    "faiss": {"connectivity": 32, "expansion_add": 200, "expansion_search": 128},
-    "usearch": {"connectivity": 32, "expansion_add": 200, "expansion_search": 192},
-}
+_GRAPH = {"connectivity": 16, "expansion_add": 128, "expansion_search": 64}
+_OPTIONS: dict[str, dict[str, int]] = {"exact": {}, "faiss": _GRAPH, "usearch": _GRAPH}
 _GRAPHS = {"faiss": FaissSearch, "usearch": UsearchSearch}
 
 
@@ -129,9 +126,7 @@ class Index:
         save(self, path)
 
 
-def build_index(
-    metric: Any, X: Any, backend: str = "exact", ids: ArrayLike | None = None, **options: int
-) -> Index:
+def build_index(metric: Any, X: Any, backend: str = "exact", ids: ArrayLike | None = None, **options: int) -> Index:
     """An index of the rows of X under a learned metric.
 
     Parameters
