@@ -212,6 +212,24 @@ def test_graphs_find_nearly_all(digits, backend, form):
     np.testing.assert_allclose(found.distances[:, 0], exact.distances[:, 0], rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.parametrize("backend", GRAPHS)
+def test_graphs_measure_well_far_from_the_origin(digits, backend):
+    X, y = digits
+    far = X + 1e5
+    metric = MetricLearner().fit(far[:150], y[:150]).metric_
+    found, exact = (build_index(metric, far[200:], b).kneighbors(far[:20], 5) for b in (backend, "exact"))
+    np.testing.assert_allclose(found.distances, exact.distances, rtol=1e-4)
+
+
+def test_parts_of_graphs_are_merged(digits):
+    da = pytest.importorskip("dask.array")
+    metric, (X, _) = learned(digits), digits
+    exact = build_index(metric, X).kneighbors(X[:50], 5)
+    for backend in GRAPHS:
+        parts = build_index(metric, da.from_array(X + 0.0, chunks=(300, -1)), backend).kneighbors(X[:50], 5)
+        np.testing.assert_allclose(parts.distances, exact.distances, atol=1e-3)
+
+
 # -- parts ---------------------------------------------------------------------------------------------------------
 
 

@@ -18,8 +18,8 @@ _FARTHEST = 1e-6  # probabilities stay this far from 0 and 1
 class Calibration:
     """A probability that falls with distance: a sigmoid 1 / (1 + exp(slope · d + offset)), or steps between knots.
 
-    `knots` and `values` are empty for the sigmoid alone. Steps are joined by lines and hold a thousandth of the sigmoid,
-    so that the probability orders pairs exactly as the distance does.
+    `knots` and `values` are empty for the sigmoid alone. Steps are joined by lines and hold a thousandth of the
+    sigmoid, so that the probability orders pairs exactly as the distance does.
     """
 
     slope: float

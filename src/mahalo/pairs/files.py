@@ -43,11 +43,11 @@ def load(cls: type[PairClassifier], path: str | PathLike, kernel: Any, points: A
         return ValueError(f"{str(path)!r} is damaged: {what}. Save it again with classifier.save(path).")
 
     knots, values = (arrays.pop(name, None) for name in ("knots", "values"))
-    numbers = [header.get(name) for name in ("slope", "offset", "distance_threshold")]
+    numbers: list[Any] = [header.get(name) for name in ("slope", "offset", "distance_threshold")]
     settings, metric = header.get("settings"), header.get("metric")
     if not all(isinstance(number, float) and np.isfinite(number) for number in numbers):
         raise wrong(f"slope, offset and threshold are {numbers}")
-    if not _is_falling(knots, values):
+    if knots is None or values is None or not _is_falling(knots, values):
         raise wrong("its calibration does not fall with distance")
     if not isinstance(settings, dict) or set(settings) != set(_SETTINGS) or not isinstance(metric, dict):
         raise wrong("its header is not whole")
@@ -64,9 +64,9 @@ def load(cls: type[PairClassifier], path: str | PathLike, kernel: Any, points: A
     return classifier
 
 
-def _is_falling(knots: Any, values: Any) -> bool:
+def _is_falling(knots: np.ndarray, values: np.ndarray) -> bool:
     """Whether these are as many probabilities as distances, and fall as distances grow."""
-    if knots is None or values is None or knots.ndim != 1 or knots.shape != values.shape:
+    if knots.ndim != 1 or knots.shape != values.shape:
         return False
     if knots.dtype != np.float64 or values.dtype != np.float64 or not np.isfinite([knots, values]).all():
         return False

@@ -68,7 +68,8 @@ class ReliabilityDisplay:
         figures.require_matplotlib()
         if ax is None:
             figure, axes = figures.new_figure(2, 1, width=5.0, height=5.6)
-            self.figure_, self.axes_ = figure, axes[:, 0]
+            self.figure_: Any = figure
+            self.axes_ = axes[:, 0]
             self._draw_counts(self.axes_[1])
         else:
             self.figure_, self.axes_ = ax.figure, np.array([ax], dtype=object)

@@ -67,8 +67,8 @@ def _unpacked(header: dict[str, Any], arrays: dict[str, np.ndarray], path: str |
     from .index import _GRAPHS, Index, _checked_options
 
     backend, options = header["backend"], _checked_options(header["backend"], header["options"])
-    kinds = {"exact": {"vectors": VectorSearch, "similarities": SimilaritySearch}}
-    known: dict[str, Any] = kinds.get(backend) or {backend: _GRAPHS[backend]}
+    known: dict[str, Any] = {"vectors": VectorSearch, "similarities": SimilaritySearch}
+    known = known if backend == "exact" else {backend: _GRAPHS[backend]}
     metric = unpack(header["metric"], _under("metric", arrays), path, kernel)
     parts = [known[kind].from_arrays(metric, _under(str(k), arrays), options) for k, kind in enumerate(header["parts"])]
     if not parts or len({type(part) for part in parts}) > 1:

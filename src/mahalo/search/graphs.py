@@ -17,27 +17,42 @@ __all__ = ["FaissSearch", "UsearchSearch"]
 
 
 class _GraphSearch:
-    """What both have in common: float32 vectors, squared Euclidean distances, few or no answers made whole."""
+    """What both have in common: squared Euclidean distances of float32 vectors around a centre, answers made whole."""
 
     kind = ""
     package = ""
     step = 1 << 14
 
-    def __init__(self, metric: Metric, options: dict[str, int]) -> None:
-        self.metric, self.options = metric, options
+    def __init__(self, metric: Metric, options: dict[str, int], centre: np.ndarray) -> None:
+        self.metric, self.options, self.centre = metric, options, centre
         self.graph = self._empty(metric.n_outputs)
 
     @classmethod
-    def of(cls, metric: Metric, X: Any, options: dict[str, int]) -> Any:
-        search = cls(metric, options)
-        search.add(X)
+    def of(cls, metric: Metric, X: Any, options: dict[str, int], like: Any = None) -> Any:
+        """Around the mean of these rows, or around the centre of a part that is there."""
+        T = metric.transform(X)
+        centre = T.mean(axis=0, dtype=np.float64) if like is None else like.centre
+        search = cls(metric, options, centre)
+        search._insert(search._around(T))
         return search
 
     def add(self, X: Any) -> None:
         self._insert(self.asked(X))
 
     def asked(self, Q: Any) -> np.ndarray:
-        return np.ascontiguousarray(self.metric.transform(Q), dtype=np.float32)
+        return self._around(self.metric.transform(Q))
+
+    def _around(self, T: np.ndarray) -> np.ndarray:
+        """Far from the origin, single precision would have few digits left for distances."""
+        return np.ascontiguousarray(T - self.centre, dtype=np.float32)
+
+    @staticmethod
+    def _checked(metric: Metric, arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Vectors and centre from a file."""
+        centre = arrays["centre"]
+        if centre.dtype != np.float64 or centre.shape != (metric.n_outputs,) or not np.isfinite(centre).all():
+            raise ValueError("its centre is not whole")
+        return checked_vectors(metric, arrays, (np.float32,)), centre
 
     def nearest(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         sq, positions = self._search(Q, k)
@@ -103,15 +118,15 @@ class FaissSearch(_GraphSearch):
         hnsw = self.graph.hnsw
         levels, links = (faiss.vector_to_array(part) for part in (hnsw.levels, hnsw.neighbors))
         entry = np.array([hnsw.entry_point], dtype=np.int64)
-        return {"vectors": self.vectors, "levels": levels, "links": links, "entry": entry}
+        return {"vectors": self.vectors, "centre": self.centre, "levels": levels, "links": links, "entry": entry}
 
     @classmethod
     def from_arrays(cls, metric: Metric, arrays: dict[str, np.ndarray], options: dict[str, int]) -> FaissSearch:
         import faiss
 
-        vectors = checked_vectors(metric, arrays, (np.float32,))
+        vectors, centre = cls._checked(metric, arrays)
         levels, links, entry, n = arrays["levels"], arrays["links"], arrays["entry"], len(vectors)
-        search = cls(metric, options)
+        search = cls(metric, options, centre)
         graph, hnsw = search.graph, search.graph.hnsw
         slots = faiss.vector_to_array(hnsw.cum_nneighbor_per_level)  # of nodes with so many levels
         if not (levels.dtype == links.dtype == np.int32 and levels.shape == (n,) and links.ndim == 1):
@@ -141,7 +156,8 @@ class UsearchSearch(_GraphSearch):
     def _empty(self, n_dims: int) -> Any:
         from usearch.index import Index
 
-        return Index(ndim=n_dims, metric="l2sq", dtype="f32", **self.options)
+        options: dict[str, Any] = {**self.options}
+        return Index(ndim=n_dims, metric="l2sq", dtype="f32", **options)
 
     @property
     def n(self) -> int:  # type: ignore[override]
@@ -171,7 +187,8 @@ class UsearchSearch(_GraphSearch):
 
     def arrays(self) -> dict[str, np.ndarray]:
         data = np.frombuffer(self.graph.save(), dtype=np.uint8)
-        return {"vectors": self.vectors, "graph": data[8 + 4 * self.n * self.graph.ndim :], "order": self._order(data)}
+        graph = data[8 + 4 * self.n * self.graph.ndim :]
+        return {"vectors": self.vectors, "centre": self.centre, "graph": graph, "order": self._order(data)}
 
     def _order(self, data: np.ndarray) -> np.ndarray:
         """The keys in the order in which the library keeps its nodes."""
@@ -195,9 +212,9 @@ class UsearchSearch(_GraphSearch):
 
     @classmethod
     def from_arrays(cls, metric: Metric, arrays: dict[str, np.ndarray], options: dict[str, int]) -> UsearchSearch:
-        vectors, graph = checked_vectors(metric, arrays, (np.float32,)), arrays["graph"]
-        order, n = arrays["order"], len(vectors)
-        search = cls(metric, options)
+        vectors, centre = cls._checked(metric, arrays)
+        graph, order, n = arrays["graph"], arrays["order"], len(vectors)
+        search = cls(metric, options, centre)
         if graph.dtype != np.uint8 or graph.ndim != 1 or len(graph) < cls._HEAD:
             raise ValueError("its graph is not whole")
         if order.dtype != np.int64 or not np.array_equal(np.sort(order), np.arange(n)):

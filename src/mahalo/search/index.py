@@ -158,8 +158,10 @@ def build_index(metric: Any, X: Any, backend: str = "exact", ids: ArrayLike | No
     """
     metric = _metric_of(metric)
     options = _checked_options(backend, options)
-    blocks = list(_row_blocks(X))
-    parts = [_part(metric, block, backend, options) for block in blocks if len_of(block)]
+    parts: list[Any] = []
+    for block in _row_blocks(X):
+        if len_of(block):
+            parts.append(_part(metric, block, backend, options, parts[0] if parts else None))
     n = sum(part.n for part in parts)
     if not n:
         raise ValueError("an index needs at least one row.")
@@ -210,9 +212,9 @@ def _row_blocks(X: Any) -> Iterator[Any]:
         yield X.blocks[i].compute()
 
 
-def _part(metric: Metric, X: Any, backend: str, options: dict[str, int]) -> Any:
+def _part(metric: Metric, X: Any, backend: str, options: dict[str, int], first: Any) -> Any:
     if backend in _GRAPHS:
-        return _GRAPHS[backend].of(metric, X, options)
+        return _GRAPHS[backend].of(metric, X, options, first)
     return kind_for(metric, X).of(metric, X)
 
 
