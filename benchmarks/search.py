@@ -85,7 +85,7 @@ def _sets(settings: Settings) -> Iterator[tuple[str, Metric, np.ndarray, np.ndar
 
 
 def _simulated(n: int, seed: int, n_features: int = 64, n_classes: int = 200) -> tuple[Metric, Any, Any]:
-    """Classes that differ in a third of the columns, under noise of its own size in each; the metric learned on some."""
+    """Classes that differ in a third of the columns, under noise of its own size in each; metric learned on some."""
     rng = np.random.default_rng(seed)
     centres = np.zeros((n_classes, n_features))
     centres[:, : n_features // 3] = 2.0 * rng.standard_normal((n_classes, n_features // 3))

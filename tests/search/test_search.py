@@ -156,7 +156,8 @@ def test_rows_added_are_found_by_their_ids(digits, backend):
     index = build_index(metric, X[:400], backend, ids=names[:400])
     index.add(X[400:], ids=names[400:])
     assert len(index) == len(X)
-    assert index.kneighbors(X, 1).ids.ravel().tolist() == names
+    found = index.kneighbors(X, 1).ids.ravel() == names
+    assert found.all() if backend == "exact" else found.mean() >= 0.99
 
 
 def test_ids_that_are_not_ids(digits):
