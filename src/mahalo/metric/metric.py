@@ -17,6 +17,7 @@ from .._core.distances import finish_distances
 from ..coordinates import KernelCoordinates, LinearCoordinates
 from ..linalg import in_threads, symmetrize
 from ..validation import as_objects, at_least_single, len_of
+from . import array_api
 from .given import checked_block, refuse_similarities
 from .query_side import QuerySide, query_side
 from .scaling import Scaling
@@ -135,6 +136,8 @@ class Metric:
         Exact for linear kernels. For others F^½ φ(x), which leaves out what of φ(x) lies outside the span of the
         training rows: exact between those, approximate for new ones; `distances` is exact for all.
         """
+        if (xp := array_api.namespace_of(X)) is not None:
+            return array_api.transform(self, xp, X)
         X = self._checked(X)
         if sp.issparse(X) and self.n_outputs > _WIDEST_DENSE:
             raise ValueError(
@@ -178,6 +181,9 @@ class Metric:
 
         Worked out in double precision, whatever the precision of the rows, and returned in theirs.
         """
+        if (xp := array_api.namespace_of(X, Y)) is not None:
+            refuse_similarities(cross, diag_x, diag_y)
+            return array_api.distances(self, xp, X, Y, squared)
         X = self._checked(X)
         itself = Y is None
         Y = X if itself else self._checked(Y)
@@ -227,6 +233,9 @@ class Metric:
         diag_y: ArrayLike | None = None,
     ) -> np.ndarray:
         """Learned distance between row k of X and row k of Y, for every k, in float64."""
+        if (xp := array_api.namespace_of(X, Y)) is not None:
+            refuse_similarities(cross, diag_x, diag_y)
+            return array_api.pair_distances(self, xp, X, Y, squared)
         X, Y = self._checked(X), self._checked(Y)
         if len_of(X) != len_of(Y):
             raise ValueError(
