@@ -103,7 +103,7 @@ class _Learned(BaseEstimator):
     def get_metric(self) -> Callable[..., float]:
         """A function of two rows, for whatever takes one: its distance, or the square of it."""
         check_is_fitted(self, "metric_")
-        L = self.components_.copy()
+        L = np.atleast_2d(self.components_).copy()
 
         def distance(u: ArrayLike, v: ArrayLike, squared: bool = False) -> float:
             u, v = _row(u, "u"), _row(v, "v")

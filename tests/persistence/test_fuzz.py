@@ -55,41 +55,44 @@ def mutated(data: bytes, rng: np.random.Generator) -> bytes:
     return bytes(out)
 
 
-@pytest.mark.parametrize("n", [300, pytest.param(N_MUTATIONS, marks=pytest.mark.slow)], ids=["some", "ten thousand"])
-def test_damage_is_refused(tmp_path, n):
-    for number, (name, (thing, load)) in enumerate(kinds().items()):
-        path, rng = tmp_path / name, np.random.default_rng(number)
-        thing.save(path)
-        data = path.read_bytes()
-        load(path)
-        for _ in range(n):
-            damaged = mutated(data, rng)
-            if damaged == data:
-                continue
+@pytest.fixture(scope="module")
+def things():
+    return kinds()
+
+
+KINDS = ("model", "adapter", "exact", "faiss", "usearch", "classifier")
+SOME_OR_ALL = [300, pytest.param(N_MUTATIONS, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("n", SOME_OR_ALL)
+@pytest.mark.parametrize("name", KINDS)
+def test_damage_is_refused(things, tmp_path, name, n):
+    (thing, load), path, rng = things[name], tmp_path / name, np.random.default_rng(0)
+    thing.save(path)
+    data = path.read_bytes()
+    load(path)
+    for _ in range(n):
+        damaged = mutated(data, rng)
+        if damaged != data:
             path.write_bytes(damaged)
             with pytest.raises(ValueError, match=name):
                 load(path)
 
 
-@pytest.mark.parametrize("n", [300, pytest.param(N_MUTATIONS, marks=pytest.mark.slow)], ids=["some", "ten thousand"])
-def test_hostile_numbers_with_a_right_checksum_are_refused_or_harmless(tmp_path, n):
+@pytest.mark.parametrize("n", SOME_OR_ALL)
+@pytest.mark.parametrize("name", KINDS)
+def test_hostile_numbers_with_a_right_checksum_are_refused_or_harmless(things, tmp_path, name, n):
     """Whoever writes a file can write its checksum too: numbers must be checked one by one before they are used."""
-    X = np.zeros((2, 13))
-    for number, (name, (thing, load)) in enumerate(kinds().items()):
-        path, rng = tmp_path / name, np.random.default_rng(number)
-        thing.save(path)
-        for _ in range(n):
-            path.write_bytes(forged(path.read_bytes(), rng) if rng.random() < 0.5 else forged(saved(thing, path), rng))
-            try:
-                loaded = load(path)
-            except ValueError:
-                continue
-            _use(loaded, X)
-
-
-def saved(thing, path) -> bytes:
+    (thing, load), path, rng = things[name], tmp_path / name, np.random.default_rng(0)
     thing.save(path)
-    return path.read_bytes()
+    data = path.read_bytes()
+    for _ in range(n):
+        path.write_bytes(forged(data, rng))
+        try:
+            loaded = load(path)
+        except ValueError:
+            continue
+        _use(loaded, np.zeros((2, 13)))
 
 
 def forged(data: bytes, rng: np.random.Generator) -> bytes:

@@ -45,7 +45,8 @@ class Calibration:
     def __call__(self, distances: ArrayLike) -> np.ndarray:
         """The probability of "same" at each distance."""
         d = np.asarray(distances, dtype=np.float64)
-        curve = 1.0 / (1.0 + np.exp(np.clip(self.slope * d + self.offset, -700.0, 700.0)))
+        with np.errstate(over="ignore"):
+            curve = 1.0 / (1.0 + np.exp(np.clip(self.slope * d + self.offset, -700.0, 700.0)))
         if not len(self.knots):
             return curve
         return (1.0 - _BLEND) * np.interp(d, self.knots, self.values) + _BLEND * curve
