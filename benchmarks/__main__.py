@@ -27,6 +27,8 @@ NAMES = (
     "suspects",
     "dask",
     "online",
+    "search",
+    "pairs",
 )
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .online import OnlineMetricLearner
     from .report.comparing import compare
     from .report.display import MetricDisplay
+    from .report.reliability import ReliabilityDisplay
     from .selection import MetricLearnerCV, MetricPath, metric_path
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "MetricPath",
     "NotPositiveDefiniteError",
     "OnlineMetricLearner",
+    "ReliabilityDisplay",
     "compare",
     "load",
     "metric_path",
@@ -41,6 +43,7 @@ _ROOMS = {
     "online": ("OnlineMetricLearner",),
     "report.comparing": ("compare",),
     "report.display": ("MetricDisplay",),
+    "report.reliability": ("ReliabilityDisplay",),
     "selection": ("MetricLearnerCV", "MetricPath", "metric_path"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}

@@ -7,8 +7,11 @@ from typing import Annotated
 
 import typer
 
+from .export import export
 from .fit import evaluate, fit
+from .index import index
 from .neighbors import neighbors
+from .pairs import pairs
 from .report import report
 from .running import run_app
 from .transform import transform
@@ -48,7 +51,7 @@ def _start(
         print(context.get_help(), end="")
 
 
-for command in (fit, transform, neighbors, evaluate, report):
+for command in (fit, transform, neighbors, evaluate, report, index, export, pairs):
     app.command()(command)
 
 

@@ -14,7 +14,12 @@ __all__ = ["neighbors"]
 
 def neighbors(
     model: options.Model,
-    index: Annotated[str, typer.Option(metavar="DATA", help="Rows to find: a file, a folder or a glob.")],
+    index: Annotated[
+        str,
+        typer.Option(
+            metavar="DATA", help="Rows to find: a file, a folder or a glob; or an index that `mahalo index` wrote."
+        ),
+    ],
     query: Annotated[
         str | None, typer.Option(metavar="DATA", help="Rows to ask for. Default: each row of the index for the others.")
     ] = None,
@@ -35,12 +40,13 @@ def neighbors(
     json: options.Json = False,
     log: options.Log = None,
 ) -> None:
-    """Nearest rows under a learned distance, exactly.
+    """Nearest rows under a learned distance, exactly unless an index says otherwise.
 
     One line for each neighbour: query, rank, neighbor, distance. Rows are named
     by the id column the model was fitted with, by `--id`, or by number from 0.
     """
     from .model import load_model, read_for, rows_for
+    from .saved_index import asked_of, is_index, load_for
     from .search import Found, nearest
     from .showing import facts, print_json
     from .tables import check_output, read_ids
@@ -57,9 +63,18 @@ def neighbors(
             column = id if id is not None else known if known in table.names and ids is None else None
             return rows_for(metric, table, model), read_ids(table, column, ids, encoding)
 
-        X, names = named(index, index_ids)
-        Q, asking = (None, names) if query is None else named(query, query_ids)
-        found = Found(*nearest(metric, X, Q, k, watch), asking, names)
+        if is_index(index):
+            if query is None or index_ids is not None:
+                raise ValueError(
+                    "an index that was saved has its ids, and answers queries: give --query, no --index-ids."
+                )
+            built = load_for(metric, index, model)
+            Q, asking = named(query, query_ids)
+            found = asked_of(built, Q, k, asking)
+        else:
+            X, names = named(index, index_ids)
+            Q, asking = (None, names) if query is None else named(query, query_ids)
+            found = Found(*nearest(metric, X, Q, k, watch), asking, names)
         if out is not None:
             found.write(out)
     if json:

@@ -3,6 +3,7 @@
 from .files import load
 from .leading import leading_part
 from .metric import Metric
+from .query_side import QuerySide
 from .scaling import Scaling, for_rows_as_they_come
 
-__all__ = ["Metric", "Scaling", "for_rows_as_they_come", "leading_part", "load"]
+__all__ = ["Metric", "QuerySide", "Scaling", "for_rows_as_they_come", "leading_part", "load"]

@@ -18,13 +18,18 @@ from .leading import reduced
 from .metric import Metric
 from .scaling import Scaling
 
-__all__ = ["load", "save"]
+__all__ = ["load", "pack", "save", "unpack"]
 
 _FORMAT, _VERSION = "mahalo-metric", 2
 _FIRST_VERSION = 1  # `residual` was yes or no; `directions` were kept by `transform` alone
 
 
 def save(metric: Metric, path: str | PathLike) -> None:
+    write_arrays(path, *pack(metric))
+
+
+def pack(metric: Metric) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """(header, arrays) of a metric, for a file of its own or as a part of another."""
     c = metric.coordinates
     header: dict[str, Any] = {
         "format": _FORMAT,
@@ -56,7 +61,7 @@ def save(metric: Metric, path: str | PathLike) -> None:
         for name, a in arrays.items()
         if a is not None
     }
-    write_arrays(path, header, kept)
+    return header, kept
 
 
 def _plain_about(about: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,7 +110,17 @@ def load(path: str | PathLike, *, kernel: Callable | None = None, points: Sequen
     points : sequence, optional
         Needed if the support points are not vectors: the objects, in the order of ``metric.coordinates.support``.
     """
-    header, arrays = read_arrays(path, _FORMAT, (_FIRST_VERSION, _VERSION))
+    return unpack(*read_arrays(path, _FORMAT, (_FIRST_VERSION, _VERSION)), path, kernel, points)
+
+
+def unpack(
+    header: dict[str, Any],
+    arrays: dict[str, np.ndarray],
+    path: str | PathLike,
+    kernel: Callable | None = None,
+    points: Sequence | None = None,
+) -> Metric:
+    """The metric that `pack` took apart, everything checked; `path` is for messages."""
 
     def wrong(what: str) -> ValueError:
         return ValueError(f"{str(path)!r} is damaged: {what}. Save the metric again with metric.save(path).")

@@ -17,8 +17,10 @@ from ..coordinates import KernelCoordinates, LinearCoordinates
 from ..linalg import symmetrize
 from ..rows import is_lazy
 from ..validation import as_objects, at_least_single, check_count, len_of
+from . import array_api
 from .among import BLOCK_BYTES, all_distances, cosines, finished, is_positive, nearest_among, sq_norms, unit_length
 from .given import checked_block, refuse_similarities
+from .query_side import QuerySide, query_side
 from .scaling import Scaling
 
 __all__ = ["Metric"]
@@ -117,6 +119,10 @@ class Metric:
         G = c.projection @ self.root if inside else self._embedded(np.eye(c.n_features))
         return G if self.rotation is None else G @ self.rotation
 
+    def query_side(self) -> QuerySide:
+        """What to multiply queries with where stored vectors must stay as they are."""
+        return query_side(self)
+
     # -- transform ---------------------------------------------------------------------------------------------
 
     @property
@@ -135,6 +141,8 @@ class Metric:
             from ..rows.dask import map_rows
 
             return map_rows(self.transform, X, self.n_outputs)
+        if (xp := array_api.namespace_of(X)) is not None:
+            return array_api.transform(self, xp, X)
         X = self._checked(X)
         if sp.issparse(X) and self.n_outputs > _WIDEST_DENSE:
             raise ValueError(
@@ -184,6 +192,9 @@ class Metric:
 
             refuse_similarities(cross, diag_x, diag_y)
             return table_of(partial(self.distances, squared=squared), X, Y)
+        if (xp := array_api.namespace_of(X, Y)) is not None:
+            refuse_similarities(cross, diag_x, diag_y)
+            return array_api.distances(self, xp, X, Y, squared)
         X = self._checked(X)
         itself = Y is None
         Y = X if itself else self._checked(Y)
@@ -238,6 +249,9 @@ class Metric:
 
             refuse_similarities(cross, diag_x, diag_y)
             return map_pairs(partial(self.pair_distances, squared=squared), X, Y)
+        if (xp := array_api.namespace_of(X, Y)) is not None:
+            refuse_similarities(cross, diag_x, diag_y)
+            return array_api.pair_distances(self, xp, X, Y, squared)
         X, Y = self._checked(X), self._checked(Y)
         if len_of(X) != len_of(Y):
             raise ValueError(

@@ -16,7 +16,8 @@ from ..persistence import read_arrays, write_arrays
 from ..priors import Prior
 from ..solvers import Certificate
 from .kept import KeptPairs, KeptRows
-from .learner import OnlineMetricLearner, State
+from .learner import OnlineMetricLearner
+from .state import State
 from .stream import Passed, Stream
 
 __all__ = ["load", "save"]

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
-from functools import cached_property
-from numbers import Real
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -18,9 +14,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from ..basis import Basis
-from ..constraints import Constraints, EdgeForms, as_constraints, as_labels, class_codes, sq_distances
-from ..constraints.groups import Pairs
-from ..coordinates import LinearCoordinates, LinearSpace
+from ..constraints import Constraints, as_constraints, as_labels, class_codes
+from ..coordinates import LinearSpace
 from ..learner import MetricLearner
 from ..metric import Metric
 from ..priors import Known
@@ -28,42 +23,16 @@ from ..rows import HeldRows
 from ..scoring import pair_auc
 from ..solvers import Certificate
 from ..task.space import make_space
-from ..validation import Seed, as_generator, at_least_single, check_count, check_parameters, len_of, warn
+from ..validation import Seed, as_generator, at_least_single, check_parameters, len_of, warn
+from .arriving import arrivals, bounded, check_own, check_pairs_alone
 from .batch import batch_problem, solved_from
 from .kept import KeptPairs, KeptRows, Slots, draws, paired
-from .stream import Arrivals, Pace, Passed, Stream, padded
+from .state import State
+from .stream import Pace, Passed, Stream
 
-__all__ = ["OnlineMetricLearner", "State"]
+__all__ = ["OnlineMetricLearner"]
 
-_SCHEDULES = ("fixed", "decaying", "safe")
 _MOST_PASSED = 2000  # entries of history_, of which every second goes when there are more
-
-
-@dataclass(frozen=True, eq=False)
-class State:
-    """All that a stream has come to; replaced as a whole, so that who reads it sees one that belongs together."""
-
-    coordinates: LinearCoordinates
-    normalize: bool
-    seed: int
-    stream: Stream
-    pairs: KeptPairs
-    rows: KeptRows
-    n_rows_kept: int
-    bounds: tuple[float, float] | None = None
-    classes: tuple[Any, ...] = ()
-    history: tuple[Passed, ...] = ()
-    n_dropped: int = 0
-    certificates: tuple[Certificate, Certificate] | None = field(default=None, repr=False)
-
-    @property
-    def F(self) -> np.ndarray:
-        rank = self.coordinates.rank
-        return self.stream.F[:rank, :rank]
-
-    @cached_property
-    def metric(self) -> Metric:
-        return Metric(self.coordinates, self.F.copy(), normalize=self.normalize)
 
 
 class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -222,7 +191,7 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     ) -> tuple[Any, Any, Constraints | None]:
         """Rows, labels and pairs that can be learned from; after a look at the parameters."""
         check_parameters(self._batch())
-        _check_own(self)
+        check_own(self)
         constraints = as_constraints(constraints)
         if y is None and constraints is None:
             raise ValueError(
@@ -235,7 +204,7 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
             check_consistent_length(X, y)
         if constraints is not None:
-            _check_pairs_alone(constraints)
+            check_pairs_alone(constraints)
             constraints, kept = constraints.of_data(rows, len_of(X))
             if not kept.any():
                 raise ValueError(f"none of the {len(kept)} constraints has both its rows in X; check rows=.")
@@ -275,7 +244,7 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if constraints is None:
             X, constraints, rows, classes = self._from_labels(state, X, y)
         bounds = self._bounds(state, X)
-        pairs = _arrivals(state.coordinates, X, _bounded(constraints, bounds), bool(self.targets))
+        pairs = arrivals(state.coordinates, X, bounded(constraints, bounds), bool(self.targets))
         stream, eta = state.stream.follow(pairs, self._pace)
         if not np.isfinite(stream.F).all():
             raise ValueError("steps this large leave float64; lower eta, or use schedule='safe'.")
@@ -459,91 +428,3 @@ class _all_or_nothing:
     def __exit__(self, kind: type | None, *_: Any) -> None:
         if kind is not None:
             self.owner.__dict__ = self.before
-
-
-def _check_own(settings: Any) -> None:
-    """Raise where a parameter that batch learners do not have is not what it should be."""
-    s = settings
-    if not _positive(s.eta):
-        raise ValueError(f"eta must be a positive number, such as 0.1; got {s.eta!r}.")
-    if s.schedule not in _SCHEDULES:
-        raise ValueError(f"schedule must be 'fixed', 'decaying' or 'safe'; got {s.schedule!r}.")
-    if not isinstance(s.targets, (bool, np.bool_)):
-        raise ValueError(f"targets must be True or False; got {s.targets!r}.")
-    if s.half_life is not None and not (_positive(s.half_life) and s.half_life >= 1):
-        raise ValueError(f"half_life must be a number of pairs ≥ 1, or None; got {s.half_life!r}.")
-    for name in ("pairs_per_row", "n_pairs_kept", "n_rows_kept"):
-        check_count(getattr(s, name), name)
-
-
-def _positive(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and 0 < float(value) < np.inf
-
-
-def _check_pairs_alone(constraints: Constraints) -> None:
-    others = {"triplets": len(constraints.triplets), "linear forms": len(constraints.linear)}
-    found = [f"{n} {what}" for what, n in others.items() if n]
-    found += ["a linear objective"] * (constraints.objective is not None)
-    if found:
-        raise ValueError(
-            f"a stream takes pairs; got {' and '.join(found)}. Use MetricLearner for those, or say them as pairs."
-        )
-    if not len(constraints.pairs):
-        raise ValueError("the constraints are empty: there is nothing to learn from.")
-
-
-def _bounded(constraints: Constraints, bounds: tuple[float, float] | None) -> Pairs:
-    """The pairs, each with a bound."""
-    pairs = constraints.pairs
-    still_open = np.isnan(pairs.bound)
-    if not still_open.any():
-        return pairs
-    if bounds is None:
-        raise ValueError(
-            "bounds come from percentiles of distances, and the rows so far are one point; give more rows to begin "
-            "with, or pass bounds=(upper, lower), squared."
-        )
-    upper, lower = bounds
-    return dataclasses.replace(pairs, bound=np.where(still_open, np.where(pairs.sign > 0, upper, lower), pairs.bound))
-
-
-def _arrivals(coordinates: LinearCoordinates, X: Any, pairs: Pairs, targets: bool) -> Arrivals:
-    """Pairs in coordinates, without those of identical points; an error where one is out of reach of float64."""
-    points = np.ascontiguousarray(coordinates.map(X), dtype=np.float64)
-    inside, offset = _sq_lengths(points, pairs.index), np.zeros(len(pairs))
-    if coordinates.basis is not None and coordinates.residual:
-        #  c = ρ (‖W0^½ (x_i − x_j)‖² − ‖x̂_i − x̂_j‖²)
-        whole = _sq_lengths(coordinates.prior.whiten(X), pairs.index)
-        offset = coordinates.residual * np.where(whole - inside > 1e-12 * whole, whole - inside, 0.0)
-    differ = inside + offset > 0
-    if not differ.all():
-        _say_if_impossible(pairs.index[~differ & (pairs.sign < 0)])
-        pairs, inside, offset = pairs.take(differ), inside[differ], offset[differ]
-    ratio = (inside + offset) / pairs.bound
-    wrong = np.flatnonzero(~((ratio < 1e120) & (ratio > 1e-120)))
-    if len(wrong):
-        k = wrong[0]
-        raise ValueError(
-            f"{pairs.describe(k)} is out of reach: under the prior it is {inside[k] + offset[k]:.3g}. Bounds are "
-            "squared distances in the units of X; check them, or drop the pair."
-        )
-    tail, head = (np.ascontiguousarray(end) for end in pairs.index.T)
-    sign = np.zeros(len(pairs)) if targets else pairs.sign
-    return Arrivals(padded(points), tail, head, offset, pairs.bound, sign, pairs.weight)
-
-
-def _sq_lengths(points: Any, index: np.ndarray) -> np.ndarray:
-    if sp.issparse(points):
-        return sq_distances(points, index)
-    points = np.ascontiguousarray(points, dtype=np.float64)
-    tail, head = (np.ascontiguousarray(end, dtype=np.intp) for end in index.T)
-    return EdgeForms(tail, head, len(points)).apply(points, points)
-
-
-def _say_if_impossible(index: np.ndarray) -> None:
-    if len(index):
-        warn(
-            f"{len(index)} dissimilar pair{'s' * (len(index) > 1)} of identical points, such as rows "
-            f"({index[0, 0]}, {index[0, 1]}), can never be satisfied; dropped.",
-            UserWarning,
-        )

@@ -1,0 +1,130 @@
+"""A pair classifier from what a user says on the command line, and its answers."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from .. import __version__
+from ..embeddings import EmbeddingAdapter
+from ..metric import Scaling, for_rows_as_they_come
+from ..pairs import PairClassifier
+from ..selection import MetricLearnerCV
+from .known import Known, Source, gather
+from .learning import Settings
+from .model import read_for, rows_for
+from .search import _named, _plain, _quoted
+from .tables import read_constraints, read_ids, write
+from .watching import Watch
+
+__all__ = ["Answers", "answered", "learned_classifier", "loaded_classifier", "summary"]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One entry for each pair."""
+
+    index: np.ndarray
+    distances: np.ndarray
+    probability: np.ndarray
+    same: np.ndarray
+    names: list[str] | None
+
+    def columns(self) -> dict[str, Any]:
+        first, second = (_named(ends, self.names) for ends in self.index.T)
+        ends = {"first": first, "second": second, "distance": self.distances}
+        return ends | {"probability": self.probability, "same": self.same.astype(np.int64)}
+
+    def write(self, path: Path) -> None:
+        write(path, self.columns())
+
+    def print(self) -> None:
+        columns = self.columns()
+        sys.stdout.write(",".join(columns) + "\n")
+        for first, second, distance, probability, same in zip(*columns.values(), strict=True):
+            sys.stdout.write(f"{_quoted(first)},{_quoted(second)},{distance:.6g},{probability:.4f},{same}\n")
+
+    def as_json(self) -> list[dict[str, Any]]:
+        columns = self.columns()
+        return [{name: _plain(columns[name][k]) for name in columns} for k in range(len(self.same))]
+
+
+def learned_classifier(given: dict[str, Any], watch: Watch) -> tuple[PairClassifier, Any, list[str] | None]:
+    """(classifier, rows, names) of rows as they come."""
+    known = gather(_of(Source, given), watch)
+    settings = _of(Settings, given)
+    scaling = Scaling.of(known.X) if settings.scales(known.X) else None
+    watch.show("learning: same or not")
+    classifier = PairClassifier(
+        _learner(settings),
+        threshold=str(given["threshold"]),
+        fpr=given["fpr"],
+        base_rate=given["base_rate"],
+        holdout=str(given["holdout"]),
+        random_state=settings.seed,
+    )
+    X = known.X if scaling is None else scaling.apply(known.X)
+    classifier.fit(X, known.y, constraints=known.constraints)
+    metric = classifier.metric_ if scaling is None else for_rows_as_they_come(classifier.metric_, scaling)
+    classifier.metric_ = dataclasses.replace(metric, about=_about(known))
+    return classifier, known.X, known.ids
+
+
+def _of(kind: Any, given: dict[str, Any]) -> Any:
+    return kind(**{field.name: given[field.name] for field in dataclasses.fields(kind) if field.name in given})
+
+
+def _learner(settings: Settings) -> MetricLearnerCV:
+    if settings.kernel == "precomputed":
+        raise ValueError("--kernel precomputed takes similarities, not a table of rows; use PairClassifier in Python.")
+    values: dict[str, Any] = {"kernel": settings.kernel, "holdout": settings.holdout, "random_state": settings.seed}
+    values |= {"n_components": settings.components}
+    values |= {} if settings.prior is None else {"prior": settings.prior}
+    values |= {} if settings.gamma is None else {"gammas": [settings.gamma]}
+    if settings.embeddings:
+        return EmbeddingAdapter(**values)
+    return MetricLearnerCV(**values, normalize=[False, True], scoring="auc")
+
+
+def _about(known: Known) -> dict[str, Any]:
+    """What new rows are checked by."""
+    source, encoding = known.source, known.rows.encoding
+    about: dict[str, Any] = {"mahalo": __version__}
+    about |= {name: value for name, value in (("label", source.label), ("id", source.id)) if value is not None}
+    return about if encoding is None else about | {"columns": list(encoding.columns), "one_hot": encoding.one_hot}
+
+
+def loaded_classifier(given: dict[str, Any], watch: Watch) -> tuple[PairClassifier, Any, list[str] | None]:
+    unused = [name for name in ("label", "labels", "pairs", "save") if given[name] is not None]
+    if unused:
+        raise ValueError(f"--model answers with what was learned before; leave out --{unused[0]}.")
+    classifier = PairClassifier.load(given["model"])
+    metric = classifier.metric_
+    table = read_for(metric, given["data"], given["encoding"], watch)
+    known = metric.about.get("id")
+    column = given["id"] if given["id"] is not None else known if known in table.names and not given["ids"] else None
+    names = read_ids(table, column, given["ids"], given["encoding"])
+    return classifier, rows_for(metric, table, given["model"]), names
+
+
+def answered(classifier: PairClassifier, X: Any, names: list[str] | None, ask: str, encoding: str) -> Answers:
+    asked = read_constraints(ask, None, X.shape[0], names, encoding)
+    assert asked is not None
+    index = asked.pairs.index
+    distances = classifier.distances(X, index)
+    same = distances <= classifier.distance_threshold_
+    return Answers(index, distances, classifier.calibration_(distances), same, names)
+
+
+def summary(classifier: PairClassifier, learned: bool) -> dict[str, Any]:
+    told: dict[str, Any] = {"threshold": round(classifier.threshold_, 4), "calibration": classifier.calibration_.method}
+    if learned:
+        held = classifier.held_out_
+        told |= {"held-out pairs": len(held.same), "AUC": round(float(roc_auc_score(held.same, -held.distances)), 4)}
+    return told

@@ -1,0 +1,327 @@
+"""metric-learn's calling forms over this library: `ITML` and `ITML_Supervised`.
+
+Tuples are 3-D arrays of rows, or 2-D arrays of row numbers with a `preprocessor`; y is +1 for similar, −1 for
+dissimilar pairs. What is learned is what `MetricLearner` learns: the optimum, certified, with squared bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.datasets import make_spd_matrix
+from sklearn.metrics import roc_auc_score
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .constraints import Constraints
+from .learner import MetricLearner
+from .validation import as_generator, warn
+
+__all__ = ["ITML", "ITML_Supervised"]
+
+_STRATEGIES = ("accuracy", "f_beta", "max_tpr", "max_tnr")
+
+
+class _Learned(BaseEstimator):
+    """What both have: the metric in metric-learn's words."""
+
+    gamma: float
+    max_iter: int | None
+    tol: float
+    prior: Any
+    verbose: bool
+    preprocessor: Any
+    random_state: Any
+
+    def _learn(self, X: np.ndarray, constraints: Constraints, bounds: ArrayLike | None) -> None:
+        prior = self.prior
+        if isinstance(prior, str) and prior == "random":
+            prior = make_spd_matrix(X.shape[1], random_state=check_random_state(self.random_state))
+        self.learner_ = MetricLearner(
+            gamma=self.gamma,
+            prior=prior,
+            bounds=None if bounds is None else _two(bounds),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            random_state=self.random_state,
+            verbose=int(self.verbose),
+        ).fit(X, constraints=constraints)
+        self.metric_ = self.learner_.metric_
+        pairs = self.learner_.constraints_.pairs
+        found = [pairs.bound[pairs.sign == sign] for sign in (1.0, -1.0)]
+        self.bounds_ = np.array([bound[0] if len(bound) else np.nan for bound in found])
+        self.n_iter_ = self.learner_.n_iter_
+        self.components_ = self.metric_.linear_map().T
+
+    def _prepared(self) -> None:
+        rows = self.preprocessor
+        self.preprocessor_ = rows if rows is None or callable(rows) else _taken_from(rows)
+
+    def _points(self, values: Any) -> np.ndarray:
+        """Rows from rows, or from numbers through the preprocessor."""
+        values = values if hasattr(values, "dtype") else np.asarray(values)
+        if values.ndim == 2 or self.preprocessor_ is None:
+            return check_array(values, dtype=[np.float64, np.float32])
+        return check_array(self.preprocessor_(np.asarray(values)), dtype=[np.float64, np.float32])
+
+    def _tuples(self, tuples: Any) -> np.ndarray:
+        """Pairs as an n × 2 × d array."""
+        array = np.asarray(tuples)
+        if array.ndim == 2 and self.preprocessor_ is not None:
+            points = np.asarray(self.preprocessor_(array.ravel()), dtype=np.float64)
+            array = points.reshape(*array.shape, -1)
+        if array.ndim != 3 or array.shape[1] != 2:
+            what = "n × 2 row numbers" if self.preprocessor_ is not None else "an array of shape (n, 2, n_features)"
+            raise ValueError(f"pairs must be {what}; got shape {array.shape}.")
+        check_array(array.reshape(len(array) * 2, -1) if array.size else np.empty((0, 0)), dtype="numeric")
+        array = array.astype(np.float64)
+        if hasattr(self, "metric_") and array.shape[2] != self.metric_.n_features:
+            raise ValueError(
+                f"pairs have {array.shape[2]} features, the metric was learned on {self.metric_.n_features}."
+            )
+        return array
+
+    def pair_distance(self, pairs: ArrayLike) -> np.ndarray:
+        """The learned distance of each pair."""
+        check_is_fitted(self, "metric_")
+        tuples = self._tuples(pairs)
+        return self.metric_.pair_distances(tuples[:, 0], tuples[:, 1])
+
+    def pair_score(self, pairs: ArrayLike) -> np.ndarray:
+        """Larger is more alike: the distance, negative."""
+        return -self.pair_distance(pairs)
+
+    def score_pairs(self, pairs: ArrayLike) -> np.ndarray:
+        """The old name of `pair_distance`."""
+        warn("score_pairs is metric-learn's old name; use pair_distance, or pair_score.", FutureWarning)
+        return self.pair_distance(pairs)
+
+    def get_metric(self) -> Callable[..., float]:
+        """A function of two rows, for whatever takes one: its distance, or the square of it."""
+        check_is_fitted(self, "metric_")
+        L = np.atleast_2d(self.components_).copy()
+
+        def distance(u: ArrayLike, v: ArrayLike, squared: bool = False) -> float:
+            u, v = _row(u, "u"), _row(v, "v")
+            difference = L @ (u - v)
+            value = float(difference @ difference)
+            return value if squared else float(np.sqrt(value))
+
+        return distance
+
+    def get_mahalanobis_matrix(self) -> np.ndarray:
+        """W."""
+        check_is_fitted(self, "metric_")
+        return self.components_.T @ self.components_
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Rows in the space where the learned distance is the Euclidean one."""
+        check_is_fitted(self, "metric_")
+        X = validate_data(self, self._points(X), reset=False, dtype=[np.float64, np.float32])
+        return X @ self.components_.T.astype(X.dtype, copy=False)
+
+
+class ITML(_Learned):
+    """Pairs in, metric out, as metric-learn's ITML is called.
+
+    Parameters
+    ----------
+    gamma, prior, random_state
+        As in `MetricLearner`; prior may also be "random".
+    max_iter, tol
+        Of the solver: steps, and the relative duality gap.
+    verbose : bool
+    preprocessor : array of rows, or callable, optional
+        Turns row numbers into rows.
+
+    Attributes
+    ----------
+    bounds_ : ndarray of shape (2,)
+        Squared.
+    components_, n_iter_, threshold_
+        As in metric-learn; `learner_`, the `MetricLearner`, has the certificate.
+    """
+
+    classes_ = np.array([-1, 1])
+
+    def __init__(
+        self,
+        gamma: float = 1.0,
+        max_iter: int | None = 1000,
+        tol: float = 1e-3,
+        prior: Any = "identity",
+        verbose: bool = False,
+        preprocessor: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.gamma = gamma
+        self.max_iter = max_iter
+        self.tol = tol
+        self.prior = prior
+        self.verbose = verbose
+        self.preprocessor = preprocessor
+        self.random_state = random_state
+
+    def fit(
+        self, pairs: ArrayLike, y: ArrayLike, bounds: ArrayLike | None = None, calibration_params: dict | None = None
+    ) -> Self:
+        """Learn from pairs (n × 2 × d) and y (±1), then choose the threshold on the same pairs.
+
+        `bounds` are (upper, lower), squared; by default the 5th and 95th percentile of squared distances.
+        """
+        chosen = dict(calibration_params or {})
+        self._validate_calibration_params(**chosen)
+        self._prepared()
+        self.__dict__.pop("metric_", None)
+        tuples, y = self._tuples(pairs), _signs(y)
+        if len(tuples) != len(y):
+            raise ValueError(f"pairs and y must be as many; got {len(tuples)} and {len(y)}.")
+        X, index = np.unique(tuples.reshape(-1, tuples.shape[2]), axis=0, return_inverse=True)
+        constraints = Constraints.from_pairs(index.reshape(-1, 2), same=y == 1, n_rows=len(X))
+        self._learn(X, constraints, bounds)
+        self.n_features_in_ = X.shape[1]
+        return self.calibrate_threshold(pairs, y, **chosen)
+
+    def decision_function(self, pairs: ArrayLike) -> np.ndarray:
+        return self.pair_score(pairs)
+
+    def predict(self, pairs: ArrayLike) -> np.ndarray:
+        """+1 up to the threshold, −1 beyond."""
+        check_is_fitted(self, ["metric_", "threshold_"])
+        return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
+
+    def score(self, pairs: ArrayLike, y: ArrayLike) -> float:
+        """Area under the ROC curve."""
+        return float(roc_auc_score(_signs(y), self.decision_function(pairs)))
+
+    def set_threshold(self, threshold: float) -> Self:
+        check_is_fitted(self, "metric_")
+        try:
+            self.threshold_ = float(threshold)
+        except (TypeError, ValueError):
+            raise ValueError(f"threshold must be a number, a distance; got {type(threshold).__name__}.") from None
+        return self
+
+    def calibrate_threshold(
+        self,
+        pairs_valid: ArrayLike,
+        y_valid: ArrayLike,
+        strategy: str = "accuracy",
+        min_rate: float | None = None,
+        beta: float = 1.0,
+    ) -> Self:
+        """The distance up to which pairs are called similar: the best on these pairs by "accuracy" or "f_beta", or the
+        largest true-positive rate with a true-negative rate of at least `min_rate` ("max_tpr"), or the other way
+        round."""
+        check_is_fitted(self, "metric_")
+        self._validate_calibration_params(strategy, min_rate, beta)
+        d, similar = self.pair_distance(pairs_valid), _signs(y_valid) == 1
+        order = np.argsort(d, kind="stable")
+        d, similar = d[order], similar[order]
+        hits, alarms = (np.concatenate([[0], np.cumsum(kind)]) for kind in (similar, ~similar))
+        # Cut k calls the first k pairs similar; equal distances are not divided.
+        cuts = np.flatnonzero(np.concatenate([[True], d[1:] > d[:-1], [True]]))
+        tpr, tnr = hits / max(hits[-1], 1), 1.0 - alarms / max(alarms[-1], 1)
+        if strategy == "accuracy":
+            value = (hits - alarms).astype(float)
+        elif strategy == "f_beta":
+            value = (1 + beta**2) * hits / np.maximum(hits + alarms + beta**2 * hits[-1], 1e-300)
+        else:
+            value, kept = (tpr, tnr) if strategy == "max_tpr" else (tnr, tpr)
+            value = np.where(kept >= min_rate, value, -1.0)
+        k = cuts[np.argmax(value[cuts])]
+        if k == 0:
+            self.threshold_ = float(np.nextafter(d[0], -np.inf))
+        else:
+            self.threshold_ = float(d[k - 1] if k == len(d) else 0.5 * (d[k - 1] + d[k]))
+        return self
+
+    @staticmethod
+    def _validate_calibration_params(
+        strategy: str = "accuracy", min_rate: float | None = None, beta: float = 1.0
+    ) -> None:
+        if strategy not in _STRATEGIES:
+            raise ValueError(f"strategy must be one of {', '.join(map(repr, _STRATEGIES))}; got {strategy!r}.")
+        wanted = strategy.startswith("max_")
+        number = isinstance(min_rate, (int, float)) and not isinstance(min_rate, bool) and 0 <= min_rate <= 1
+        if wanted and not number:
+            raise ValueError(f"strategy={strategy!r} needs min_rate, a number from 0 to 1; got {min_rate!r}.")
+        if strategy == "f_beta" and not isinstance(beta, (int, float)):
+            raise ValueError(f"beta must be a number; got {beta!r}.")
+
+
+class ITML_Supervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Learned):
+    """Labels in, metric out, as metric-learn's ITML_Supervised is called.
+
+    `n_constraints` similar and as many dissimilar pairs are drawn from the labels, by default 20 times the square of
+    the number of classes. The others are those of `ITML`.
+    """
+
+    def __init__(
+        self,
+        gamma: float = 1.0,
+        max_iter: int | None = 1000,
+        tol: float = 1e-3,
+        n_constraints: int | None = None,
+        prior: Any = "identity",
+        verbose: bool = False,
+        preprocessor: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.gamma = gamma
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_constraints = n_constraints
+        self.prior = prior
+        self.verbose = verbose
+        self.preprocessor = preprocessor
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, bounds: ArrayLike | None = None) -> Self:
+        """Draw pairs from labels and learn from them."""
+        self._prepared()
+        if self.preprocessor_ is not None and np.ndim(X) == 1:
+            X = self._points(X)
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        n_classes = len(np.unique(y))
+        n = 20 * n_classes**2 if self.n_constraints is None else self.n_constraints
+        rng = as_generator(self.random_state)
+        per_class = max(1, -(-n // n_classes))
+        constraints = Constraints.from_labels(y, pairs_per_class=per_class, random_state=rng)
+        self._learn(X, constraints, bounds)
+        return self
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.components_.shape[0]
+
+
+def _taken_from(rows: ArrayLike) -> Callable[[np.ndarray], np.ndarray]:
+    rows = np.asarray(rows)
+    return lambda numbers: rows[numbers]
+
+
+def _two(bounds: ArrayLike) -> tuple[float, float]:
+    values = np.asarray(bounds, dtype=np.float64).ravel()
+    if len(values) != 2:
+        raise ValueError("`bounds` should be an array-like of two elements.")
+    return float(max(values[0], 1e-9)), float(max(values[1], 1e-9))
+
+
+def _signs(y: ArrayLike) -> np.ndarray:
+    y = np.asarray(y)
+    if not np.isin(y, (-1, 1)).all():
+        raise ValueError(f"y must hold 1 for similar and -1 for dissimilar pairs; got {np.unique(y).tolist()}.")
+    return y.ravel()
+
+
+def _row(values: ArrayLike, name: str) -> np.ndarray:
+    row = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    row = row[0] if row.ndim == 2 and len(row) == 1 else row
+    if row.ndim != 1:
+        raise ValueError(f"{name} must be one row, a 1-D array; got shape {row.shape}.")
+    return row

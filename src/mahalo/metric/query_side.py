@@ -1,0 +1,98 @@
+"""The learned metric on the side of the query: stored vectors stay as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..coordinates import LinearCoordinates
+
+if TYPE_CHECKING:
+    from .metric import Metric
+
+__all__ = ["QuerySide", "query_side"]
+
+_BLOCK = 4_096  # rows whose similarity with themselves is worked out at once
+
+
+@dataclass(frozen=True, eq=False)
+class QuerySide:
+    """What to multiply queries with, so that inner products with unchanged vectors rank as the learned metric does.
+
+    κ(q, x) = u·x + a with u = ``queries(q)`` and a = ``shifts(q)``, the same for all x (0 unless the metric keeps a
+    scaling of columns). With s = κ(x, x) = ``stored(x)``, one number beside each stored vector,
+
+        d²(q, x) = κ(q, q) + s − 2 (u·x + a),   nearest where u·x − s/2 is largest;
+        by cosine, nearest where (u·x + a) / √s is.
+    """
+
+    metric: Metric
+
+    @property
+    def matrix(self) -> np.ndarray:
+        """M, n_features × n_features: ``queries(Q)`` is ``Q @ M`` (of scaled columns, where the metric scales them)."""
+        scaling = self.metric.scaling
+        return self.metric.matrix if scaling is None else self.metric.matrix / scaling.scale
+
+    def queries(self, Q: Any) -> np.ndarray:
+        """u, one dense row of n_features for each query, in its precision."""
+        Q = self.metric._checked(Q)
+        U = learned_rows(self.metric, Q.astype(np.float64, copy=False))
+        U = U if self.metric.scaling is None else U / self.metric.scaling.scale
+        return U.astype(Q.dtype, copy=False)
+
+    def shifts(self, Q: Any) -> np.ndarray:
+        """a, one number for each query."""
+        U = self.queries(Q).astype(np.float64, copy=False)
+        return np.zeros(len(U)) if self.metric.scaling is None else -(U @ self.metric.scaling.mean)
+
+    def stored(self, X: Any) -> np.ndarray:
+        """s = κ(x, x), one number for each stored row."""
+        return self_similarities(self.metric, self.metric._checked(X))
+
+    def scores(self, Q: Any, X: Any) -> np.ndarray:
+        """Larger is nearer, for every query and stored row: what a database is to order by."""
+        U = self.queries(Q).astype(np.float64, copy=False)
+        s = self.stored(X)
+        X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+        products = np.asarray((X @ U.T).T)
+        if not self.metric.normalize:
+            return products - 0.5 * s
+        length = np.sqrt(np.maximum(s, 0.0))
+        inverse = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+        return (products + self.shifts(Q)[:, None]) * inverse
+
+
+def query_side(metric: Metric) -> QuerySide:
+    if not isinstance(metric.coordinates, LinearCoordinates):
+        raise ValueError(
+            "a metric in the feature space of a kernel is no linear map, so queries cannot carry it; store "
+            "metric.transform(X), or search with mahalo.search.build_index(metric, X)."
+        )
+    return QuerySide(metric)
+
+
+def learned_rows(metric: Metric, Q: Any) -> np.ndarray:
+    """W q = w W0 q + W0^½ Q (F − wI) Qᵀ W0^½ q for every row, dense; W itself is not formed."""
+    c = metric.coordinates
+    assert isinstance(c, LinearCoordinates)
+    Z = c.prior.whiten(Q)
+    phi = c.map_whitened(Z)
+    if c.basis is None:
+        return c.prior.compose((phi @ metric.F).T).T
+    change = (phi @ metric._change) @ c.basis.T
+    if metric._base_weight:
+        change += metric._base_weight * (Z.toarray() if sp.issparse(Z) else Z)
+    return c.prior.compose(change.T).T
+
+
+def self_similarities(metric: Metric, X: Any) -> np.ndarray:
+    """κ(x, x) for every row of checked X, some rows at a time: a dense prior makes sparse ones dense."""
+    n = X.shape[0]
+    parts = (X[a : a + _BLOCK] for a in range(0, n, _BLOCK))
+    parts = (part.astype(np.float64) if part.dtype == np.float32 else part for part in parts)
+    own = [metric._self_kernel(part, None) for part in parts]
+    return np.concatenate(own) if own else np.zeros(0)

@@ -1,0 +1,274 @@
+"""Approximate search through the graphs of faiss and usearch, over vectors in the learned space.
+
+A file holds a graph as arrays of numbers. They are checked, link by link, before a library sees them: neither library
+expects a hostile file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..metric import Metric
+from .exact import VectorSearch, checked_vectors
+
+__all__ = ["FaissSearch", "UsearchSearch"]
+
+
+class _GraphSearch:
+    """What both have in common: squared Euclidean distances of float32 vectors around a centre, answers made whole."""
+
+    kind = ""
+    package = ""
+    step = 1 << 14
+
+    def __init__(self, metric: Metric, options: dict[str, int], centre: np.ndarray) -> None:
+        self.metric, self.options, self.centre = metric, options, centre
+        self.graph = self._empty(metric.n_outputs)
+
+    @classmethod
+    def of(cls, metric: Metric, X: Any, options: dict[str, int], like: Any = None) -> Any:
+        """Around the mean of these rows, or around the centre of a part that is there."""
+        T = metric.transform(X)
+        centre = T.mean(axis=0, dtype=np.float64) if like is None else like.centre
+        search = cls(metric, options, centre)
+        search._insert(search._around(T))
+        return search
+
+    def add(self, X: Any) -> None:
+        self._insert(self.asked(X))
+
+    def asked(self, Q: Any) -> np.ndarray:
+        return self._around(self.metric.transform(Q))
+
+    def _around(self, T: np.ndarray) -> np.ndarray:
+        """Far from the origin, single precision would have few digits left for distances."""
+        return np.ascontiguousarray(T - self.centre, dtype=np.float32)
+
+    @staticmethod
+    def _checked(metric: Metric, arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Vectors and centre from a file."""
+        centre = arrays["centre"]
+        if centre.dtype != np.float64 or centre.shape != (metric.n_outputs,) or not np.isfinite(centre).all():
+            raise ValueError("its centre is not whole")
+        return checked_vectors(metric, arrays, (np.float32,)), centre
+
+    def nearest(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        sq, positions = self._search(Q, k)
+        distances = np.sqrt(np.maximum(sq, 0.0, dtype=np.float64))
+        # A graph may leave a query short of k; it then gets the exact answer.
+        short = np.flatnonzero((positions < 0).any(axis=1))
+        if len(short):
+            exact = VectorSearch(self.metric, self.vectors)
+            distances[short], positions[short] = exact.nearest(Q[short].astype(np.float64), k)
+        return distances, positions
+
+    def within(self, Q: np.ndarray, radius: float) -> list:
+        raise ValueError(
+            f"an index through {self.package} is approximate and would miss rows within a radius; build one with "
+            'backend="exact".'
+        )
+
+    # -- of each library --------------------------------------------------------------------------------------
+
+    n: int
+    vectors: np.ndarray
+
+    def _empty(self, n_dims: int) -> Any:
+        raise NotImplementedError
+
+    def _insert(self, vectors: np.ndarray) -> None:
+        raise NotImplementedError
+
+    def _search(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        raise NotImplementedError
+
+
+class FaissSearch(_GraphSearch):
+    """faiss: an HNSW graph over flat vectors."""
+
+    kind = package = "faiss"
+
+    def _empty(self, n_dims: int) -> Any:
+        import faiss
+
+        graph = faiss.IndexHNSWFlat(n_dims, self.options["connectivity"])
+        graph.hnsw.efConstruction = self.options["expansion_add"]
+        graph.hnsw.efSearch = self.options["expansion_search"]
+        return graph
+
+    @property
+    def n(self) -> int:  # type: ignore[override]
+        return self.graph.ntotal
+
+    @property
+    def vectors(self) -> np.ndarray:  # type: ignore[override]
+        return self.graph.storage.reconstruct_n(0, self.n).reshape(self.n, self.graph.d)
+
+    def _insert(self, vectors: np.ndarray) -> None:
+        self.graph.add(vectors)
+
+    def _search(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        return self.graph.search(Q, k)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        import faiss
+
+        hnsw = self.graph.hnsw
+        levels, links = (faiss.vector_to_array(part) for part in (hnsw.levels, hnsw.neighbors))
+        entry = np.array([hnsw.entry_point], dtype=np.int64)
+        return {"vectors": self.vectors, "centre": self.centre, "levels": levels, "links": links, "entry": entry}
+
+    @classmethod
+    def from_arrays(cls, metric: Metric, arrays: dict[str, np.ndarray], options: dict[str, int]) -> FaissSearch:
+        import faiss
+
+        vectors, centre = cls._checked(metric, arrays)
+        levels, links, entry, n = arrays["levels"], arrays["links"], arrays["entry"], len(vectors)
+        search = cls(metric, options, centre)
+        graph, hnsw = search.graph, search.graph.hnsw
+        slots = faiss.vector_to_array(hnsw.cum_nneighbor_per_level)  # of nodes with so many levels
+        if not (levels.dtype == links.dtype == np.int32 and levels.shape == (n,) and links.ndim == 1):
+            raise ValueError("its graph is not whole")
+        if not n or not 1 <= levels.min() <= levels.max() < len(slots):
+            raise ValueError("levels of its graph are out of range")
+        if entry.dtype != np.int64 or entry.shape != (1,) or not 0 <= entry[0] < n or levels[entry[0]] != levels.max():
+            raise ValueError("the entry of its graph is out of range")
+        offsets = np.concatenate([[0], np.cumsum(slots[levels], dtype=np.uint64)]).astype(np.uint64)
+        if len(links) != offsets[-1]:
+            raise ValueError("its graph is not whole")
+        at = np.arange(len(links)) - np.repeat(offsets[:-1].astype(np.int64), slots[levels])
+        check_links(links, np.searchsorted(slots, at, side="right") - 1, levels - 1, links >= 0)
+        graph.storage.add(vectors)
+        graph.ntotal = n
+        for array, part in ((levels, hnsw.levels), (offsets, hnsw.offsets), (links, hnsw.neighbors)):
+            faiss.copy_array_to_vector(array, part)
+        hnsw.entry_point, hnsw.max_level = int(entry[0]), int(levels.max()) - 1
+        return search
+
+
+class UsearchSearch(_GraphSearch):
+    """usearch: an HNSW graph of its own."""
+
+    kind = package = "usearch"
+
+    def _empty(self, n_dims: int) -> Any:
+        from usearch.index import Index
+
+        options: dict[str, Any] = {**self.options}
+        return Index(ndim=n_dims, metric="l2sq", dtype="f32", **options)
+
+    @property
+    def n(self) -> int:  # type: ignore[override]
+        return len(self.graph)
+
+    @property
+    def vectors(self) -> np.ndarray:  # type: ignore[override]
+        return np.asarray(self.graph.get(np.arange(self.n)), dtype=np.float32).reshape(self.n, self.graph.ndim)
+
+    def _insert(self, vectors: np.ndarray) -> None:
+        self.graph.add(np.arange(self.n, self.n + len(vectors)), vectors)
+
+    def _search(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        keys, sq = np.full((len(Q), k), -1, dtype=np.int64), np.full((len(Q), k), np.inf, dtype=np.float32)
+        found = self.graph.search(Q, k)
+        counts = np.atleast_1d(getattr(found, "counts", len(found)))
+        given = np.arange(k) < counts[:, None]
+        shape = (len(Q), -1)
+        width = found.keys.size // len(Q)
+        keys[:, :width] = np.where(given[:, :width], found.keys.reshape(shape).astype(np.int64), -1)
+        sq[:, :width] = found.distances.reshape(shape)
+        return sq, keys
+
+    # A file of usearch: counts of rows and bytes (8), vectors, a head (64), then the graph: five numbers (40), a level
+    # of each node, and its tape: key (8), level (2), and for each level the number of links (4) and room for them.
+    _HEAD, _GRAPH, _NODE = 64, 40, 10
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        data = np.frombuffer(self.graph.save(), dtype=np.uint8)
+        graph = data[8 + 4 * self.n * self.graph.ndim :]
+        return {"vectors": self.vectors, "centre": self.centre, "graph": graph, "order": self._order(data)}
+
+    def _order(self, data: np.ndarray) -> np.ndarray:
+        """The keys in the order in which the library keeps its nodes."""
+        graph = data[8 + 4 * self.n * self.graph.ndim :]
+        tape, starts, _ = self._tape(graph[self._HEAD :], self.n)
+        return _numbers(tape, starts, np.int64)
+
+    def _tape(self, graph: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """All tapes, where each begins, and the levels."""
+        M = self.options["connectivity"]
+        if len(graph) < self._GRAPH + 2 * n:
+            raise ValueError("its graph is not whole")
+        levels = graph[self._GRAPH : self._GRAPH + 2 * n].copy().view(np.int16).astype(np.int64)
+        tape = graph[self._GRAPH + 2 * n :]
+        if n and not 0 <= levels.min() <= levels.max() < 64:
+            raise ValueError("levels of its graph are out of range")
+        ends = np.cumsum(self._NODE + 4 * (1 + 2 * M) + levels * 4 * (1 + M))
+        if len(tape) != (ends[-1] if n else 0):
+            raise ValueError("its graph is not whole")
+        return tape, np.concatenate([[0], ends[:-1]]).astype(np.int64), levels
+
+    @classmethod
+    def from_arrays(cls, metric: Metric, arrays: dict[str, np.ndarray], options: dict[str, int]) -> UsearchSearch:
+        vectors, centre = cls._checked(metric, arrays)
+        graph, order, n = arrays["graph"], arrays["order"], len(vectors)
+        search = cls(metric, options, centre)
+        if graph.dtype != np.uint8 or graph.ndim != 1 or len(graph) < cls._HEAD:
+            raise ValueError("its graph is not whole")
+        if order.dtype != np.int64 or not np.array_equal(np.sort(order), np.arange(n)):
+            raise ValueError("its graph is not of these rows")
+        head = _head_of(search.graph, n)
+        if not np.array_equal(graph[: cls._HEAD], head):
+            raise ValueError("its graph is of another kind or version of usearch; build the index again")
+        search._check_graph(graph[cls._HEAD :], order, n)
+        sizes = np.array([n, 4 * vectors.shape[1]], dtype=np.uint32).view(np.uint8)
+        kept = np.ascontiguousarray(vectors[order]).view(np.uint8).ravel()
+        search.graph.load(np.concatenate([sizes, kept, graph]).tobytes())
+        search.graph.expansion_add = options["expansion_add"]
+        search.graph.expansion_search = options["expansion_search"]
+        return search
+
+    def _check_graph(self, graph: np.ndarray, order: np.ndarray, n: int) -> None:
+        tape, starts, levels = self._tape(graph, n)
+        M = self.options["connectivity"]
+        size, links, links_base, top, entry = graph[: self._GRAPH].copy().view(np.uint64).tolist()
+        expected = (n, M, 2 * M, int(levels.max(initial=0)))
+        if (size, links, links_base, top) != expected or (n and (entry >= n or levels[entry] != top)):
+            raise ValueError("its graph is not whole")
+        if not np.array_equal(_numbers(tape, starts, np.int64), order):
+            raise ValueError("its graph is not of these rows")
+        if not np.array_equal(_numbers(tape, starts + 8, np.int16), levels):
+            raise ValueError("levels of its graph are out of range")
+        for level in range(int(levels.max(initial=-1)) + 1):
+            nodes = np.flatnonzero(levels >= level)
+            room = M if level else 2 * M
+            begin = starts[nodes] + self._NODE + (4 * (1 + 2 * M) + (level - 1) * 4 * (1 + M) if level else 0)
+            count = _numbers(tape, begin, np.uint32).astype(np.int64)
+            if (count > room).any():
+                raise ValueError("links of its graph are out of range")
+            linked = np.stack([_numbers(tape, begin + 4 * (1 + k), np.uint32) for k in range(room)], axis=1)
+            used = np.arange(room) < count[:, None]
+            check_links(linked.astype(np.int64), np.full(linked.shape, level), levels, used)
+
+
+def check_links(links: np.ndarray, at: np.ndarray, top: np.ndarray, used: np.ndarray) -> None:
+    """Raise unless every link in use, on level `at`, leads to a node that reaches up to that level."""
+    links, at = links[used], at[used]
+    if len(links) and not (0 <= links.min() <= links.max() < len(top) and (top[links] >= at).all()):
+        raise ValueError("links of its graph are out of range")
+
+
+def _head_of(graph: Any, n: int) -> np.ndarray:
+    """The head of a file of this library with n nodes."""
+    data = np.frombuffer(bytes(graph.save()), dtype=np.uint8)
+    head = data[8:72].copy()
+    head[17:25] = np.array([n], dtype=np.uint64).view(np.uint8)
+    return head
+
+
+def _numbers(tape: np.ndarray, at: np.ndarray, dtype: Any) -> np.ndarray:
+    """A number at each of these places of a row of bytes."""
+    width = np.dtype(dtype).itemsize
+    return np.ascontiguousarray(tape[at[:, None] + np.arange(width)]).view(dtype).ravel()

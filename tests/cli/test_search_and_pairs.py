@@ -1,0 +1,94 @@
+"""`mahalo index`, `mahalo export` and `mahalo pairs`: what they write is what the library says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import table, write_csv
+
+import mahalo
+from mahalo.pairs import PairClassifier
+from mahalo.search import load_index
+
+
+@pytest.fixture
+def fitted(trees, run):
+    code, _, err = run("fit", "trees.csv", "--label", "kind", "--id", "name", "--gamma", "1", "--out", "m.safetensors")
+    assert code == 0, err
+    write_csv(Path("q.csv"), table(5, seed=1))
+    return "m.safetensors"
+
+
+def numbers(columns):
+    return np.column_stack([columns[name] for name in ("width", "height", "depth")])
+
+
+@pytest.mark.parametrize("backend", ["exact", "faiss", "usearch"])
+def test_neighbours_from_an_index(fitted, run, backend):
+    code, out, err = run("index", fitted, "trees.csv", "--backend", backend, "--out", "i.safetensors", "--json")
+    assert (code, err) == (0, "") and json.loads(out) == {"rows": 40, "backend": backend, "out": "i.safetensors"}
+    assert load_index("i.safetensors").ids[0] == table()["name"][0]
+    asked = ("neighbors", fitted, "--query", "q.csv", "-k", 3, "--json", "--index")
+    from_rows, from_index = (json.loads(run(*asked, source)[1]) for source in ("trees.csv", "i.safetensors"))
+    for a, b in zip(from_rows["neighbors"], from_index["neighbors"], strict=True):
+        assert a["query"] == b["query"] and a["neighbors"] == b["neighbors"]
+        np.testing.assert_allclose(a["distances"], b["distances"], rtol=1e-4)
+
+
+def test_an_index_of_another_model_is_refused(fitted, run):
+    run("index", fitted, "trees.csv", "--out", "i.safetensors")
+    run("fit", "trees.csv", "--label", "kind", "--id", "name", "--gamma", "5", "--out", "n.safetensors")
+    code, _, err = run("neighbors", "n.safetensors", "--index", "i.safetensors", "--query", "q.csv")
+    assert code == 2 and "another model" in err
+    code, _, err = run("neighbors", fitted, "--index", "i.safetensors")
+    assert code == 2 and "--query" in err
+
+
+@pytest.mark.parametrize("name", ["g.npy", "g.npz", "g.csv"])
+def test_the_exported_matrix_is_the_map(fitted, run, name):
+    code, out, err = run("export", fitted, "--out", name)
+    assert (code, err) == (0, "") and "multiply all vectors" in out
+    G = {
+        "g.npy": lambda: np.load(name),
+        "g.npz": lambda: np.load(name)["matrix"],
+        "g.csv": lambda: np.loadtxt(name, delimiter=",", skiprows=1),
+    }[name]()
+    X = numbers(table())
+    D = mahalo.load(fitted).distances(X)
+    np.testing.assert_allclose(np.linalg.norm((X @ G)[:, None] - X @ G, axis=2), D, atol=1e-6)
+
+
+def test_the_exported_query_side_ranks_alike(fitted, run):
+    code, _, err = run("export", fitted, "--side", "query", "--out", "m.npy")
+    assert (code, err) == (0, "")
+    M, X, Q = np.load("m.npy"), numbers(table()), numbers(table(5, seed=1))
+    scores = Q @ M @ X.T - 0.5 * np.einsum("ij,ij->i", X @ M, X)
+    D = mahalo.load(fitted).distances(Q, X)
+    assert np.array_equal(np.argsort(-scores, axis=1), np.argsort(D, axis=1))
+
+
+def test_pairs_are_learned_saved_and_asked(trees, run):
+    Path("ask.csv").write_text("a,b\nr0,r1\nr0,r2\nr5,r5\n")
+    learn = ("pairs", "trees.csv", "--label", "kind", "--id", "name", "--gamma", "1")
+    code, out, err = run(*learn, "--save", "same.safetensors", "--ask", "ask.csv")
+    assert (code, err) == (0, "")
+    lines = [line.split(",") for line in out.splitlines()]
+    assert lines[0] == ["first", "second", "distance", "probability", "same"] and len(lines) == 4
+    assert lines[3][:3] == ["r5", "r5", "0"] and lines[3][4] == "1"
+    code, again, err = run("pairs", "trees.csv", "--model", "same.safetensors", "--ask", "ask.csv")
+    assert (code, err, again) == (0, "", out)
+    classifier = PairClassifier.load("same.safetensors")
+    p = classifier.predict_proba(numbers(table()), [[0, 1]])[0, 1]
+    assert float(lines[1][3]) == pytest.approx(p, abs=1e-4)
+    code, out, _ = run("pairs", "trees.csv", "--model", "same.safetensors", "--ask", "ask.csv", "--json")
+    assert code == 0 and json.loads(out)["answers"][0]["first"] == "r0"
+
+
+def test_pairs_with_nothing_to_do(trees, run):
+    code, _, err = run("pairs", "trees.csv", "--label", "kind")
+    assert code == 2 and "--save FILE, --ask FILE" in err
+    code, _, err = run("pairs", "trees.csv", "--label", "kind", "--model", "x.safetensors")
+    assert code == 2 and "--ask FILE" in err

@@ -1,0 +1,79 @@
+"""Arrays of other libraries: the same numbers, of their kind."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from mahalo import MetricLearner
+from mahalo.metric import Scaling
+
+KINDS = ("torch", "array_api_strict")
+FORMS = {
+    "full": {},
+    "normalised": {"normalize": True, "prior": "covariance"},
+    "low rank": {"basis": 3},
+    "leading": {"n_components": 3},
+}
+
+
+def learned(**options):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((50, 6)), rng.integers(0, 3, 50)
+    return MetricLearner(**options).fit(X + y[:, None], y).metric_, X
+
+
+def made(kind, X):
+    return pytest.importorskip(kind).asarray(X.tolist(), dtype=getattr(pytest.importorskip(kind), str(X.dtype)))
+
+
+def back(array):
+    return np.from_dlpack(array)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_same_numbers_of_the_same_kind(kind, form, dtype, scaled):
+    metric, X = learned(**form)
+    if scaled:
+        metric = dataclasses.replace(metric, scaling=Scaling(np.arange(6.0), 1.0 + np.arange(6.0)))
+    X = X.astype(dtype)
+    A, B = made(kind, X[:20]), made(kind, X[20:40])
+    tol = {"rtol": 1e-4, "atol": 1e-5} if dtype == "float32" else {"rtol": 1e-9, "atol": 1e-7}
+    for ours, theirs in (
+        (metric.transform(X[:20]), metric.transform(A)),
+        (metric.distances(X[:20], X[20:40]), metric.distances(A, B)),
+        (metric.distances(X[:20]), metric.distances(A)),
+        (metric.distances(X[:20], squared=True), metric.distances(A, squared=True)),
+        (metric.pair_distances(X[:20], X[20:40]), metric.pair_distances(A, B)),
+    ):
+        assert type(theirs) is type(A) and str(theirs.dtype).endswith(str(ours.dtype))
+        np.testing.assert_allclose(back(theirs), ours, **tol)
+
+
+def test_gradients_pass_through():
+    torch = pytest.importorskip("torch")
+    metric, X = learned()
+    A = torch.tensor(X[:5], requires_grad=True)
+    metric.pair_distances(A, torch.tensor(X[5:10]), squared=True).sum().backward()
+    np.testing.assert_allclose(A.grad.numpy(), 2.0 * (X[:5] - X[5:10]) @ metric.matrix, atol=1e-8)
+
+
+def test_what_is_refused():
+    torch = pytest.importorskip("torch")
+    metric, X = learned()
+    with pytest.raises(ValueError, match="one kind"):
+        metric.distances(torch.tensor(X), X)
+    with pytest.raises(ValueError, match=r"shape \(50, 5\)"):
+        metric.transform(torch.tensor(X[:, :5]))
+    with pytest.raises(ValueError, match="NaN"):
+        metric.transform(torch.tensor(X) * float("nan"))
+    kernel, _ = learned(kernel="rbf")
+    with pytest.raises(ValueError, match="takes rows that NumPy knows"):
+        kernel.transform(torch.tensor(X))
+    assert metric.transform(torch.tensor(X).to(torch.int64)).dtype == torch.float64
+    assert metric.transform(torch.tensor(X).to(torch.float16)).dtype == torch.float32
