@@ -253,3 +253,11 @@ def test_the_table_may_be_large_numbers_of_any_kind(trees, run):
     parquet.write_table(columns.append_column("kind", pa.array(["x", "y"] * 10).dictionary_encode()), "t.parquet")
     code, _, err = run("fit", "t.parquet", "--label", "kind", "--gamma", "1", "--out", "m.safetensors")
     assert (code, err) == (0, "")
+
+
+def test_a_report_tells_rows_of_the_fit_from_as_many_others(model, run):
+    write_csv(Path("other.csv"), table(seed=1))
+    for name, noted in (("trees.csv", True), ("other.csv", False)):
+        code, _, err = run("report", model, "--data", name, "--out", "page.html", "--force")
+        assert (code, err) == (0, "")
+        assert ("As noted down when" in Path("page.html").read_text(encoding="utf-8")) == noted

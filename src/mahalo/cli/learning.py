@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from .. import __version__
 from ..constraints import as_labels
 from ..embeddings import EmbeddingAdapter
-from ..explain import fit_record
+from ..explain import fingerprint, fit_record
 from ..learner import MetricLearner
 from ..metric import Metric, Scaling, for_rows_as_they_come
 from ..selection import MetricLearnerCV
@@ -76,6 +76,7 @@ class Outcome:
             "columns": known.X.shape[1],
             "classes": None if known.y is None else len(as_labels(known.y).classes),
             "constraints": None if known.constraints is None else known.constraints.n_constraints,
+            "fingerprint": fingerprint(known.X, known.y),
             "standardised": self.standardised,
             "rows_to_choose_by": self.n_looked_at,
             "candidates": self.n_candidates,
