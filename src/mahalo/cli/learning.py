@@ -218,6 +218,8 @@ def _about(outcome: Outcome, settings: Settings) -> dict[str, Any]:
     about |= {name: value for name, value in (("label", source.label), ("id", source.id)) if value is not None}
     if encoding is not None:
         about |= {"columns": list(encoding.columns), "one_hot": encoding.one_hot}
+    if outcome.known.table.base is not None:
+        about["svmlight_base"] = outcome.known.table.base
     if settings.encoder is not None:
         about["encoder"] = settings.encoder
     return about

@@ -20,7 +20,8 @@ def load_model(path: Path) -> Metric:
 
 
 def read_for(metric: Metric, data: Sequence[str], encoding: str, watch: Watch) -> Table:
-    return read(data, encoding=encoding, n_features=metric.n_features, say=watch.show)
+    base = metric.about.get("svmlight_base")
+    return read(data, encoding=encoding, n_features=metric.n_features, base=base, say=watch.show)
 
 
 def rows_for(metric: Metric, table: Table, model: Path) -> Any:

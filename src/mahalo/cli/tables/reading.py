@@ -6,7 +6,7 @@ import glob
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +26,15 @@ Said = Callable[[str], None]
 class Table:
     """Columns with names (`frame`, a pyarrow table) or a bare array of rows (`matrix`), never both.
 
-    `beside` holds what came along with an array: other arrays of an .npz, the labels of an svmlight file.
+    `beside` holds what came along with an array: other arrays of an .npz, the labels of an svmlight file. `base` is
+    the number of the first column in svmlight files, 0 or 1.
     """
 
     source: str
     frame: Any = None
     matrix: Any = None
     beside: dict[str, np.ndarray] = field(default_factory=dict)
+    base: int | None = None
 
     @property
     def n_rows(self) -> int:
@@ -44,10 +46,18 @@ class Table:
         return [] if self.frame is None else list(self.frame.column_names)
 
 
-def read(paths: Sequence[str], *, encoding: str = "utf-8", n_features: int | None = None, say: Said = print) -> Table:
+def read(
+    paths: Sequence[str],
+    *,
+    encoding: str = "utf-8",
+    n_features: int | None = None,
+    base: int | None = None,
+    say: Said = print,
+) -> Table:
     """All rows of these files, globs and folders, in the order given; shards in the order of their numbers.
 
-    `n_features` is the width that svmlight files, which leave out zeros, are to have.
+    `n_features` is the width that svmlight files, which leave out zeros, are to have; `base` the number of their first
+    column, by default 1 unless one of the files has a column 0.
     """
     files = [file for path in paths for file in _files(path)]
     source = (
@@ -59,8 +69,10 @@ def read(paths: Sequence[str], *, encoding: str = "utf-8", n_features: int | Non
     parts = []
     for k, file in enumerate(files):
         say(f"reading: {file.name}" + (f", file {k + 1} of {len(files)}" if len(files) > 1 else ""))
-        parts.append(_read_one(file, encoding, n_features, say))
+        parts.append(_read_one(file, encoding, say))
     table = parts[0] if len(parts) == 1 else _joined(parts, files, source)
+    if kinds == {".svm"}:
+        table = _from_base(table, base, n_features)
     if not table.n_rows:
         raise ValueError(f"{source} has no rows below its header.")
     return table
@@ -117,7 +129,7 @@ def _listed() -> str:
 # -- one file ----------------------------------------------------------------------------------------------------
 
 
-def _read_one(file: Path, encoding: str, n_features: int | None, say: Said) -> Table:
+def _read_one(file: Path, encoding: str, say: Said) -> Table:
     kind = _kind(file)
     if not file.stat().st_size:
         raise ValueError(f"{file.name} is empty; wanted a header and rows.")
@@ -126,7 +138,7 @@ def _read_one(file: Path, encoding: str, n_features: int | None, say: Said) -> T
     if kind == ".parquet":
         return Table(file.name, frame=_read_parquet(file))
     if kind == ".svm":
-        return _read_svmlight(file, n_features)
+        return _read_svmlight(file)
     return _read_array(file)
 
 
@@ -244,14 +256,30 @@ def _read_parquet(file: Path) -> Any:
         raise ValueError(f"{file.name} is no whole Parquet file ({_first_sentence(error)}). Write it again.") from None
 
 
-def _read_svmlight(file: Path, n_features: int | None) -> Table:
+def _read_svmlight(file: Path) -> Table:
+    """Columns by the numbers in the file, whatever the first of them is."""
     from sklearn.datasets import load_svmlight_file
 
     try:
-        X, y = load_svmlight_file(str(file), n_features=n_features)
+        X, y = load_svmlight_file(str(file), zero_based=True)
     except ValueError as error:
         raise ValueError(f"{file.name} cannot be read as svmlight: {_first_sentence(error)}.") from None
     return Table(file.name, matrix=sp.csr_array(X), beside={"label": y})
+
+
+def _from_base(table: Table, base: int | None, n_features: int | None) -> Table:
+    """Columns from the first on, as many as there are to be."""
+    has_zero = bool((table.matrix.indices == 0).any())
+    base = (0 if has_zero else 1) if base is None else base
+    if base == 1 and has_zero:
+        raise ValueError(
+            f"{table.source} has a column 0; columns of the rows that the model was fitted on are numbered from 1. "
+            "Number them alike."
+        )
+    X = table.matrix
+    width = max(X.shape[1] - base, n_features or 0)
+    X = sp.csr_array((X.data, X.indices - base, X.indptr), (X.shape[0], width))
+    return replace(table, matrix=X, base=base)
 
 
 def _read_array(file: Path) -> Table:
