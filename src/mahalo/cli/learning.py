@@ -75,6 +75,7 @@ class Outcome:
             "rows": known.table.n_rows,
             "columns": known.X.shape[1],
             "classes": None if known.y is None else len(as_labels(known.y).classes),
+            "unlabelled": None if known.y is None else int((as_labels(known.y).codes < 0).sum()),
             "constraints": None if known.constraints is None else known.constraints.n_constraints,
             "fingerprint": fingerprint(known.X, known.y),
             "standardised": self.standardised,

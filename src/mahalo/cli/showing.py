@@ -46,6 +46,7 @@ def show_evaluation(outcome: Outcome) -> None:
     summary = outcome.summary()
     what = [f"{summary['rows']:,} rows", f"{summary['columns']:,} columns"]
     what += [f"{summary['classes']:,} classes"] if summary["classes"] else []
+    what += [f"{summary['unlabelled']:,} rows without a label"] if summary["unlabelled"] else []
     what += [f"{summary['constraints']:,} constraints"] if summary["constraints"] else []
     console = _console()
     scaled = "; columns standardised" if outcome.standardised else ""

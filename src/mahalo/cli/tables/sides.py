@@ -53,7 +53,7 @@ def _read_triplets(file: str, n_rows: int, ids: list[str] | None, encoding: str)
 
 
 def _read(file: str, encoding: str) -> Table:
-    return read([file], encoding=encoding, say=lambda text: None)
+    return read([file], encoding=encoding, text=True, say=lambda text: None)
 
 
 def _columns(table: Table) -> dict[str, list[Any]]:
@@ -63,9 +63,7 @@ def _columns(table: Table) -> dict[str, list[Any]]:
     return {f"column {k}": column.tolist() for k, column in enumerate(np.asarray(table.matrix).T)}
 
 
-def _ends(
-    table: Table, columns: dict[str, list[Any]], width: int, n_rows: int, ids: list[str] | None
-) -> np.ndarray:
+def _ends(table: Table, columns: dict[str, list[Any]], width: int, n_rows: int, ids: list[str] | None) -> np.ndarray:
     if len(columns) != width:
         grade = " beside 'same' or 'grade'" if width == 2 else ""
         raise ValueError(
