@@ -207,6 +207,7 @@ def test_embeddings_keep_their_scale_and_the_name_of_their_encoder(trees, run):
     arguments = ("fit", "e.npz", "--label", "kind", "--embeddings", "--encoder", "small-v1", "--out", "m.safetensors")
     code, out, _ = run(*arguments)
     assert code == 0 and "precision at 1" in out and "standardised" not in out
+    assert "within" in out and "Within" not in out
     metric = mahalo.load("m.safetensors")
     assert metric.about["encoder"] == "small-v1" and metric.scaling is None and metric.normalize
     code, _, err = run("transform", "m.safetensors", "e.npz", "--out", "new.npy")

@@ -294,6 +294,36 @@ def test_a_file_with_notes_about_its_fit_has_more_to_tell(scaled, chosen, tmp_pa
     assert "pairs of the rows given" in other
 
 
+def noted_page(learner, X, y, tmp_path, **noted):
+    """A page about rows of the fit, from a metric with these notes."""
+    about = {"fit": fit_record(learner), "fitted": noted | {"fingerprint": fingerprint(X, y)}, "encoder": "tiny <v2>"}
+    return page_of(dataclasses.replace(learner.metric_, about=about), X, y, tmp_path)
+
+
+def test_noted_measures_keep_their_names_and_doubts(scaled, chosen, tmp_path):
+    told = {
+        "before": {"AUC": 0.8, "MAP": 0.7},
+        "after": {"AUC": 0.9, "MAP": 0.8},
+        "interval": {"AUC": 0.01, "MAP": None},
+    }
+    text = noted_page(chosen, *scaled, tmp_path, **told)
+    rows = data_of(text)["charts"]["measures"]["rows"]
+    assert [row["name"] for row in rows] == ["AUC", "MAP"]
+    assert "Chance that a row of the same class is closer than another." in text
+    assert "0.900" in text and "+0.100 ± 0.010" in text and "± 0.000" not in text
+    assert "no clear difference" in text
+    assert "tiny &lt;v2&gt;" in text
+
+
+def test_before_of_a_kernel_is_what_was_measured(scaled, tmp_path):
+    X, y = scaled
+    learner = MetricLearner(kernel="rbf").fit(X, y)
+    told = {"before": {"MAP": 0.7}, "after": {"MAP": 0.8}, "interval": {"MAP": 0.01}}
+    noted = noted_page(learner, X, y, tmp_path, **told)
+    assert "“Before” is the Euclidean distance between rows as they came, and on maps and histograms" in noted
+    assert "“Before” is the distance of the kernel (rbf)" in page_of(learner, X, y, tmp_path)
+
+
 @pytest.mark.parametrize("noted", [True, False])
 @pytest.mark.parametrize("change", ["rows", "labels"])
 def test_as_many_other_rows_are_not_those_learned_from(scaled, chosen, tmp_path, noted, change):

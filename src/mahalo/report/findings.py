@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Constraints, Labels, as_constraints, as_labels
-from ..coordinates import KernelCoordinates
+from ..coordinates import KernelCoordinates, LinearCoordinates
 from ..explain import fingerprint, fit_record
 from ..explain.features import FeatureShares, feature_shares, known_pairs
 from ..explain.influence import influential
@@ -22,7 +22,7 @@ from ..explain.suspects import suspect_constraints, suspect_rows
 from ..learner import MetricLearner
 from ..metric import Metric
 from ..validation import as_objects, at_least_single, len_of
-from .distance import Distance, among, before_learning
+from .distance import Distance, among, before_learning, euclidean_name
 from .judged import Judged, as_noted, on_held_out, on_new_rows
 from .views import Hubs, hubs, maps, sample
 
@@ -144,7 +144,7 @@ class Findings:
     def _noted(self) -> dict[str, Any]:
         """Before and after as noted down at the fit, where these are its rows, and the labels, if it had any."""
         then = self._noted_prints.get("labels")
-        if not self.learned_here or (then is not None and then != self._prints["labels"]):  # type: ignore[index]
+        if self.learner is not None or not self.learned_here or (then is not None and then != self._prints["labels"]):  # type: ignore[index]
             return {}
         return self.record.get("before_after") or self._fitted
 
@@ -180,6 +180,14 @@ class Findings:
             scale = self.X.std(axis=0, dtype=np.float64)
             scale[scale <= 1e-12 * np.abs(self.X).max(axis=0)] = 1.0
         return before_learning(self.metric, scale)
+
+    @property
+    def before_name(self) -> str:
+        """What “before” is; measures that were noted down at the fit are beside the Euclidean distance."""
+        name = self.before[1]
+        if not self._noted.get("before") or isinstance(self.metric.coordinates, LinearCoordinates):
+            return name
+        return f"{euclidean_name(bool(self._fitted.get('standardised')))}, and on maps and histograms {name}"
 
     def _how_as_they_are(self) -> str:
         n = self.record.get("n_rows")

@@ -113,8 +113,8 @@ def _numbers(column: Any, name: str, source: str) -> np.ndarray:
         return column.cast(pa.int8() if pa.types.is_boolean(column.type) else pa.float64()).to_numpy()
     except pa.lib.ArrowInvalid:
         raise ValueError(
-            f"{name!r} of {source} has whole numbers beyond 2⁵³, which floating point does not tell apart: if they name "
-            f"rows leave them out (--drop {name}), or write them as decimals."
+            f"{name!r} of {source} has whole numbers beyond 2⁵³, which floating point does not tell apart: if they "
+            f"name rows leave them out (--drop {name}), or write them as decimals."
         ) from None
 
 

@@ -62,8 +62,8 @@ def read(
     """All rows of these files, globs and folders, in the order given; shards in the order of their numbers.
 
     `n_features` is the width that svmlight files, which leave out zeros, are to have; `base` the number of their first
-    column, by default 1 unless one of the files has a column 0. Columns in `text` (True: all) are kept as they are written
-    in .csv and .tsv files, numbers too: ids and labels.
+    column, by default 1 unless one of the files has a column 0. Columns in `text` (True: all) are kept as they are
+    written in .csv and .tsv files, numbers too: ids and labels.
     """
     files = [file for path in paths for file in _files(path)]
     source = (

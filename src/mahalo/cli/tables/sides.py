@@ -67,8 +67,8 @@ def _ends(table: Table, columns: dict[str, list[Any]], width: int, n_rows: int, 
     if len(columns) != width:
         grade = " beside 'same' or 'grade'" if width == 2 else ""
         raise ValueError(
-            f"{table.source} has {len(columns)} columns that may name rows: {some(list(columns))}; wanted {width}{grade}. "
-            "Leave the others out (pandas writes none of its own with index=False)."
+            f"{table.source} has {len(columns)} columns that may name rows: {some(list(columns))}; wanted {width}"
+            f"{grade}. Leave the others out (pandas writes none of its own with index=False)."
         )
     ends = np.empty((table.n_rows, width), dtype=object)
     for k, values in enumerate(columns.values()):
