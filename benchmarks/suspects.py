@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 
@@ -21,6 +22,7 @@ from .tables import data_folder, standardised
 __all__ = ["run"]
 
 SHARE, N_SEEDS, MARGIN = 0.05, 5, 0.02
+_NO_DATA = "NOT RUN: pendigits and banking77, for want of the data folder; set MAHALO_DATA to it and run again"
 RANDOM, NEAREST = "any other class", "nearest other class"
 
 
@@ -47,6 +49,7 @@ def run(settings: Settings) -> Report:
             "of learning and judging",
             "plain ratio: mean Euclidean distance to the five nearest of the same label over that to the five nearest "
             "of others",
+            *([_NO_DATA] if data_folder() is None and not settings.quick else []),
         ),
         numbers=numbers,
     )
@@ -59,6 +62,7 @@ def _sets(quick: bool) -> Iterator[tuple[str, np.ndarray, np.ndarray, Callable[[
         return
     yield "digits", *load_digits(return_X_y=True), MetricLearnerCV
     if (folder := data_folder()) is None:
+        print(_NO_DATA, file=sys.stderr)
         return
     os.environ.setdefault("MAHALO_DATA", str(folder))
     table = read_table(folder / "pendigits" / "pendigits.npz").complete()

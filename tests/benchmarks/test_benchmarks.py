@@ -163,3 +163,11 @@ def test_without_its_data_adapting_says_why_it_did_not_run(monkeypatch, tmp_path
     report = adapting.run(Settings(quick=True))
     assert not report.checks
     assert report.notes[0].startswith("skipped:")
+
+
+def test_suspects_says_what_it_could_not_run(monkeypatch, capsys):
+    from benchmarks import suspects
+
+    monkeypatch.setattr(suspects, "data_folder", lambda: None)
+    assert [name for name, *_ in suspects._sets(quick=False)] == ["wine", "digits"]
+    assert "NOT RUN: pendigits and banking77" in capsys.readouterr().err

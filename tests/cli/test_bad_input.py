@@ -5,6 +5,9 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 
@@ -326,3 +329,83 @@ def test_interrupted_while_writing(model, run, monkeypatch):
 
 def test_log_that_cannot_be_written(trees, run):
     refused(run, "evaluate", "trees.csv", "--label", "kind", "--log", "nowhere/x.log", words=["nowhere/x.log"])
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "words"),
+    [
+        ("--pairs", ",a,b\n0,3,5\n1,4,6\n", ["3 columns", "'', 'a', 'b'", "wanted 2"]),
+        ("--pairs", ",a,b,same\n0,3,5,1\n1,4,6,0\n", ["3 columns", "'', 'a', 'b'", "wanted 2"]),
+        ("--pairs", "same,a\n1,3\n0,4\n", ["1 columns", "'a'", "wanted 2"]),
+        ("--triplets", ",a,b,c\n0,3,5,4\n1,4,6,5\n", ["4 columns", "'', 'a', 'b' and 1 more", "wanted 3"]),
+    ],
+)
+def test_columns_that_are_no_ends(trees, run, option, text, words):
+    Path("known.csv").write_text(text)
+    source = ("trees.csv", option, "known.csv", "--drop", "name,kind")
+    refused(run, "fit", *source, "--out", "new.safetensors", words=["known.csv", *words])
+
+
+@pytest.mark.parametrize(("column", "out"), [("mahalo0", "o.csv"), ("X", "o.npz"), ("file", "o.npz")])
+def test_names_taken_already(model, run, column, out):
+    changed(**{column: ["mine"] * 40})
+    refused(run, "transform", model, "other.csv", "--out", out, words=[repr(column), "Rename"])
+
+
+def test_truncated_arrays(trees, run):
+    np.savez_compressed("x.npz", X=np.random.default_rng(0).standard_normal((40, 3)), y=np.arange(40) % 2)
+    whole = Path("x.npz").read_bytes()
+    middle = len(whole) // 3
+    for part in (whole[: len(whole) // 2], whole[:middle] + b"\0" * 64 + whole[middle + 64 :]):
+        Path("x.npz").write_bytes(part)
+        refused(run, "fit", "x.npz", "--label", "y", "--out", "new.safetensors", words=["x.npz", "cannot be read"])
+
+
+def test_svmlight_of_another_base(trees, run):
+    Path("x.svm").write_text("".join(f"{k % 2} 1:{k % 2 + 0.1 * k} 2:{k}\n" for k in range(20)))
+    code, _, err = run("fit", "x.svm", "--gamma", "1", "--out", "m.safetensors")
+    assert code == 0, err
+    Path("q.svm").write_text("1 0:2 1:3\n0 1:2\n")
+    refused(run, "transform", "m.safetensors", "q.svm", "--out", "o.npy", words=["q.svm", "from 1", "column 0"])
+
+
+def test_options_that_need_another(model, run):
+    Path("names.txt").write_text("\n".join(table()["name"]))
+    refused(
+        run, "neighbors", model, "--index", "trees.csv", "--query-ids", "names.txt", words=["--query-ids", "--query "]
+    )
+    refused(run, "fit", "trees.csv", *FIT, "--encoder", "small", words=["--encoder", "--embeddings"])
+
+
+def test_integers_that_are_not_exact(trees, run):
+    changed(serial=[2**60 + 2 * k + 1 for k in range(40)])
+    refused(run, "fit", "other.csv", *FIT, words=["'serial'", "--drop serial"])
+
+
+def test_parquet_with_columns_of_one_name(trees, run):
+    columns = pa.table([pa.array([1.0, 2.0]), pa.array([1.0, 3.0]), pa.array(["x", "y"])], names=["a", "a", "kind"])
+    parquet.write_table(columns, "x.parquet")
+    refused(run, "fit", "x.parquet", "--label", "kind", "--out", "new.safetensors", words=["'a'", "Rename"])
+
+
+@pytest.mark.parametrize(("delimiter", "word"), [(";", "';'"), ("\t", ".tsv")])
+def test_another_delimiter(trees, run, delimiter, word):
+    Path("other.csv").write_text(trees.read_text().replace(",", delimiter))
+    refused(run, "fit", "other.csv", *FIT, words=["other.csv", "one column", word])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise there")
+def test_a_fit_that_is_interrupted_leaves_nothing(trees):
+    """A real signal to a real process, in the midst of choosing."""
+    rng = np.random.default_rng(0)
+    np.savez("x.npz", X=rng.standard_normal((4000, 60)), y=rng.integers(0, 4, 4000))
+    before = sorted(Path().iterdir())
+    command = ("fit", "x.npz", "--label", "y", "--out", "new.safetensors")
+    process = subprocess.Popen([sys.executable, "-m", "mahalo.cli", *command], stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    seen = next((line for line in process.stderr if line.startswith("choosing")), "")
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert seen and process.returncode == 130 and err.splitlines()[-1] == "mahalo: interrupted", err
+    assert sorted(Path().iterdir()) == before

@@ -207,6 +207,7 @@ def test_embeddings_keep_their_scale_and_the_name_of_their_encoder(trees, run):
     arguments = ("fit", "e.npz", "--label", "kind", "--embeddings", "--encoder", "small-v1", "--out", "m.safetensors")
     code, out, _ = run(*arguments)
     assert code == 0 and "precision at 1" in out and "standardised" not in out
+    assert "within" in out and "Within" not in out
     metric = mahalo.load("m.safetensors")
     assert metric.about["encoder"] == "small-v1" and metric.scaling is None and metric.normalize
     code, _, err = run("transform", "m.safetensors", "e.npz", "--out", "new.npy")
@@ -253,3 +254,97 @@ def test_the_table_may_be_large_numbers_of_any_kind(trees, run):
     parquet.write_table(columns.append_column("kind", pa.array(["x", "y"] * 10).dictionary_encode()), "t.parquet")
     code, _, err = run("fit", "t.parquet", "--label", "kind", "--gamma", "1", "--out", "m.safetensors")
     assert (code, err) == (0, "")
+
+
+def test_a_report_tells_rows_of_the_fit_from_as_many_others(model, run):
+    write_csv(Path("other.csv"), table(seed=1))
+    for name, noted in (("trees.csv", True), ("other.csv", False)):
+        code, _, err = run("report", model, "--data", name, "--out", "page.html", "--force")
+        assert (code, err) == (0, "")
+        assert ("As noted down when" in Path("page.html").read_text(encoding="utf-8")) == noted
+
+
+@pytest.mark.parametrize("zero_based", [True, False])
+def test_svmlight_columns_stay_where_they_are(trees, run, zero_based):
+    """Shards and queries that lack the first feature count as the whole of the fit does."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 4))
+    y = np.arange(30) % 2
+    X[:, 0] += 3 * y
+    X[15:, 0] = 0
+    os.mkdir("shards")
+    for k, part in enumerate((slice(0, 15), slice(15, 30))):
+        dump_svmlight_file(X[part], y[part], f"shards/{k}.svm", zero_based=zero_based)
+    code, out, err = run("fit", "shards", "--gamma", "1", "--out", "m.safetensors", "--json")
+    assert (code, err) == (0, "") and json.loads(out)["columns"] == 4
+    for name in ("shards", "shards/1.svm"):
+        code, _, err = run("transform", "m.safetensors", name, "--out", "new.npy", "--force")
+        assert (code, err) == (0, "")
+        rows = X if name == "shards" else X[15:]
+        np.testing.assert_allclose(np.load("new.npy"), mahalo.load("m.safetensors").transform(rows), atol=1e-10)
+
+
+def test_labels_that_look_missing_are_classes(trees, run):
+    write_csv(Path("other.csv"), table() | {"kind": ["NA", "null"] * 15 + [""] * 10})
+    code, out, err = run("evaluate", "other.csv", "--label", "kind", "--drop", "name", "--gamma", "1", "--json")
+    assert (code, err) == (0, "")
+    assert (json.loads(out)["classes"], json.loads(out)["unlabelled"]) == (2, 10)
+    code, out, _ = run("evaluate", "other.csv", "--label", "kind", "--drop", "name", "--gamma", "1")
+    assert "10 rows without a label" in out
+
+
+def test_numbers_that_look_missing_are_classes_too(trees, run):
+    Path("other.csv").write_text("a,kind\n" + "".join(f"{k},{('1', '2', 'NA')[k % 3]}\n" for k in range(30)))
+    code, out, err = run("evaluate", "other.csv", "--label", "kind", "--gamma", "1", "--json")
+    assert (code, err) == (0, "")
+    assert (json.loads(out)["classes"], json.loads(out)["unlabelled"]) == (3, 0)
+
+
+def test_minus_one_is_a_class_of_svmlight(trees, run):
+    X, y = numbers(), np.where(np.arange(40) % 2, 1, -1)
+    dump_svmlight_file(X, y, "x.svm", zero_based=True)
+    code, out, err = run("evaluate", "x.svm", "--gamma", "1", "--json")
+    assert (code, err) == (0, "")
+    assert (json.loads(out)["classes"], json.loads(out)["unlabelled"]) == (2, 0)
+
+
+def test_options_that_name_columns_may_be_given_again(trees, run):
+    write_csv(Path("other.csv"), table() | {"a,b": ["x", "y"] * 20, "town": ["Ulm", "Bonn"] * 20, "c": [1.0] * 40})
+    again = ("--drop", "name,c", "--drop", "height", "--one-hot", "a,b", "--one-hot", "town")
+    code, _, err = run("fit", "other.csv", *FIT[:2], *again, *FIT[4:])
+    assert (code, err) == (0, "")
+    about = mahalo.load("m.safetensors").about
+    assert about["columns"] == ["width", "depth", "a,b", "town"] and set(about["one_hot"]) == {"a,b", "town"}
+    code, _, err = run("fit", "other.csv", *FIT[:2], "--columns", "width", "--columns", "depth", *FIT[4:])
+    assert (code, err) == (0, "")
+    assert mahalo.load("m.safetensors").about["columns"] == ["width", "depth"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "txt"])
+def test_ids_are_text(trees, run, kind):
+    """001 is 001, in a table, in a file of names, and in pairs."""
+    names = [f"{k:03d}" for k in range(40)]
+    columns = table() | {"name": names} if kind == "csv" else {key: table()[key] for key in ("width", "depth")}
+    write_csv(Path("other.csv"), columns)
+    Path("names.txt").write_text("\n".join(names))
+    Path("pairs.csv").write_text(
+        "left,right,same\n" + "".join(f"{k:03d},{(k + d) % 40:03d},{d - 1}\n" for k in range(40) for d in (1, 2))
+    )
+    ids = ("--id", "name", *COLUMNS) if kind == "csv" else ("--ids", "names.txt")
+    code, out, err = run("fit", "other.csv", "--pairs", "pairs.csv", *ids, *FIT[4:], "--json")
+    assert code == 0 and json.loads(out)["constraints"] == 80, err
+    if kind == "csv":
+        code, out, err = run("neighbors", "m.safetensors", "--index", "other.csv", "-k", 1)
+        assert (code, err) == (0, "") and out.splitlines()[1].startswith("000,1,0")
+
+
+def test_arrays_bring_labels_and_ids_to_every_command(trees, run):
+    np.savez("x.npz", X=numbers(), kind=np.array(table()["kind"]), name=np.array(table()["name"]))
+    code, _, err = run("fit", "x.npz", "--label", "kind", "--id", "name", *FIT[4:])
+    assert (code, err) == (0, "")
+    code, _, err = run("report", "m.safetensors", "--data", "x.npz")
+    assert (code, err) == (0, "")
+    page = Path("report.html").read_text(encoding="utf-8")
+    assert "oak" in page and "r7" in page
+    code, out, err = run("neighbors", "m.safetensors", "--index", "x.npz", "-k", 1)
+    assert (code, err) == (0, "") and out.splitlines()[1].startswith("r0,1,r")

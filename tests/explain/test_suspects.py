@@ -42,7 +42,6 @@ def shared_words(A, B):
         MetricLearnerCV(gammas=[0.01, 0.1]),
         EmbeddingAdapter(),
     ],
-    ids=lambda learner: type(learner).__name__ + str(learner)[-20:-1],
 )
 def test_planted_labels_come_first(wine, learner):
     X, y, flipped = wine

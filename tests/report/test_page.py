@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 import mahalo
 from mahalo import Constraints, MetricLearner, MetricLearnerCV
 from mahalo.embeddings import EmbeddingAdapter
-from mahalo.explain import fit_record
+from mahalo.explain import fingerprint, fit_record
 from mahalo.report import views, write
 from mahalo.report.judged import auc_of_pairs, on_held_out
 from mahalo.report.markup import as_json, escaped, number, percent
@@ -280,7 +280,8 @@ def test_a_file_with_notes_about_its_fit_has_more_to_tell(scaled, chosen, tmp_pa
         "interval": {"10-NN": 0.01, "MAP": 0.2},
     }
     metric = dataclasses.replace(chosen.metric_)
-    about = {"fit": fit_record(chosen), "columns": [f"column {j}" for j in range(13)], "fitted": noted | {"rows": 178}}
+    about = {"fit": fit_record(chosen), "columns": [f"column {j}" for j in range(13)], "fitted": noted}
+    about["fitted"] |= {"rows": 178, "fingerprint": fingerprint(X, y)}
     object.__setattr__(metric, "about", json.loads(json.dumps(about)))
     text = page_of(metric, X, y, tmp_path)
     assert shown_sections(text) == EVERYTHING - {"constraints"}
@@ -291,6 +292,50 @@ def test_a_file_with_notes_about_its_fit_has_more_to_tell(scaled, chosen, tmp_pa
     other = page_of(metric, X[::2], y[::2], tmp_path)
     assert "On the 89 rows given" in other and "As noted down" not in other
     assert "pairs of the rows given" in other
+
+
+def noted_page(learner, X, y, tmp_path, **noted):
+    """A page about rows of the fit, from a metric with these notes."""
+    about = {"fit": fit_record(learner), "fitted": noted | {"fingerprint": fingerprint(X, y)}, "encoder": "tiny <v2>"}
+    return page_of(dataclasses.replace(learner.metric_, about=about), X, y, tmp_path)
+
+
+def test_noted_measures_keep_their_names_and_doubts(scaled, chosen, tmp_path):
+    told = {
+        "before": {"AUC": 0.8, "MAP": 0.7},
+        "after": {"AUC": 0.9, "MAP": 0.8},
+        "interval": {"AUC": 0.01, "MAP": None},
+    }
+    text = noted_page(chosen, *scaled, tmp_path, **told)
+    rows = data_of(text)["charts"]["measures"]["rows"]
+    assert [row["name"] for row in rows] == ["AUC", "MAP"]
+    assert "Chance that a row of the same class is closer than another." in text
+    assert "0.900" in text and "+0.100 ± 0.010" in text and "± 0.000" not in text
+    assert "no clear difference" in text
+    assert "tiny &lt;v2&gt;" in text
+
+
+def test_before_of_a_kernel_is_what_was_measured(scaled, tmp_path):
+    X, y = scaled
+    learner = MetricLearner(kernel="rbf").fit(X, y)
+    told = {"before": {"MAP": 0.7}, "after": {"MAP": 0.8}, "interval": {"MAP": 0.01}}
+    noted = noted_page(learner, X, y, tmp_path, **told)
+    assert "“Before” is the Euclidean distance between rows as they came, and on maps and histograms" in noted
+    assert "“Before” is the distance of the kernel (rbf)" in page_of(learner, X, y, tmp_path)
+
+
+@pytest.mark.parametrize("noted", [True, False])
+@pytest.mark.parametrize("change", ["rows", "labels"])
+def test_as_many_other_rows_are_not_those_learned_from(scaled, chosen, tmp_path, noted, change):
+    X, y = scaled
+    told = {"before": {"MAP": 0.123}, "after": {"MAP": 0.987}, "interval": {"MAP": 0.01}, "rows": len(X)}
+    told |= {"fingerprint": fingerprint(X, y)} if noted else {}
+    metric = dataclasses.replace(chosen.metric_, about={"fit": fit_record(chosen), "fitted": told})
+    other = (X + 0.5, y) if change == "rows" else (X, np.roll(y, 1))
+    text = page_of(metric, *other, tmp_path)
+    assert "As noted down" not in text and "flatters" in text
+    assert all(row["after"] != 0.987 for row in data_of(text)["charts"]["measures"]["rows"])
+    assert ("was learned from these rows" in text) == (noted and change == "labels")
 
 
 def test_a_solver_that_stopped_early_is_said_so(scaled, tmp_path):

@@ -54,6 +54,8 @@ def fit(
     from .watching import watching
 
     check_output(out, force, (".safetensors",))
+    if encoder is not None and not embeddings:
+        raise ValueError("--encoder names what made the vectors of --embeddings; give both, or neither.")
     source, settings = _parts(locals())
     with watching(log) as watch:
         outcome = learned(_gathered(source, watch), settings)

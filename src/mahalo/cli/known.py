@@ -23,9 +23,9 @@ class Source:
     labels: str | None = None
     id: str | None = None
     ids: str | None = None
-    columns: str | None = None
-    drop: str | None = None
-    one_hot: str | None = None
+    columns: list[str] | None = None
+    drop: list[str] | None = None
+    one_hot: list[str] | None = None
     pairs: str | None = None
     triplets: str | None = None
     encoding: str = "utf-8"
@@ -49,7 +49,8 @@ class Known:
 
 def gather(source: Source, watch: Watch) -> Known:
     """Everything, checked; labels, pairs or triplets must be among it."""
-    table = read(source.data, encoding=source.encoding, say=watch.show)
+    text = [name for name in (source.label, source.id) if name is not None]
+    table = read(source.data, encoding=source.encoding, text=text, say=watch.show)
     constrained = source.pairs is not None or source.triplets is not None
     y = read_labels(table, source.label, source.labels, source.encoding)
     if y is None and not constrained:
@@ -59,7 +60,7 @@ def gather(source: Source, watch: Watch) -> Known:
         )
     ids = read_ids(table, source.id, source.ids, source.encoding)
     columns = Columns(
-        source.label, source.id, *(names_in(text, table) for text in (source.columns, source.drop, source.one_hot))
+        source.label, source.id, *(names_in(given, table) for given in (source.columns, source.drop, source.one_hot))
     )
     rows = rows_of(table, columns)
     if table.n_rows < 2:
@@ -68,8 +69,10 @@ def gather(source: Source, watch: Watch) -> Known:
     return Known(source, table, rows, y, ids, constraints)
 
 
-def names_in(text: str | None, table: Table) -> tuple[str, ...]:
-    """Names of columns, separated by commas; or one name that has commas itself."""
-    if text is None:
-        return ()
-    return (text,) if text in table.names else tuple(name.strip() for name in text.split(",") if name.strip())
+def names_in(given: list[str] | None, table: Table) -> tuple[str, ...]:
+    """Names of columns, several of them separated by commas; or one name that has commas itself."""
+    return tuple(name for text in given or () for name in _split(text, table))
+
+
+def _split(text: str, table: Table) -> list[str]:
+    return [text] if text in table.names else [name.strip() for name in text.split(",") if name.strip()]

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from .. import __version__
 from ..constraints import as_labels
 from ..embeddings import EmbeddingAdapter
-from ..explain import fit_record
+from ..explain import fingerprint, fit_record
 from ..learner import MetricLearner
 from ..metric import Metric, Scaling, for_rows_as_they_come
 from ..selection import MetricLearnerCV
@@ -75,7 +75,9 @@ class Outcome:
             "rows": known.table.n_rows,
             "columns": known.X.shape[1],
             "classes": None if known.y is None else len(as_labels(known.y).classes),
+            "unlabelled": None if known.y is None else int((as_labels(known.y).codes < 0).sum()),
             "constraints": None if known.constraints is None else known.constraints.n_constraints,
+            "fingerprint": fingerprint(known.X, known.y),
             "standardised": self.standardised,
             "rows_to_choose_by": self.n_looked_at,
             "candidates": self.n_candidates,
@@ -217,6 +219,8 @@ def _about(outcome: Outcome, settings: Settings) -> dict[str, Any]:
     about |= {name: value for name, value in (("label", source.label), ("id", source.id)) if value is not None}
     if encoding is not None:
         about |= {"columns": list(encoding.columns), "one_hot": encoding.one_hot}
+    if outcome.known.table.base is not None:
+        about["svmlight_base"] = outcome.known.table.base
     if settings.encoder is not None:
         about["encoder"] = settings.encoder
     return about

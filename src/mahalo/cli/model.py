@@ -11,7 +11,7 @@ from .tables import Columns, Encoding, Table, encoded, read, rows_of
 from .tables.reading import some
 from .watching import Watch
 
-__all__ = ["load_model", "names_of", "passed_through", "read_for", "rows_for"]
+__all__ = ["load_model", "names_of", "noted_column", "passed_through", "read_for", "rows_for"]
 
 
 def load_model(path: Path) -> Metric:
@@ -19,8 +19,14 @@ def load_model(path: Path) -> Metric:
     return load(path)
 
 
-def read_for(metric: Metric, data: Sequence[str], encoding: str, watch: Watch) -> Table:
-    return read(data, encoding=encoding, n_features=metric.n_features, say=watch.show)
+def read_for(
+    metric: Metric, data: Sequence[str], encoding: str, watch: Watch, text: Sequence[str | None] = ()
+) -> Table:
+    """Columns in `text`, and the id column of the fit, are kept as they are written."""
+    measured = metric.about.get("columns", ())
+    kept = [name for name in (metric.about.get("id"), *text) if name is not None and name not in measured]
+    base = metric.about.get("svmlight_base")
+    return read(data, encoding=encoding, n_features=metric.n_features, base=base, text=kept, say=watch.show)
 
 
 def rows_for(metric: Metric, table: Table, model: Path) -> Any:
@@ -47,6 +53,12 @@ def _by_width(metric: Metric, table: Table, model: Path) -> Any:
     if X.shape[1] != metric.n_features:
         raise ValueError(f"{table.source} has {X.shape[1]} columns; {model.name} was fitted on {metric.n_features}.")
     return X
+
+
+def noted_column(metric: Metric, what: str, table: Table) -> str | None:
+    """The column of ids or labels that the model was fitted with, if the table has it."""
+    name = metric.about.get(what)
+    return name if name in table.names or name in table.beside else None
 
 
 def passed_through(metric: Metric, table: Table) -> dict[str, Any]:

@@ -45,22 +45,23 @@ def neighbors(
     One line for each neighbour: query, rank, neighbor, distance. Rows are named
     by the id column the model was fitted with, by `--id`, or by number from 0.
     """
-    from .model import load_model, read_for, rows_for
+    from .model import load_model, noted_column, read_for, rows_for
     from .saved_index import asked_of, is_index, load_for
     from .search import Found, nearest
     from .showing import facts, print_json
     from .tables import check_output, read_ids
     from .watching import watching
 
+    if query_ids is not None and query is None:
+        raise ValueError("--query-ids names the rows of --query DATA, which is missing; rows to find have --index-ids.")
     if out is not None:
         check_output(out, force, (".csv", ".tsv", ".parquet", ".npz"))
     with watching(log) as watch:
         metric = load_model(model)
 
         def named(data: str, ids: str | None) -> tuple[object, list[str] | None]:
-            table = read_for(metric, [data], encoding, watch)
-            known = metric.about.get("id")
-            column = id if id is not None else known if known in table.names and ids is None else None
+            table = read_for(metric, [data], encoding, watch, [id])
+            column = noted_column(metric, "id", table) if id is None and ids is None else id
             return rows_for(metric, table, model), read_ids(table, column, ids, encoding)
 
         if is_index(index):

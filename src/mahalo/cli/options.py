@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 _WHERE, _HOW, _RESULT = "What the rows are", "How to learn", "What comes out"
+_AGAIN = "; may be given again."
 _KINDS = ".csv, .tsv, .parquet, .npy, .npz or .svm"
 
 Data = Annotated[
@@ -19,7 +20,7 @@ Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `mahal
 
 Label = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="Column of classes; empty: unlabelled.", rich_help_panel=_WHERE),
+    typer.Option(metavar="COLUMN", help="Column of classes; only what is empty is unlabelled.", rich_help_panel=_WHERE),
 ]
 Labels = Annotated[
     str | None,
@@ -31,13 +32,17 @@ Ids = Annotated[
     typer.Option(metavar="FILE", help="File of names, one a row: .npy, .txt or a table.", rich_help_panel=_WHERE),
 ]
 Columns = Annotated[
-    str | None,
-    typer.Option("--columns", metavar="A,B,…", help="Learn from these columns only.", rich_help_panel=_WHERE),
+    list[str] | None,
+    typer.Option("--columns", metavar="A,B,…", help=f"Learn from these columns only{_AGAIN}", rich_help_panel=_WHERE),
 ]
-Drop = Annotated[str | None, typer.Option(metavar="A,B,…", help="Leave these columns out.", rich_help_panel=_WHERE)]
+Drop = Annotated[
+    list[str] | None, typer.Option(metavar="A,B,…", help=f"Leave these columns out{_AGAIN}", rich_help_panel=_WHERE)
+]
 OneHot = Annotated[
-    str | None,
-    typer.Option("--one-hot", metavar="A,B,…", help="A 0/1 column for each value of these.", rich_help_panel=_WHERE),
+    list[str] | None,
+    typer.Option(
+        "--one-hot", metavar="A,B,…", help=f"A 0/1 column for each value of these{_AGAIN}", rich_help_panel=_WHERE
+    ),
 ]
 Pairs = Annotated[
     str | None,

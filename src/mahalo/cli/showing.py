@@ -46,6 +46,7 @@ def show_evaluation(outcome: Outcome) -> None:
     summary = outcome.summary()
     what = [f"{summary['rows']:,} rows", f"{summary['columns']:,} columns"]
     what += [f"{summary['classes']:,} classes"] if summary["classes"] else []
+    what += [f"{summary['unlabelled']:,} rows without a label"] if summary["unlabelled"] else []
     what += [f"{summary['constraints']:,} constraints"] if summary["constraints"] else []
     console = _console()
     scaled = "; columns standardised" if outcome.standardised else ""
@@ -87,14 +88,23 @@ def _footnote(outcome: Outcome) -> str:
 
 def _choice(outcome: Outcome) -> str:
     chosen = outcome.chosen
-    parts = [f"γ {chosen['gamma']:.3g}", f"start {chosen['prior']}"]
+    parts = [f"γ {chosen['gamma']:.3g}", f"start {_start(chosen['prior'])}"]
     parts += [f"{chosen['strategy']} pairs"] if outcome.known.constraints is None else []
-    parts = [f"the start itself, {chosen['prior']}, nothing beyond it"] if outcome.untouched else parts
+    parts = [f"the start itself, {_start(chosen['prior'])}, nothing beyond it"] if outcome.untouched else parts
     parts += [f"residual {float(chosen['residual']):g}"] if chosen["residual"] is not True else []
     parts += ["by cosine"] if chosen["normalize"] else []
     parts += [f"{chosen['n_components']} directions"] if chosen["n_components"] else []
     among = f", the best of {outcome.n_candidates:,} candidates" if outcome.n_candidates > 1 else ""
     return ", ".join(parts) + among
+
+
+def _start(prior: Any) -> str:
+    """By name, with what is not as usual."""
+    if isinstance(prior, str):
+        return prior
+    usual = type(prior)().get_params()
+    settings = [f"{name} {value}" for name, value in prior.get_params().items() if value != usual[name]]
+    return f"{type(prior).__name__.lower()} ({', '.join(settings)})" if settings else type(prior).__name__.lower()
 
 
 def facts(entries: dict[str, str]) -> None:

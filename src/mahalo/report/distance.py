@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import paired_euclidean_distances, pairwise_distan
 from ..coordinates import LinearCoordinates
 from ..metric import Metric
 
-__all__ = ["Distance", "Euclidean", "among", "before_learning"]
+__all__ = ["Distance", "Euclidean", "among", "before_learning", "euclidean_name"]
 
 
 class Distance(Protocol):
@@ -43,8 +43,7 @@ def before_learning(metric: Metric, scale: np.ndarray | None = None) -> tuple[Di
     """What rows were compared by before, and its name: the Euclidean distance, or that of the kernel."""
     c = metric.coordinates
     if isinstance(c, LinearCoordinates):
-        rows = "rows as they came" if scale is None else "rows with standardised columns"
-        return Euclidean(scale), f"the Euclidean distance between {rows}"
+        return Euclidean(scale), euclidean_name(scale is not None)
     # κ = κ0 where F is the identity and nothing is left out
     plain = dataclasses.replace(c, residual=1.0)
     kind = c.kernel.kind if isinstance(c.kernel.kind, str) else "your own"
@@ -52,6 +51,10 @@ def before_learning(metric: Metric, scale: np.ndarray | None = None) -> tuple[Di
         metric, coordinates=plain, F=np.eye(len(metric.F)), eta=1.0, normalize=False, rotation=None
     )
     return unlearned, f"the distance of the kernel ({kind}), with nothing learned"
+
+
+def euclidean_name(standardised: bool) -> str:
+    return f"the Euclidean distance between rows {'with standardised columns' if standardised else 'as they came'}"
 
 
 def among(distance: Distance, X: Any) -> np.ndarray:

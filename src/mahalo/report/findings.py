@@ -13,8 +13,8 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Constraints, Labels, as_constraints, as_labels
-from ..coordinates import KernelCoordinates
-from ..explain import fit_record
+from ..coordinates import KernelCoordinates, LinearCoordinates
+from ..explain import fingerprint, fit_record
 from ..explain.features import FeatureShares, feature_shares, known_pairs
 from ..explain.influence import influential
 from ..explain.suspects import Judged as Suspected
@@ -22,7 +22,7 @@ from ..explain.suspects import suspect_constraints, suspect_rows
 from ..learner import MetricLearner
 from ..metric import Metric
 from ..validation import as_objects, at_least_single, len_of
-from .distance import Distance, among, before_learning
+from .distance import Distance, among, before_learning, euclidean_name
 from .judged import Judged, as_noted, on_held_out, on_new_rows
 from .views import Hubs, hubs, maps, sample
 
@@ -120,7 +120,7 @@ class Findings:
     def learned_here(self) -> bool:
         """Whether these are the rows that were learned from, as far as can be told."""
         if self.learner is None:
-            return (self.record.get("n_rows") or self._fitted.get("rows")) == self.n_rows
+            return self._prints is not None and self._prints["rows"] == self._noted_prints.get("rows")
         learned = self.learner.constraints_
         if not _about(learned, self.n_rows):
             return False
@@ -131,6 +131,22 @@ class Findings:
         now = self.metric.pair_distances(self.X[i], self.X[j], squared=True)
         then = self.learner.values_[: len(now)]
         return bool(np.allclose(now, then, rtol=1e-3, atol=1e-6 * float(np.abs(then).max(initial=0.0))))
+
+    @cached_property
+    def _prints(self) -> dict[str, str | None] | None:
+        return None if self.metric.n_features is None else fingerprint(self.X, self.y)
+
+    @property
+    def _noted_prints(self) -> dict[str, str | None]:
+        return self._fitted.get("fingerprint") or {}
+
+    @property
+    def _noted(self) -> dict[str, Any]:
+        """Before and after as noted down at the fit, where these are its rows, and the labels, if it had any."""
+        then = self._noted_prints.get("labels")
+        if self.learner is not None or not self.learned_here or (then is not None and then != self._prints["labels"]):  # type: ignore[index]
+            return {}
+        return self.record.get("before_after") or self._fitted
 
     @cached_property
     def judged(self) -> Judged:
@@ -149,8 +165,7 @@ class Findings:
             judged = on_new_rows(before, self.metric, self.X[some], self.codes[some], self._how_as_they_are())
         except ValueError as error:
             raise Missing(f"these rows cannot be judged: {error}") from None
-        noted = self.record.get("before_after") or self._fitted
-        return as_noted(judged, noted) if self.learned_here and noted.get("before") else judged
+        return as_noted(judged, self._noted) if self._noted.get("before") else judged
 
     @property
     def _fitted(self) -> dict[str, Any]:
@@ -166,18 +181,26 @@ class Findings:
             scale[scale <= 1e-12 * np.abs(self.X).max(axis=0)] = 1.0
         return before_learning(self.metric, scale)
 
+    @property
+    def before_name(self) -> str:
+        """What “before” is; measures that were noted down at the fit are beside the Euclidean distance."""
+        name = self.before[1]
+        if not self._noted.get("before") or isinstance(self.metric.coordinates, LinearCoordinates):
+            return name
+        return f"{euclidean_name(bool(self._fitted.get('standardised')))}, and on maps and histograms {name}"
+
     def _how_as_they_are(self) -> str:
         n = self.record.get("n_rows")
         text = f"On the {self.n_rows:,} rows given, each asking the others"
         if self.learner is None and self.learned_here:
             return (
-                f"{text}. Their number is that of the rows the metric was learned from; if they are the same, what is "
-                "said about “after” flatters. Judge with rows that were not learned from, or from the fitted learner."
+                f"{text}. The metric was learned from these rows, so what is said about “after” flatters. Judge with "
+                "rows that were not learned from, or from the fitted learner."
             )
         if n is None:
             return f"{text}. If the metric was learned from some of them, what is said about “after” flatters."
         return (
-            f"{text}; the metric was learned from {n:,} others. If these are among them, what is said about “after” "
+            f"{text}; the metric was learned from {n:,} rows. If these are among them, what is said about “after” "
             "flatters."
         )
 

@@ -36,6 +36,7 @@ _MEASURES = {
     "MAP": "Mean average precision: how early in the ranking all rows of the class come.",
     "pair AUC": "Chance that two rows that are alike are closer than two that are not; 0.5 is guessing.",
 }
+_AUC_OF_ROWS = "Chance that a row of the same class is closer than another."
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Measure:
     after: float
     before_margin: float | None
     after_margin: float | None
-    change_margin: float
+    change_margin: float | None
 
     @property
     def change(self) -> float:
@@ -56,7 +57,7 @@ class Measure:
 
     @property
     def verdict(self) -> str:
-        if abs(self.change) <= self.change_margin:
+        if self.change_margin is None or abs(self.change) <= self.change_margin:
             return "no clear difference"
         return "better" if self.change > 0 else "worse"
 
@@ -88,14 +89,11 @@ def on_new_rows(before: Distance, metric: Metric, X: Any, codes: np.ndarray, how
 
 def as_noted(judged: Judged, noted: dict[str, Any]) -> Judged:
     """The same rows, by the measures that were noted down when the metric was learned, on rows held out then."""
-    names = {"10-NN": "10-NN accuracy", "AUC": "pair AUC"}
     measures = []
     for name, before in noted["before"].items():
-        full = names.get(name, name)
-        margin = float(noted["interval"][name] or 0.0)
-        what = (
-            _MEASURES.get(full, "") if name != "AUC" else "Chance that a row of the same class is closer than another."
-        )
+        full = "10-NN accuracy" if name == "10-NN" else name
+        margin = noted["interval"][name]  # None: too few rows to tell
+        what = _MEASURES.get(full, "") if name != "AUC" else _AUC_OF_ROWS
         measures.append(Measure(full, what, before, noted["after"][name], None, None, margin))
     how = (
         "As noted down when the metric was learned: in folds, learned anew from the other rows with settings that had "

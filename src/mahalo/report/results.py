@@ -30,7 +30,7 @@ def summary(sheet: Sheet) -> str:
         f'<h1 id="title">{_headline(sheet)}</h1>\n<p class="lede">{_learned_from(sheet)}</p>\n'
         f'<ul class="tiles">{"".join(_tiles(sheet))}</ul>\n'
         f'<p class="note">{told(_brief, sheet, "span")} “Before” is '
-        f"{escaped(f.before[1])}. ± is half a 95 % interval.</p>\n"
+        f"{escaped(f.before_name)}. ± is half a 95 % interval.</p>\n"
         "</section>\n"
     )
 
@@ -57,6 +57,8 @@ def _learned_from(sheet: Sheet) -> str:
     f, record = sheet.findings, sheet.findings.record
     rows = f"{f.n_rows:,} rows" + (f" with {f.metric.n_features:,} features" if f.metric.n_features else "")
     classes = f" of {len(f.labels.classes):,} classes" if f.labels is not None else ""
+    encoder = (f.metric.about or {}).get("encoder")
+    rows += f", vectors of {escaped(encoder)}" if encoder else ""
     if not record:
         return f"Shown on {rows}{classes}. The file does not say what the metric was learned from."
     counts = record.get("n_constraints", {})
@@ -72,7 +74,7 @@ def _tiles(sheet: Sheet) -> Iterable[str]:
         measures = {m.name: m for m in sheet.findings.judged.measures}
     except Missing:
         measures = {}
-    for name in ("10-NN accuracy", "MAP", "pair AUC"):
+    for name in ("10-NN accuracy", "MAP", "AUC", "pair AUC"):
         if name in measures:
             yield _tile(measures[name])
     certificate = sheet.findings.record.get("certificate")
@@ -86,7 +88,7 @@ def _tiles(sheet: Sheet) -> Iterable[str]:
 
 def _tile(measure: Measure) -> str:
     kind = measure.verdict if measure.verdict in ("better", "worse") else ""
-    change = f"{_signed(measure, measure.change)} ± {_plain(measure, measure.change_margin)}"
+    change = _signed(measure, measure.change) + _margin(measure, measure.change_margin)
     return (
         f'<li class="tile"><p class="what">{escaped(measure.name)}</p>'
         f'<p class="value">{_shown(measure, measure.after)}</p><p class="from">before: '
@@ -118,7 +120,7 @@ def _measures(sheet: Sheet) -> str:
             Cell(m.name, markup=f"<strong>{escaped(m.name)}</strong><br><small>{escaped(m.what)}</small>"),
             Cell(_shown(m, m.before) + _margin(m, m.before_margin)),
             Cell(_shown(m, m.after) + _margin(m, m.after_margin)),
-            Cell(f"{_signed(m, m.change)} ± {_plain(m, m.change_margin)}"),
+            Cell(_signed(m, m.change) + _margin(m, m.change_margin)),
             Cell(m.verdict, markup=f'<span class="{m.verdict}">{m.verdict}</span>'),
         ]
         for m in judged.measures
@@ -171,7 +173,7 @@ def _histograms(sheet: Sheet) -> str:
 
 
 def _in_percent(measure: Measure) -> bool:
-    return measure.name not in ("MAP", "pair AUC")
+    return measure.name not in ("MAP", "AUC", "pair AUC")
 
 
 def _shown(measure: Measure, value: float) -> str:

@@ -110,7 +110,7 @@ def measures(constraints: Constraints | None, *, unseen: bool = False) -> Callab
 def choosing_of(cv: Any, X: Any, y: Any = None, constraints: Constraints | None = None) -> Choosing:
     """Folds and candidates of a `MetricLearnerCV`, without a fit to all rows after."""
     labels = None if y is None else np.asarray(y)
-    X, codes, constraints = cv._validated(X, y, constraints)
+    X, codes, constraints, _ = cv._validated(X, y, constraints, None)
     return Choosing(cv, X, codes, labels, constraints, np.arange(len_of(X)))
 
 

@@ -100,16 +100,22 @@ def encoded(table: Table, encoding: Encoding) -> np.ndarray:
             X[:, k : k + len(values)] = _indicators(column, name, values, table.source)
             k += len(values)
         else:
-            X[:, k] = _numbers(column)
+            X[:, k] = _numbers(column, name, table.source)
             k += 1
     _refuse_not_finite(table, encoding, X)
     return X
 
 
-def _numbers(column: Any) -> np.ndarray:
+def _numbers(column: Any, name: str, source: str) -> np.ndarray:
     import pyarrow as pa
 
-    return column.cast(pa.int8() if pa.types.is_boolean(column.type) else pa.float64()).to_numpy()
+    try:
+        return column.cast(pa.int8() if pa.types.is_boolean(column.type) else pa.float64()).to_numpy()
+    except pa.lib.ArrowInvalid:
+        raise ValueError(
+            f"{name!r} of {source} has whole numbers beyond 2⁵³, which floating point does not tell apart: if they "
+            f"name rows leave them out (--drop {name}), or write them as decimals."
+        ) from None
 
 
 def _is_numeric(column_type: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .columns import column_of
-from .reading import Table, read, some
+from .reading import Table, is_number, read, some
 
 __all__ = ["read_ids", "read_labels"]
 
@@ -47,11 +47,12 @@ def read_ids(table: Table, column: str | None, file: str | None, encoding: str =
 
 def _from_table(table: Table, name: str, what: str) -> np.ndarray:
     if table.frame is not None:
-        return _values(column_of(table, name, f"{what} column"))
+        return _values(column_of(table, name, f"{what} column"), f"{what}s")
     if name not in table.beside:
         has = f"beside its rows it has {some(list(table.beside))}" if table.beside else "an array has no columns"
         raise ValueError(f"no {what} {name!r} in {table.source}: {has}; give --{what}s FILE.")
-    return _of_length(table.beside[name], table, name)
+    values = _of_length(table.beside[name], table, name)
+    return values if table.base is None else _as_classes(values)
 
 
 def _from_file(file: str, table: Table, what: str, encoding: str) -> np.ndarray:
@@ -61,10 +62,10 @@ def _from_file(file: str, table: Table, what: str, encoding: str) -> np.ndarray:
     elif path.suffix.lower() == ".npy" and path.is_file():
         values = _one_dimension(path)
     else:
-        named = read([file], encoding=encoding, say=lambda text: None)
+        named = read([file], encoding=encoding, text=True, say=lambda text: None)
         if named.frame is None or len(named.names) != 1:
             raise ValueError(f"{path.name} must hold one column of {what}; it has {some(named.names) or 'an array'}.")
-        values = _values(named.frame.column(0))
+        values = _values(named.frame.column(0), what)
     return _of_length(values, table, path.name)
 
 
@@ -91,12 +92,31 @@ def _of_length(values: np.ndarray, table: Table, what: str) -> np.ndarray:
     return values
 
 
-def _values(column: Any) -> np.ndarray:
-    """Numbers as an array of them, anything else as objects, None where missing."""
+def _as_classes(values: np.ndarray) -> np.ndarray:
+    """Whole numbers of svmlight as text, so that −1 is a class like another."""
+    return np.array([str(int(v)) for v in values], dtype=object) if (values == np.rint(values)).all() else values
+
+
+def _values(column: Any, what: str) -> np.ndarray:
+    """Numbers as an array of them, anything else as objects, None where missing; ids as they are written."""
     from pyarrow import types
 
     if column.null_count == 0 and (types.is_integer(column.type) or types.is_floating(column.type)):
         return column.to_numpy()
     values = np.empty(len(column), dtype=object)
     values[:] = column.to_pylist()
-    return values
+    return values if what == "ids" else _numbers_in(values)
+
+
+def _numbers_in(values: np.ndarray) -> np.ndarray:
+    """Labels written as numbers as such, where all are: sorted as numbers are, and −1 for none."""
+    given = [value for value in values if value is not None]
+    if not given or not all(isinstance(value, str) and is_number(value) for value in given):
+        return values
+    numbers = np.array(given, dtype=np.float64)
+    if not np.isfinite(numbers).all() or len(np.unique(numbers)) < len(set(given)):  # 1 and 01 are two classes
+        return values
+    whole = (numbers == np.rint(numbers)).all() and (np.abs(numbers) < 2**53).all()
+    found = np.empty(len(values), dtype=object)
+    found[[value is not None for value in values]] = (numbers.astype(np.int64) if whole else numbers).tolist()
+    return found if len(given) < len(values) else found.astype(np.int64 if whole else np.float64)

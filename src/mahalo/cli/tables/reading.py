@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import glob
 import re
 import time
+import zipfile
+import zlib
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +30,15 @@ Said = Callable[[str], None]
 class Table:
     """Columns with names (`frame`, a pyarrow table) or a bare array of rows (`matrix`), never both.
 
-    `beside` holds what came along with an array: other arrays of an .npz, the labels of an svmlight file.
+    `beside` holds what came along with an array: other arrays of an .npz, the labels of an svmlight file. `base` is
+    the number of the first column in svmlight files, 0 or 1.
     """
 
     source: str
     frame: Any = None
     matrix: Any = None
     beside: dict[str, np.ndarray] = field(default_factory=dict)
+    base: int | None = None
 
     @property
     def n_rows(self) -> int:
@@ -44,10 +50,20 @@ class Table:
         return [] if self.frame is None else list(self.frame.column_names)
 
 
-def read(paths: Sequence[str], *, encoding: str = "utf-8", n_features: int | None = None, say: Said = print) -> Table:
+def read(
+    paths: Sequence[str],
+    *,
+    encoding: str = "utf-8",
+    n_features: int | None = None,
+    base: int | None = None,
+    text: Sequence[str] | bool = (),
+    say: Said = print,
+) -> Table:
     """All rows of these files, globs and folders, in the order given; shards in the order of their numbers.
 
-    `n_features` is the width that svmlight files, which leave out zeros, are to have.
+    `n_features` is the width that svmlight files, which leave out zeros, are to have; `base` the number of their first
+    column, by default 1 unless one of the files has a column 0. Columns in `text` (True: all) are kept as they are
+    written in .csv and .tsv files, numbers too: ids and labels.
     """
     files = [file for path in paths for file in _files(path)]
     source = (
@@ -59,8 +75,10 @@ def read(paths: Sequence[str], *, encoding: str = "utf-8", n_features: int | Non
     parts = []
     for k, file in enumerate(files):
         say(f"reading: {file.name}" + (f", file {k + 1} of {len(files)}" if len(files) > 1 else ""))
-        parts.append(_read_one(file, encoding, n_features, say))
+        parts.append(_read_one(file, encoding, text, say))
     table = parts[0] if len(parts) == 1 else _joined(parts, files, source)
+    if kinds == {".svm"}:
+        table = _from_base(table, base, n_features)
     if not table.n_rows:
         raise ValueError(f"{source} has no rows below its header.")
     return table
@@ -117,30 +135,32 @@ def _listed() -> str:
 # -- one file ----------------------------------------------------------------------------------------------------
 
 
-def _read_one(file: Path, encoding: str, n_features: int | None, say: Said) -> Table:
+def _read_one(file: Path, encoding: str, text: Sequence[str] | bool, say: Said) -> Table:
     kind = _kind(file)
     if not file.stat().st_size:
         raise ValueError(f"{file.name} is empty; wanted a header and rows.")
     if kind in (".csv", ".tsv"):
-        return Table(file.name, frame=_read_text(file, "," if kind == ".csv" else "\t", encoding, say))
+        return Table(file.name, frame=_read_text(file, "," if kind == ".csv" else "\t", encoding, text, say))
     if kind == ".parquet":
         return Table(file.name, frame=_read_parquet(file))
     if kind == ".svm":
-        return _read_svmlight(file, n_features)
+        return _read_svmlight(file)
     return _read_array(file)
 
 
-def _read_text(file: Path, delimiter: str, encoding: str, say: Said) -> Any:
+def _read_text(file: Path, delimiter: str, encoding: str, text: Sequence[str] | bool, say: Said) -> Any:
+    """Missing among numbers is what programs write for it, such as NA; among text only what is empty."""
     pa = arrow()
-    from pyarrow import csv
+    from pyarrow import csv as tables
 
-    _check_first_line(file)
+    header = _first_line(file)
     try:
-        frame = csv.read_csv(
+        kept = _names_in(header.decode(encoding, "replace"), delimiter) if text is True else text or ()
+        frame = tables.read_csv(
             pa.PythonFile(_Counted(file, say), mode="r"),
-            read_options=csv.ReadOptions(block_size=_LONGEST_LINE, encoding=encoding),
-            parse_options=csv.ParseOptions(delimiter=delimiter),
-            convert_options=csv.ConvertOptions(strings_can_be_null=True),
+            read_options=tables.ReadOptions(block_size=_LONGEST_LINE, encoding=encoding),
+            parse_options=tables.ParseOptions(delimiter=delimiter),
+            convert_options=tables.ConvertOptions(column_types=dict.fromkeys(kept, pa.string())),
         )
         names = frame.column_names
     except (UnicodeDecodeError, LookupError) as error:
@@ -155,7 +175,20 @@ def _read_text(file: Path, delimiter: str, encoding: str, say: Said) -> Any:
         raise ValueError(f"{file.name} cannot be read: {_first_sentence(error)}.") from None
     if any(str(column_type) == "binary" for column_type in frame.schema.types):
         raise _not_decoded(file, encoding, None)
+    _check_delimiter(file, names, delimiter)
     _check_header(file, names)
+    return _without_empty_text(frame)
+
+
+def _without_empty_text(frame: Any) -> Any:
+    """Text that is empty as null."""
+    import pyarrow as pa
+    from pyarrow import compute, types
+
+    for k, column in enumerate(frame.columns):
+        if types.is_string(column.type):
+            given = compute.if_else(compute.equal(column, ""), pa.scalar(None, pa.string()), column)
+            frame = frame.set_column(k, frame.column_names[k], given)
     return frame
 
 
@@ -182,10 +215,16 @@ class _Counted:
         return self.file.closed
 
 
-def _check_first_line(file: Path) -> None:
+def _first_line(file: Path) -> bytes:
     with open(file, "rb") as stream:
-        if len(stream.readline(_LONGEST_LINE + 1)) > _LONGEST_LINE:
-            raise _too_long(file)
+        line = stream.readline(_LONGEST_LINE + 1)
+    if len(line) > _LONGEST_LINE:
+        raise _too_long(file)
+    return line
+
+
+def _names_in(header: str, delimiter: str) -> list[str]:
+    return next(csv.reader([header.removeprefix("\ufeff").rstrip("\r\n")], delimiter=delimiter), [])
 
 
 def _too_long(file: Path) -> ValueError:
@@ -207,13 +246,27 @@ def _first_sentence(error: Exception) -> str:
 
 
 def _check_header(file: Path, names: list[str]) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     numbers = [name for name in names if is_number(name)]
     if len(numbers) >= max(1, len(names) / 2) and not _counts_up(numbers):
         raise ValueError(
             f"{file.name} has no header: its first line holds numbers ({some(numbers)}). Add a line of column names."
         )
-    if twice:
+    _check_names(file, names)
+
+
+def _check_delimiter(file: Path, names: list[str], delimiter: str) -> None:
+    """One column whose name holds what other files have between columns."""
+    other = next((mark for mark in (";", "\t", ",", "|") if mark != delimiter and mark in names[0]), None)
+    if len(names) > 1 or other is None:
+        return
+    suffix = {"\t": ".tsv", ",": ".csv"}.get(other)
+    remedy = f"Call it {suffix}" if suffix else f"Save it with {delimiter!r} between columns, or call it .tsv with tabs"
+    raise ValueError(f"{file.name} has one column, {names[0]!r}: its values seem to be parted by {other!r}. {remedy}.")
+
+
+def _check_names(file: Path, names: list[str]) -> None:
+    if len(set(names)) < len(names):
+        twice = [name for name, n in Counter(names).items() if n > 1]
         raise ValueError(f"{file.name} has columns of one name: {some(twice)}. Rename them.")
 
 
@@ -239,26 +292,43 @@ def _read_parquet(file: Path) -> Any:
     from pyarrow.lib import ArrowException
 
     try:
+        _check_names(file, parquet.read_schema(file).names)
         return parquet.read_table(file, partitioning=None)
     except (ArrowException, OSError) as error:
         raise ValueError(f"{file.name} is no whole Parquet file ({_first_sentence(error)}). Write it again.") from None
 
 
-def _read_svmlight(file: Path, n_features: int | None) -> Table:
+def _read_svmlight(file: Path) -> Table:
+    """Columns by the numbers in the file, whatever the first of them is."""
     from sklearn.datasets import load_svmlight_file
 
     try:
-        X, y = load_svmlight_file(str(file), n_features=n_features)
+        X, y = load_svmlight_file(str(file), zero_based=True)
     except ValueError as error:
         raise ValueError(f"{file.name} cannot be read as svmlight: {_first_sentence(error)}.") from None
     return Table(file.name, matrix=sp.csr_array(X), beside={"label": y})
+
+
+def _from_base(table: Table, base: int | None, n_features: int | None) -> Table:
+    """Columns from the first on, as many as there are to be."""
+    has_zero = bool((table.matrix.indices == 0).any())
+    base = (0 if has_zero else 1) if base is None else base
+    if base == 1 and has_zero:
+        raise ValueError(
+            f"{table.source} has a column 0; columns of the rows that the model was fitted on are numbered from 1. "
+            "Number them alike."
+        )
+    X = table.matrix
+    width = max(X.shape[1] - base, n_features or 0)
+    X = sp.csr_array((X.data, X.indices - base, X.indptr), (X.shape[0], width))
+    return replace(table, matrix=X, base=base)
 
 
 def _read_array(file: Path) -> Table:
     try:
         found = np.load(file, allow_pickle=False)
         arrays = {"X": found} if isinstance(found, np.ndarray) else {name: found[name] for name in found.files}
-    except (ValueError, OSError, EOFError, KeyError) as error:
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         why = "it holds Python objects" if "allow_pickle" in str(error) else _first_sentence(error)
         raise ValueError(f"{file.name} cannot be read: {why}. Save plain arrays of numbers with numpy.") from None
     wide = [name for name, array in arrays.items() if array.ndim == 2]

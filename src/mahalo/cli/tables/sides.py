@@ -27,35 +27,52 @@ def read_constraints(
 
 
 def _read_pairs(file: str, n_rows: int, ids: list[str] | None, encoding: str) -> Constraints:
-    """Two columns of ends, and a third: `same` (1 alike, 0 not) or a grade, larger for more alike.
+    """Two columns of ends, and `same` (1 alike, 0 not) or a grade, larger for more alike; in arrays the third column.
 
-    Without a third column all pairs are alike.
+    Without it all pairs are alike.
     """
-    table = read([file], encoding=encoding, say=lambda text: None)
-    ends = _ends(table, 2, n_rows, ids)
-    verdict = _third(table)
-    if verdict is None:
+    table = _read(file, encoding)
+    columns = _columns(table)
+    verdicts = ("same", *_GRADES) if table.frame is not None else ("column 2",)
+    said = next((name for name in verdicts if name in columns), None)
+    values = columns.pop(said) if said is not None else None
+    ends = _ends(table, columns, 2, n_rows, ids)
+    if said is None:
         return Constraints.from_pairs(ends, n_rows=n_rows)
-    values, graded = verdict
+    verdict, graded = _verdict(table, said, values)
     if graded:
-        triples = [(int(a), int(b), float(grade)) for (a, b), grade in zip(ends, values, strict=True)]
+        triples = [(int(a), int(b), float(grade)) for (a, b), grade in zip(ends, verdict, strict=True)]
         return Constraints.from_relevance(triples, n_rows=n_rows, random_state=0)
-    return Constraints.from_pairs(ends, same=values.astype(int), n_rows=n_rows)
+    return Constraints.from_pairs(ends, same=verdict.astype(int), n_rows=n_rows)
 
 
 def _read_triplets(file: str, n_rows: int, ids: list[str] | None, encoding: str) -> Constraints:
     """Three columns: the first row is more like the second than like the third."""
-    table = read([file], encoding=encoding, say=lambda text: None)
-    return Constraints.from_triplets(_ends(table, 3, n_rows, ids), n_rows=n_rows)
+    table = _read(file, encoding)
+    return Constraints.from_triplets(_ends(table, _columns(table), 3, n_rows, ids), n_rows=n_rows)
 
 
-def _ends(table: Table, width: int, n_rows: int, ids: list[str] | None) -> np.ndarray:
-    columns = _columns(table)
-    if len(columns) < width:
-        raise ValueError(f"{table.source} has {len(columns)} columns; wanted {width} that name rows.")
+def _read(file: str, encoding: str) -> Table:
+    return read([file], encoding=encoding, text=True, say=lambda text: None)
+
+
+def _columns(table: Table) -> dict[str, list[Any]]:
+    """By name, those of arrays by number."""
+    if table.frame is not None:
+        return {name: table.frame.column(name).to_pylist() for name in table.names}
+    return {f"column {k}": column.tolist() for k, column in enumerate(np.asarray(table.matrix).T)}
+
+
+def _ends(table: Table, columns: dict[str, list[Any]], width: int, n_rows: int, ids: list[str] | None) -> np.ndarray:
+    if len(columns) != width:
+        grade = " beside 'same' or 'grade'" if width == 2 else ""
+        raise ValueError(
+            f"{table.source} has {len(columns)} columns that may name rows: {some(list(columns))}; wanted {width}"
+            f"{grade}. Leave the others out (pandas writes none of its own with index=False)."
+        )
     ends = np.empty((table.n_rows, width), dtype=object)
-    for k in range(width):
-        ends[:, k] = columns[k]
+    for k, values in enumerate(columns.values()):
+        ends[:, k] = values
     return _by_number(ends, table.source, n_rows) if ids is None else _by_id(ends, table.source, ids)
 
 
@@ -88,28 +105,17 @@ def _by_number(ends: np.ndarray, source: str, n_rows: int) -> np.ndarray:
     return numbers.astype(np.intp)
 
 
-def _third(table: Table) -> tuple[np.ndarray, bool] | None:
+def _verdict(table: Table, name: str, given: Any) -> tuple[np.ndarray, bool]:
     """What is said about each pair, and whether it is a grade."""
-    columns, names = _columns(table), table.names
-    named = next((name for name in ("same", *_GRADES) if name in names), None)
-    if named is None and len(columns) < 3:
-        return None
-    place = names.index(named) if named is not None else 2
-    what = repr(names[place]) if names else "the third column"
+    what = "the third column" if table.frame is None else repr(name)
     try:
-        values = np.array(columns[place], dtype=np.float64)
+        values = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.array([np.nan])
     if not np.isfinite(values).all():
         raise ValueError(f"{what} of {table.source} must hold 1 (alike) and 0 (not), or grades, in every row.")
     binary = bool(np.isin(values, (0, 1)).all())
-    if named == "same" and not binary:
+    if name == "same" and not binary:
         odd = values[~np.isin(values, (0, 1))][0]
         raise ValueError(f"'same' of {table.source} must hold 0 and 1; got {odd:g}. Call grades 'grade'.")
-    return values, named in _GRADES or not binary
-
-
-def _columns(table: Table) -> list[Any]:
-    if table.frame is not None:
-        return [column.to_pylist() for column in table.frame.columns]
-    return [column.tolist() for column in np.asarray(table.matrix).T]
+    return values, name in _GRADES or not binary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,12 +12,13 @@ import numpy as np
 
 from mahalo.persistence import replacing
 
-from .reading import arrow
+from .reading import arrow, some
 
 __all__ = ["check_output", "write"]
 
 _TABLES = (".csv", ".tsv", ".parquet")
 _ARRAYS = (".npy", ".npz")
+_OF_NPZ = ("X", "file", "allow_pickle")  # names that numpy's writer or our rows have
 
 
 def check_output(path: Path, force: bool, suffixes: tuple[str, ...] = (*_TABLES, *_ARRAYS)) -> None:
@@ -41,12 +42,19 @@ def check_output(path: Path, force: bool, suffixes: tuple[str, ...] = (*_TABLES,
 def write(path: Path, columns: Mapping[str, Any], rows: np.ndarray | None = None, prefix: str = "") -> None:
     """Columns by name, then those of `rows`, named by `prefix` and a number; .npy holds `rows` alone."""
     kind = path.suffix.lower()
+    numbered = {} if rows is None else {f"{prefix}{k}": rows[:, k] for k in range(rows.shape[1])}
+    if kind != ".npy":
+        _refuse_taken(path, columns, _OF_NPZ if kind == ".npz" else numbered)
     with replacing(path) as file:
         if kind in _ARRAYS:
             _write_arrays(file, kind, columns, rows)
         else:
-            numbered = {} if rows is None else {f"{prefix}{k}": rows[:, k] for k in range(rows.shape[1])}
             _write_frame(file, kind, {**columns, **numbered})
+
+
+def _refuse_taken(path: Path, columns: Iterable[str], names: Container[str]) -> None:
+    if taken := [name for name in columns if name in names]:
+        raise ValueError(f"{path.name} has these names for what is new or its own: {some(taken)}. Rename your columns.")
 
 
 def _write_arrays(file: IO[bytes], kind: str, columns: Mapping[str, Any], rows: np.ndarray | None) -> None:
