@@ -41,7 +41,7 @@ def index(
     the place of rows, `mahalo.search.load_index` reads it in Python.
     """
     from ..search import build_index
-    from .model import load_model, read_for, rows_for
+    from .model import load_model, noted_column, read_for, rows_for
     from .showing import facts, print_json
     from .tables import check_output, read_ids
     from .watching import watching
@@ -49,9 +49,8 @@ def index(
     check_output(out, force, (".safetensors",))
     with watching(log) as watch:
         metric = load_model(model)
-        table = read_for(metric, data, encoding, watch)
-        known = metric.about.get("id")
-        column = id if id is not None else known if known in table.names and ids is None else None
+        table = read_for(metric, data, encoding, watch, [id])
+        column = noted_column(metric, "id", table) if id is None and ids is None else id
         names = read_ids(table, column, ids, encoding)
         watch.show(f"building: {table.n_rows:,} rows")
         built = build_index(metric, rows_for(metric, table, model), backend.value, ids=names)

@@ -18,7 +18,7 @@ from ..pairs import PairClassifier
 from ..selection import MetricLearnerCV
 from .known import Known, Source, gather
 from .learning import Settings
-from .model import read_for, rows_for
+from .model import noted_column, read_for, rows_for
 from .search import _named, _plain, _quoted
 from .tables import read_constraints, read_ids, write
 from .watching import Watch
@@ -106,9 +106,9 @@ def loaded_classifier(given: dict[str, Any], watch: Watch) -> tuple[PairClassifi
         raise ValueError(f"--model answers with what was learned before; leave out --{unused[0]}.")
     classifier = PairClassifier.load(given["model"])
     metric = classifier.metric_
-    table = read_for(metric, given["data"], given["encoding"], watch)
-    known = metric.about.get("id")
-    column = given["id"] if given["id"] is not None else known if known in table.names and not given["ids"] else None
+    table = read_for(metric, given["data"], given["encoding"], watch, [given["id"]])
+    noted = given["id"] is None and not given["ids"]
+    column = noted_column(metric, "id", table) if noted else given["id"]
     names = read_ids(table, column, given["ids"], given["encoding"])
     return classifier, rows_for(metric, table, given["model"]), names
 
