@@ -175,7 +175,9 @@ def _asked(name: str, n_seeds: int, checks: list, rows: list) -> None:
     asked, drawn, plainly = found.mean(axis=0)
     rows.append((f"{name}: AUC of {N_ASKED} asked, of {N_RANDOM} random", f"{asked:.4f}, {drawn:.4f}"))
     rows.append((f"{name}: AUC of {N_RANDOM} random under the usual bounds", f"{plainly:.4f}"))
-    checks.append(Check(f"{name}: AUC of {N_ASKED} pairs asked above {N_RANDOM} random by", asked - drawn, 0.0))
+    # The bounds of the asked pairs were picked with these data in sight: random pairs may have the better of both.
+    better = max(drawn, plainly)
+    checks.append(Check(f"{name}: AUC of {N_ASKED} pairs asked above {N_RANDOM} random by", asked - better, 0.0))
 
 
 def _race(name: str, seed: int) -> tuple[float, ...]:
