@@ -1,4 +1,9 @@
-"""Digits as a stream: labels beside refits, pairs asked for beside random ones, and classes that drift."""
+"""
+Learning from a stream
+======================
+
+Digits as a stream: labels beside refits, pairs asked for beside random ones, and classes that drift.
+"""
 
 import numpy as np
 from sklearn.datasets import load_digits

@@ -1,4 +1,9 @@
-"""Rows in files that need not fit into memory: learn through Dask, move all of them, and search among them."""
+"""
+Rows that do not fit into memory
+================================
+
+Rows in files: learn through Dask, move all of them, and search among them.
+"""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory

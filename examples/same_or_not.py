@@ -1,13 +1,15 @@
-"""Same or not: probabilities for pairs of rows never seen, and whether they mean what they say."""
+"""
+Same or not
+===========
 
-import sys
-from pathlib import Path
+Probabilities for pairs of rows never seen, and whether they mean what they say.
+"""
 
+import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 
 from mahalo import Constraints, ReliabilityDisplay
 from mahalo.pairs import PairClassifier, calibration_error
-from mahalo.report import figures
 
 X, y = load_digits(return_X_y=True)
 classifier = PairClassifier(random_state=0).fit(X[::2], y[::2])
@@ -24,6 +26,5 @@ strict = PairClassifier(classifier.learner, threshold="fpr", fpr=0.01, random_st
 said = strict.predict(new, pairs)
 print(f"asked for at most 1 % false alarms: {said[~same].mean():.3f}, and {said[same].mean():.3f} of the same found")
 
-picture = Path(sys.argv[1] if len(sys.argv) > 1 else "reliability.png")
-figures.save(ReliabilityDisplay.from_predictions(same, probability).figure_, picture)
-print(picture)
+ReliabilityDisplay.from_predictions(same, probability, ax=plt.figure(figsize=(5, 5)).gca())
+plt.show()

@@ -1,15 +1,16 @@
-"""A better index: neighbours by pixels and by a learned metric, exact and through a graph, and a picture of some."""
+"""
+A better index
+==============
 
-import sys
-from pathlib import Path
+Neighbours by pixels and by a learned metric, exact and through a graph, and a picture of some.
+"""
 
-from matplotlib.figure import Figure
+import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import NearestNeighbors
 
 from mahalo import MetricLearnerCV
-from mahalo.report import figures
 from mahalo.search import build_index
 
 X, y = load_digits(return_X_y=True)
@@ -26,7 +27,7 @@ for name, hits in right.items():
 
 # The queries that gained most, each beside its ten nearest before and after.
 gain = (right["learned, exact"].sum(axis=1) - right["by pixels"].sum(axis=1)).argsort()[::-1][:3]
-figure = Figure(figsize=(9, 5.2), layout="constrained")
+figure = plt.figure(figsize=(9, 5.2), layout="constrained")
 axes = figure.subplots(6, 11)
 for block, query in enumerate(gain):
     for row, name in enumerate(("by pixels", "learned, exact")):
@@ -40,6 +41,4 @@ for block, query in enumerate(gain):
                 spine.set(color="#CC5500" if wrong else "#D0D0D0", linewidth=2 if wrong else 0.8)
         axes[2 * block + row, 0].set_ylabel(name.split(",")[0], rotation=0, ha="right", va="center", fontsize=8)
 figure.suptitle("a query, its ten nearest by pixels and under the learned metric; orange: another digit", fontsize=9)
-picture = Path(sys.argv[1] if len(sys.argv) > 1 else "search.png")
-figures.save(figure, picture)
-print(picture)
+plt.show()

@@ -187,6 +187,7 @@ class ITML(_Learned):
         return self.calibrate_threshold(pairs, y, **chosen)
 
     def decision_function(self, pairs: ArrayLike) -> np.ndarray:
+        """`pair_score`: minus the learned distance."""
         return self.pair_score(pairs)
 
     def predict(self, pairs: ArrayLike) -> np.ndarray:
@@ -199,6 +200,7 @@ class ITML(_Learned):
         return float(roc_auc_score(_signs(y), self.decision_function(pairs)))
 
     def set_threshold(self, threshold: float) -> Self:
+        """The distance up to which `predict` says +1."""
         check_is_fitted(self, "metric_")
         try:
             self.threshold_ = float(threshold)

@@ -223,7 +223,7 @@ def test_what_is_not_installed_is_named_with_its_remedy(capsys, tmp_path, monkey
     monkeypatch.setitem(sys.modules, "snowballstemmer", None)
     monkeypatch.delitem(sys.modules, "experiments.text", raising=False)
     code, out, err = run_main(capsys, "text", "--out", str(tmp_path), "--no-plot")
-    assert (code, out) == (2, "")
+    assert (code, out) == (1, "")
     assert err == "python -m experiments: text needs snowballstemmer: pip install 'mahalo[experiments]'\n"
 
 

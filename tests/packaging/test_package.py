@@ -84,7 +84,7 @@ sys.meta_path[:] = [CoreFinder if finder is PathFinder else finder for finder in
 EVERY_ROOM = """
 import mahalo
 for found in pkgutil.walk_packages(mahalo.__path__, "mahalo."):
-    if not found.name.startswith("mahalo.cli."):
+    if not found.name.startswith(("mahalo.cli.", "mahalo.rows.dask")):  # which their extras are for
         importlib.import_module(found.name)
 """
 
