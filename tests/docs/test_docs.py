@@ -76,7 +76,7 @@ INNER = (
 INNER += " task validation"
 # What other rooms import from public ones.
 INTERNAL = "Basis ExplainMixin HardSlack HingeSlack Known LogSlack Prior Slack SlackStack as_basis as_loss as_prior"
-INTERNAL += " fingerprint needs_of resting_point"
+INTERNAL += " OnlineMetricLearner fingerprint needs_of resting_point"
 
 
 def listed_names() -> list[str]:

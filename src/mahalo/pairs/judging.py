@@ -13,7 +13,8 @@ __all__ = ["SCORES", "calibration_error", "pair_scorer"]
 
 
 def calibration_error(same: ArrayLike, probability: ArrayLike, n_bins: int = 15) -> float:
-    """The expected calibration error: mean |share that is the same − mean probability| over bins of equal width."""
+    """The expected calibration error: how far the share that is the same is from the mean probability, on average over
+    bins of equal width."""
     same, p = np.asarray(same, dtype=np.float64), np.asarray(probability, dtype=np.float64)
     bins = np.minimum((p * n_bins).astype(np.intp), n_bins - 1)
     off = np.bincount(bins, same - p, minlength=n_bins)
