@@ -6,6 +6,7 @@ expects a hostile file.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from .exact import VectorSearch, checked_vectors
 __all__ = ["FaissSearch", "UsearchSearch"]
 
 
-class _GraphSearch:
+class _GraphSearch(ABC):
     """What both have in common: squared Euclidean distances of float32 vectors around a centre, answers made whole."""
 
     kind = ""
@@ -75,14 +76,16 @@ class _GraphSearch:
     n: int
     vectors: np.ndarray
 
+    @abstractmethod
     def _empty(self, n_dims: int) -> Any:
-        raise NotImplementedError
+        """A graph without vectors."""
 
-    def _insert(self, vectors: np.ndarray) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _insert(self, vectors: np.ndarray) -> None: ...
 
+    @abstractmethod
     def _search(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        raise NotImplementedError
+        """Squared distances and positions of the k nearest; −1 where a query is left short."""
 
 
 class FaissSearch(_GraphSearch):
