@@ -23,7 +23,7 @@ GAMMA = 1.0
 PATH = np.logspace(-2, 3, 21)
 # Where the peer would take hours, it is stopped after this many times the required ratio: a lower bound, then.
 # More than 1, because our own time is measured again after it.
-PATIENCE = 1.5
+PATIENCE = 1.2
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ _LONGEST_STRIDE, _SHORTEST_STRIDE = 10**0.5, 1.05  # factors between one γ and 
 _PATIENCE = 12  # steps at one γ before a shorter stride is tried
 _CLOSE_GAP = 0.5  # below which the slopes will do as multipliers, and F for the scaling
 _GOLDEN = 0.5 * (5**0.5 - 1.0)
-_SHARE_WIDTH = 0.1
+_SHARE_WIDTH = 0.25
 _INEXACT = 0.1  # relative residual of a Newton step; less as the gradient shrinks, and for tiny matrices
 _TINY_RANK = 8
 _LARGE_SIZE = 30_000  # entries of Y from which it pays to look at violated constraints alone
@@ -148,7 +148,7 @@ class _State:
 
 
 def _best_share(state: _State) -> tuple[float, float]:
-    """The share θ of the slopes that is best as multipliers, to a tenth, and D(θ slope).
+    """The share θ of the slopes that is best as multipliers, to a quarter, and D(θ slope).
 
     D is concave and D(0) = 0, so golden sections close in on its maximum.
     """
