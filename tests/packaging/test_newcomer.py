@@ -104,7 +104,7 @@ def test_the_sdist_has_what_a_build_needs():
 def test_a_newcomer_has_neighbours_within_ten_minutes(wheel, wine, tmp_path):
     begun = time.perf_counter()
     clean = CleanEnvironment(tmp_path)
-    clean.run("python", "-m", "pip", "install", "--quiet", "--only-binary=:all:", f"{wheel}[cli,tables,report,plots]")
+    clean.run("python", "-m", "pip", "install", "--quiet", "--only-binary=:all:", f"{wheel}[cli,tables,report,plots,search]")
     check_clean(clean)
     from_a_csv(clean, *wine)
     from_a_folder_of_embeddings(clean, *load_digits(return_X_y=True))
@@ -134,7 +134,9 @@ def from_a_csv(clean: CleanEnvironment, X: np.ndarray, y: np.ndarray) -> None:
     page = (clean.folder / "wine.html").read_text(encoding="utf-8")
     assert "</html>" in page and "measure 12" in page
 
-    found = neighbours(clean, "wine.safetensors", "wine.csv", "new.csv")
+    clean.run("mahalo", "index", "wine.safetensors", "wine.csv", "--out", "wine-index.safetensors")
+    found = neighbours(clean, "wine.safetensors", "wine-index.safetensors", "new.csv")
+    assert found == neighbours(clean, "wine.safetensors", "wine.csv", "new.csv")
     assert [majority(y[int(name[1:])] for name in names) for names in found] == list(y[new])
 
 
@@ -150,5 +152,6 @@ def from_a_folder_of_embeddings(clean: CleanEnvironment, E: np.ndarray, y: np.nd
     clean.run("mahalo", "report", "digits.safetensors", "--data", "vectors", *told, "--out", "digits.html")
     assert "</html>" in (clean.folder / "digits.html").read_text(encoding="utf-8")
 
-    found = neighbours(clean, "digits.safetensors", "vectors", "queries.npy")
+    clean.run("mahalo", "index", "digits.safetensors", "vectors", "--out", "digits-index.safetensors", "--backend", "faiss")
+    found = neighbours(clean, "digits.safetensors", "digits-index.safetensors", "queries.npy")
     assert [majority(y[int(row)] for row in rows) for rows in found] == list(y[600:605])

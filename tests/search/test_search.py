@@ -222,6 +222,15 @@ def test_graphs_measure_well_far_from_the_origin(digits, backend):
     np.testing.assert_allclose(found.distances, exact.distances, rtol=1e-4)
 
 
+@pytest.mark.parametrize("backend", GRAPHS)
+def test_a_graph_is_the_same_each_time(backend, tmp_path):
+    X = np.random.default_rng(0).standard_normal((4000, 8))
+    metric = MetricLearner(random_state=0).fit(X[:40], np.arange(40) % 4).metric_
+    for name in ("one", "two"):
+        build_index(metric, X, backend).save(tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
 def test_parts_of_graphs_are_merged(digits):
     da = pytest.importorskip("dask.array")
     metric, (X, _) = learned(digits), digits

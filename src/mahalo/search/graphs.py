@@ -171,7 +171,7 @@ class UsearchSearch(_GraphSearch):
         return np.asarray(self.graph.get(np.arange(self.n)), dtype=np.float32).reshape(self.n, self.graph.ndim)
 
     def _insert(self, vectors: np.ndarray) -> None:
-        self.graph.add(np.arange(self.n, self.n + len(vectors)), vectors)
+        self.graph.add(np.arange(self.n, self.n + len(vectors)), vectors, threads=1)  # by several, it differs each time
 
     def _search(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         keys, sq = np.full((len(Q), k), -1, dtype=np.int64), np.full((len(Q), k), np.inf, dtype=np.float32)
