@@ -63,7 +63,7 @@ def _plain_installation() -> Iterator[Path | None]:
 
     An editable installation checks at every import whether anything must be compiled again.
     """
-    if type(mahalo.__spec__.loader).__module__.startswith("importlib") or mahalo.__spec__.loader is None:
+    if "importlib" in type(mahalo.__spec__.loader).__module__ or mahalo.__spec__.loader is None:  # Python's own
         yield None
         return
     with tempfile.TemporaryDirectory() as folder:

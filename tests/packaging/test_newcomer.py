@@ -104,7 +104,8 @@ def test_the_sdist_has_what_a_build_needs():
 def test_a_newcomer_has_neighbours_within_ten_minutes(wheel, wine, tmp_path):
     begun = time.perf_counter()
     clean = CleanEnvironment(tmp_path)
-    clean.run("python", "-m", "pip", "install", "--quiet", "--only-binary=:all:", f"{wheel}[cli,tables,report,plots,search]")
+    wanted = f"{wheel}[cli,tables,report,plots,search]"
+    clean.run("python", "-m", "pip", "install", "--quiet", "--only-binary=:all:", wanted)
     check_clean(clean)
     from_a_csv(clean, *wine)
     from_a_folder_of_embeddings(clean, *load_digits(return_X_y=True))
@@ -152,6 +153,7 @@ def from_a_folder_of_embeddings(clean: CleanEnvironment, E: np.ndarray, y: np.nd
     clean.run("mahalo", "report", "digits.safetensors", "--data", "vectors", *told, "--out", "digits.html")
     assert "</html>" in (clean.folder / "digits.html").read_text(encoding="utf-8")
 
-    clean.run("mahalo", "index", "digits.safetensors", "vectors", "--out", "digits-index.safetensors", "--backend", "faiss")
-    found = neighbours(clean, "digits.safetensors", "digits-index.safetensors", "queries.npy")
+    index = "digits-index.safetensors"
+    clean.run("mahalo", "index", "digits.safetensors", "vectors", "--out", index, "--backend", "faiss")
+    found = neighbours(clean, "digits.safetensors", index, "queries.npy")
     assert [majority(y[int(row)] for row in rows) for rows in found] == list(y[600:605])
