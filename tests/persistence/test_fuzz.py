@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_wine
 
 import mahalo
-from mahalo import MetricLearner
+from mahalo import MetricLearner, OnlineMetricLearner
 from mahalo.embeddings import EmbeddingAdapter
 from mahalo.pairs import PairClassifier
 from mahalo.persistence import _digest
@@ -29,6 +29,7 @@ def kinds():
         "faiss": (build_index(learner, X[:40], "faiss", connectivity=4), load_index),
         "usearch": (build_index(learner, X[:40], "usearch", connectivity=4), load_index),
         "classifier": (PairClassifier(MetricLearner(basis=2)).fit(X, y), PairClassifier.load),
+        "stream": (OnlineMetricLearner(basis=2, n_rows_kept=20).partial_fit(X, y), OnlineMetricLearner.load),
     }
 
 
@@ -60,7 +61,7 @@ def things():
     return kinds()
 
 
-KINDS = ("model", "adapter", "exact", "faiss", "usearch", "classifier")
+KINDS = ("model", "adapter", "exact", "faiss", "usearch", "classifier", "stream")
 SOME_OR_ALL = [300, pytest.param(N_MUTATIONS, marks=pytest.mark.slow)]
 
 
@@ -124,6 +125,8 @@ def _use(loaded, X) -> None:
                 loaded.kneighbors(X, 3)
             elif hasattr(loaded, "predict_proba"):
                 loaded.predict_proba(X, [[0, 1]])
+            elif hasattr(loaded, "partial_fit"):
+                loaded.partial_fit(X, [0, 1]).transform(X)
             else:
                 loaded.transform(X)
         except (ValueError, np.linalg.LinAlgError):
