@@ -13,7 +13,6 @@ from .. import basis as bases
 from .. import priors
 from ..coordinates import LinearCoordinates
 from ..linalg import cholesky_or_none
-from ..metric import Metric
 from ..metric.files import pack, unpack
 from ..persistence import read_arrays, write_arrays
 from ..solvers import Certificate
@@ -71,13 +70,16 @@ def _unpacked(
 ) -> OnlineMetricLearner:
     learner = kind(**{name: _param(value, arrays) for name, value in header["params"].items()})
     metric = unpack(header["metric"], _metric_arrays(arrays), path)
-    n_features, names, certificates = metric.n_features, header["names"], header["certificates"]
+    coordinates = metric.coordinates
+    if not isinstance(coordinates, LinearCoordinates):
+        raise ValueError("its metric is of a kernel, and no stream is")
+    n_features, names, certificates = coordinates.n_features, header["names"], header["certificates"]
     n_pairs_kept, n_rows_kept = header["slots"]
-    stream = _stream(arrays, header["passed"], metric)
+    stream = _stream(arrays, header["passed"], metric.F)
     pairs = _pairs(arrays, _count(n_pairs_kept, 1), len(stream.F))
     rows = _kept_rows(arrays, n_features, len(header["classes"]), _count(header["n_rows"]), _count(n_rows_kept, 1))
     learner._state = State(
-        metric.coordinates,
+        coordinates,
         metric.normalize,
         _count(header["seed"]),
         stream,
@@ -120,13 +122,11 @@ def _count(number: Any, least: int = 0) -> int:
     return number
 
 
-def _stream(arrays: dict[str, np.ndarray], passed: Any, metric: Metric) -> Stream:
-    if not isinstance(metric.coordinates, LinearCoordinates):
-        raise ValueError("its metric is of a kernel, and no stream is")
-    rank = metric.coordinates.rank
+def _stream(arrays: dict[str, np.ndarray], passed: Any, core: np.ndarray) -> Stream:
+    rank = len(core)
     size = rank + -rank % 8
     F, inverse = (_numbers(arrays, name, (size, size)) for name in ("F", "inverse"))
-    if not np.array_equal(F[:rank, :rank], metric.F):
+    if not np.array_equal(F[:rank, :rank], core):
         raise ValueError("its metric is not the one that it has come to")
     if cholesky_or_none(F) is None or cholesky_or_none(inverse) is None:
         raise ValueError("its metric is not positive definite")
@@ -173,8 +173,13 @@ def _bounds(bounds: Any) -> tuple[float, float] | None:
 
 
 def _certificates(certificates: Any) -> tuple[Certificate, Certificate]:
-    before, after = (Certificate(*map(float, c[:5]), int(c[5]), bool(c[6])) for c in certificates)
-    return before, after
+    def one(primal: Any, dual: Any, gap: Any, relative: Any, violation: Any, n: Any, converged: Any) -> Certificate:
+        return Certificate(
+            float(primal), float(dual), float(gap), float(relative), float(violation), int(n), bool(converged)
+        )
+
+    before, after = certificates
+    return one(*before), one(*after)
 
 
 def _rows_in_arrays(X: Any) -> dict[str, np.ndarray]:
