@@ -2,14 +2,17 @@
 
 from .columns import Columns, Encoding, Rows, chosen_columns, encoded, rows_of
 from .named import read_ids, read_labels
-from .reading import Table, read
+from .reading import Named, Table, read
+from .shards import Shards, too_large
 from .sides import read_constraints
 from .writing import check_output, write
 
 __all__ = [
     "Columns",
     "Encoding",
+    "Named",
     "Rows",
+    "Shards",
     "Table",
     "check_output",
     "chosen_columns",
@@ -19,5 +22,6 @@ __all__ = [
     "read_ids",
     "read_labels",
     "rows_of",
+    "too_large",
     "write",
 ]
