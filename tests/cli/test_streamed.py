@@ -312,3 +312,53 @@ def test_few_pieces_are_held_at_once(shards, run, in_pieces, monkeypatch):
         code, _, err = run("fit", "shards", *FIT, "--gamma", "1")
     assert code == 0, err
     assert 1 <= most <= 3
+
+
+# -- transform --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def model(shards, run):
+    code, _, err = run("fit", "shards", *FIT, "--gamma", "1")
+    assert code == 0, err
+    return "m.safetensors"
+
+
+@pytest.mark.parametrize("name", ["new.parquet", "new.csv", "new.npy", "new.npz"])
+def test_transform_in_pieces_writes_the_same(model, run, monkeypatch, name):
+    run("transform", model, "shards", "--out", "held" + name)
+    monkeypatch.setattr(on_disk, "IN_MEMORY", 0)
+    code, out, err = run("transform", model, "shards", "--out", name)
+    assert code == 0, err
+    assert f"{4 * N} rows, 3 new columns" in out
+    held, new = contents("held" + name), contents(name)
+    assert held.keys() == new.keys() and len(held) == (1 if name == "new.npy" else 3 if name == "new.npz" else 5)
+    for column, values in held.items():
+        np.testing.assert_array_equal(values, new[column])
+
+
+def contents(name: str) -> dict[str, np.ndarray]:
+    from pyarrow import csv
+
+    if name.endswith(".npy"):
+        return {"X": np.load(name)}
+    if name.endswith(".npz"):
+        return dict(np.load(name))
+    frame = (parquet.read_table if name.endswith(".parquet") else csv.read_csv)(name)
+    return {column: np.array(frame.column(column).to_pylist()) for column in frame.column_names}
+
+
+def test_transform_holds_one_piece_at_a_time(model, run, in_pieces, monkeypatch):
+    read, seen = on_disk.Shards.read, []
+    monkeypatch.setattr(on_disk.Shards, "read", lambda *given: seen.append(read(*given)) or seen[-1])
+    monkeypatch.setattr("mahalo.cli.tables.reading._read_one", lambda *given: pytest.fail("a whole file was read"))
+    code, _, err = run("transform", model, "shards", "--out", "new.npy")
+    assert code == 0, err
+    assert [table.n_rows for table in seen] == [100, 20] * 4
+
+
+def test_transform_names_the_file_of_a_missing_value(model, run, in_pieces):
+    write_shards(lambda k, shard: shard | {"depth": [None if k == 2 and i == 107 else 0.0 for i in range(N)]})
+    code, _, err = run("transform", model, "shards", "--out", "new.parquet")
+    assert code == 2 and "row 107 of 'depth'" in err and "part-2.parquet" in err
+    assert not Path("new.parquet").exists() and not list(Path().glob(".new*"))

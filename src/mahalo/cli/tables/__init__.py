@@ -5,12 +5,13 @@ from .named import read_ids, read_labels
 from .reading import Named, Table, read
 from .shards import Shards, too_large
 from .sides import read_constraints
-from .writing import check_output, write
+from .writing import Part, check_output, write, write_parts
 
 __all__ = [
     "Columns",
     "Encoding",
     "Named",
+    "Part",
     "Rows",
     "Shards",
     "Table",
@@ -24,4 +25,5 @@ __all__ = [
     "rows_of",
     "too_large",
     "write",
+    "write_parts",
 ]
