@@ -16,6 +16,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from .basis import Basis
+from .basis.common import basis_needs
 from .constraints import Constraints, as_constraints, as_labels
 from .explain import ExplainMixin
 from .losses import Loss
@@ -249,9 +250,10 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
             sample = sampled(self, X, y, constraints, partial(self._needs, y is not None), show)
         return sample, None if y is None else sample.codes, constraints, sample.numbers
 
-    def _needs(self, has_labels: bool, sparse: bool) -> Needs:
+    def _needs(self, has_labels: bool, sparse: bool, n_columns: int) -> Needs:
         """What a fit must know of all rows, where it cannot hold them."""
-        return needs_of(self.prior, has_labels) | Needs("none" if self.n_components is None else "scatter")
+        found = needs_of(self.prior, has_labels) | basis_needs(self.basis, has_labels, n_columns)
+        return found | Needs("none" if self.n_components is None else "scatter")
 
     def _check_parameters(self) -> None:
         check_parameters(self)

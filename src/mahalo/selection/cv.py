@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..basis.common import basis_needs
 from ..constraints import Constraints, PairSplit
 from ..learner import MetricLearner
 from ..priors import needs_of
@@ -169,11 +170,12 @@ class MetricLearnerCV(MetricLearner):
         for candidate in self._choices().every:
             check_parameters(self._learner(**candidate, gamma=1.0))
 
-    def _needs(self, has_labels: bool, sparse: bool) -> Needs:
+    def _needs(self, has_labels: bool, sparse: bool, n_columns: int) -> Needs:
         choices = self._choices()
         priors = ("identity",) if self.prior is None and sparse else choices.prior
         of_all = any(k is not None for k in choices.n_components)
-        return reduce(or_, (needs_of(prior, has_labels) for prior in priors)) | Needs("scatter" if of_all else "none")
+        found = basis_needs(self._value("basis"), has_labels, n_columns) | Needs("scatter" if of_all else "none")
+        return reduce(or_, (needs_of(prior, has_labels) for prior in priors), found)
 
     def _defaults(self) -> dict[str, Any]:
         """What parameters stand for that are left at None."""
