@@ -222,7 +222,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None. "
                 "Pass labels y, or constraints=."
             )
-        if is_lazy(X):
+        if is_lazy(X) or isinstance(X, SampledRows):
             return self._sampled(X, y, constraints, rows)
         if is_lazy(y):
             raise ValueError("X is in memory and y on Dask; pass y.compute(), or X on Dask too.")
@@ -242,12 +242,14 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
     def _sampled(
         self, X: Any, y: Any, constraints: Constraints | None, rows: Any
     ) -> tuple[SampledRows, np.ndarray | None, Constraints | None, np.ndarray]:
-        """Of rows on Dask, those a fit looks at, their classes and numbers."""
+        """Of rows on Dask, those a fit looks at, their classes and numbers; they may have been found before."""
         if rows is not None:
             raise ValueError("constraints on rows of Dask are by the number of the row in X; leave rows= out.")
         validate_data(self, X._meta if hasattr(X, "columns") else X, skip_check_array=True)
-        with telling(self.verbose) as show:
-            sample = sampled(self, X, y, constraints, partial(self._needs, y is not None), show)
+        sample = X
+        if not isinstance(X, SampledRows):
+            with telling(self.verbose) as show:
+                sample = sampled(self, X, y, constraints, partial(self._needs, y is not None), show)
         return sample, None if y is None else sample.codes, constraints, sample.numbers
 
     def _needs(self, has_labels: bool, sparse: bool, n_columns: int) -> Needs:

@@ -96,7 +96,7 @@ def test_pieces_give_the_fit_in_memory(shards, run, monkeypatch):
         ["--gamma", "1", "--columns", "depth,width"],
         ["--gamma", "1", "--no-standardise"],
         ["--gamma", "1", "--prior", "within", "--components", "2"],
-        ["--embeddings"],
+        pytest.param(["--embeddings"], marks=pytest.mark.slow),
     ],
     ids=" ".join,
 )
@@ -113,13 +113,14 @@ def test_mean_and_scale_are_those_of_all_rows(shards, run, monkeypatch):
 
     chosen = learning._cv
     monkeypatch.setattr(learning, "_cv", lambda settings: chosen(settings).set_params(normalize=True))
-    _, _, model, other = both(run, monkeypatch, "fit", "shards", *FIT)
+    _, _, model, other = both(run, monkeypatch, "fit", "shards", *FIT, "--gamma", "1")
     X = np.hstack([np.column_stack([columns(k)[name] for name in ("width", "height", "depth")]).T for k in range(4)]).T
     for scaling in (model.scaling, other.scaling):
         np.testing.assert_allclose(scaling.mean, X.mean(axis=0), rtol=1e-10)
         np.testing.assert_allclose(scaling.scale, X.std(axis=0), rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_evaluate_says_the_same(shards, run, monkeypatch):
     assert_same(*both(run, monkeypatch, "evaluate", "shards", "--label", "kind", "--id", "name", "--json")[:2])
 
@@ -279,6 +280,23 @@ def test_pieces_are_neighbouring_row_groups(shards, in_pieces):
 
 def test_what_fits_into_memory_is_held(shards):
     assert too_large(["shards"]) is None
+
+
+@pytest.mark.parametrize("options", [[], ["--gamma", "1", "--prior", "within"]], ids=["chosen", "settled"])
+def test_rows_are_read_three_times(shards, run, in_pieces, monkeypatch, options):
+    """A first look, then the two passes of a fit."""
+    read, seen = on_disk.Shards.read, []
+
+    def counted(self, piece, names=None):
+        seen.append((piece, tuple(names)))
+        return read(self, piece, names)
+
+    monkeypatch.setattr(on_disk.Shards, "read", counted)
+    code, _, err = run("fit", "shards", *FIT, *options)
+    assert code == 0, err
+    pieces = too_large(["shards"]).pieces
+    often = [sum(1 for other, names in seen if other == piece and "width" in names) for piece in pieces]
+    assert often == [4] + [3] * (len(pieces) - 1)  # the first of them for what its columns hold, too
 
 
 def test_few_pieces_are_held_at_once(shards, run, in_pieces, monkeypatch):

@@ -190,7 +190,7 @@ def _settled(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
     """With a γ of the user's own there is nothing to choose: the defaults of the learner, judged as they are."""
     one = {"prior": settings.prior or _first(_cv(settings)._value("prior")), "strategy": "random"}
     cv = _cv(settings).set_params(gammas=[settings.gamma], residual=_first(_cv(settings).residual), **one)
-    choosing = choosing_of(cv, X, known.y, known.constraints)
+    choosing, X, *_ = cv._choosing(X, known.y, known.constraints, None)  # on Dask a sample, which will do for the fit
     told = before_after(choosing, _measures(cv, choosing), settled=len(choosing.table) - 1)
     chosen = choosing.table[-1]
     learner = cv._learner(**chosen) if fit else None
