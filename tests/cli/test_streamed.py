@@ -238,10 +238,13 @@ def test_text_is_refused_by_what_the_files_say_of_their_columns(shards, run, in_
         (["--label", "kind", "--drop", "wide"], ["no column 'wide'"]),
         (["--drop", "name,kind"], ["nothing is known", "--label"]),
         (["--label", "kind", "--drop", "name", "--kernel", "rbf"], ["--kernel rbf", "memory"]),
+        (["--labels", "few.txt", "--drop", "name"], ["few.txt holds 1 values for the 480 rows"]),
+        (["--pairs", "few.txt", "--drop", "name"], ["few.txt"]),
     ],
 )
 def test_what_does_not_fit_is_refused_before_rows_are_read(shards, run, in_pieces, monkeypatch, options, words):
     monkeypatch.setattr(on_disk.Shards, "read", lambda *arguments: pytest.fail("rows were read"))
+    Path("few.txt").write_text("oak\n")
     refused(run, "fit", "shards", *options, "--out", "m.safetensors", words=words)
 
 

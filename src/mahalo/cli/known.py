@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
-from ..constraints import Constraints, as_labels
+from ..constraints import Constraints
 from ..explain import fingerprint
 from ..metric import Scaling
-from .tables import Columns, Named, Rows, read, read_constraints, read_ids, read_labels, rows_of
+from .tables import Classes, Columns, Named, Rows, read, read_constraints, read_ids, read_labels, rows_of
 from .watching import Watch
 
-__all__ = ["Classes", "Known", "Source", "columns_of", "gather", "names_in", "refuse_nothing_known"]
+__all__ = ["Known", "Source", "columns_of", "gather", "names_in", "refuse_nothing_known"]
 
 
 @dataclass(frozen=True)
@@ -32,22 +30,6 @@ class Source:
     pairs: str | None = None
     triplets: str | None = None
     encoding: str = "utf-8"
-
-
-@dataclass(frozen=True)
-class Classes:
-    """Names of the classes, the number of rows in each, and of those in none."""
-
-    names: np.ndarray
-    sizes: np.ndarray
-    n_unlabelled: int
-
-    @classmethod
-    def of(cls, y: Any) -> Classes:
-        labels = as_labels(y)
-        known = labels.codes >= 0
-        sizes = np.bincount(labels.codes[known], minlength=len(labels.classes))
-        return cls(labels.classes, sizes, int((~known).sum()))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from ..selection.before_after import BeforeAfter, before_after, choosing_of, mea
 from ..selection.candidates import CHOSEN
 from ..selection.choosing import Choosing
 from ..validation import len_of
-from .known import Classes, Known
+from .known import Known
+from .tables import Classes
 
 __all__ = ["Outcome", "Settings", "evaluated", "learned"]
 

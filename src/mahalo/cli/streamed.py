@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -12,14 +13,23 @@ from ..constraints import as_labels
 from ..explain.fingerprint import fingerprint_of, rows_looked_at
 from ..metric import Scaling
 from ..validation import is_linear
-from .known import Classes, Known, Source, columns_of, refuse_nothing_known
-from .tables import Encoding, Rows, Shards, chosen_columns, encoded, read_constraints, read_ids
+from .known import Known, Source, columns_of, refuse_nothing_known
+from .tables import Classes, Encoding, Rows, Shards, chosen_columns, encoded, read_constraints, read_ids
 from .tables.columns import check_column, encoding_of, refuse_text
 from .tables.looking import CodedLabels, Look, Looking, union_of_values, values_of_piece
 from .tables.named import check_ids, one_of, read_beside
+from .tables.shards import Piece
 from .watching import Watch
 
 __all__ = ["gather_in_pieces"]
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """The classes, and codes of the rows of a piece among them."""
+
+    classes: Classes
+    codes: Callable[[Piece], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -28,22 +38,22 @@ class Streamed(Known):
 
     table: Shards
     look: Look
-    _classes: Classes | None
+    labels: _Labels | None
 
     @property
     def n_pieces(self) -> int:
         return len(self.table.pieces)
 
-    @property
+    @cached_property
     def classes(self) -> Classes | None:
-        return self._classes
+        return None if self.labels is None else self.labels.classes
 
     @cached_property
     def fingerprint(self) -> dict[str, str | None]:
-        if self._classes is None:
+        if self.labels is None:
             return fingerprint_of(self.X.shape, self.look.rows)
-        codes = [self.y] if isinstance(self.y, np.ndarray) else (block.compute() for block in self.y.blocks)
-        return fingerprint_of(self.X.shape, self.look.rows, self._classes.names, codes)
+        codes = map(self.labels.codes, self.table.pieces)
+        return fingerprint_of(self.X.shape, self.look.rows, self.labels.classes.names, codes)
 
     def scaling(self) -> Scaling:
         moments = self.look.moments
@@ -65,23 +75,18 @@ def gather_in_pieces(source: Source, shards: Shards, kernel: str, watch: Watch) 
             "fewer files, or leave --kernel out."
         )
     _check_names(source, shards)
+    given = None if source.labels is None else read_beside(source.labels, shards, "labels", source.encoding)
+    ids = _ids(source, shards)
+    constraints = read_constraints(source.pairs, source.triplets, shards.n_rows, ids, source.encoding)
     encoding = _encoding(source, shards, merged_over, watch)
     looking = Looking(shards, encoding, source.label, rows_looked_at(shards.n_rows))
     look = merged_over(looking, shards.pieces, Look.merged, "first look", watch.show)
     look.refuse_missing(shards)
     numbers = partial(_numbers, shards, encoding)
     X = read_in_pieces(numbers, shards.pieces, np.empty((0, len(encoding.names))))
-    y, classes = None, None
-    if source.label is not None:
-        coded = CodedLabels.of(look.labels)
-        y = read_in_pieces(partial(_codes, shards, source.label, coded), shards.pieces, np.empty(0, dtype=np.int64))
-        classes = Classes(coded.classes, coded.sizes, coded.n_unlabelled)
-    elif source.labels is not None:
-        given = read_beside(source.labels, shards, "labels", source.encoding)
-        y, classes = as_labels(given).codes, Classes.of(given)
-    ids = _ids(source, shards)
-    constraints = read_constraints(source.pairs, source.triplets, shards.n_rows, ids, source.encoding)
-    return Streamed(source, shards, Rows(X, encoding), y, ids, constraints, look, classes)
+    labels = _labels(source, shards, look, given)
+    y = None if labels is None else read_in_pieces(labels.codes, shards.pieces, np.empty(0, dtype=np.int64))
+    return Streamed(source, shards, Rows(X, encoding), y, ids, constraints, look, labels)
 
 
 def _on_dask(shards: Shards) -> tuple[Any, Any]:
@@ -121,6 +126,15 @@ def _encoding(source: Source, shards: Shards, merged_over: Any, watch: Watch) ->
     return encoding_of(shards, names, merged_over(values, shards.pieces, union_of_values, "values", watch.show))
 
 
+def _labels(source: Source, shards: Shards, look: Look, given: np.ndarray | None) -> _Labels | None:
+    if source.label is not None:
+        coded = CodedLabels.of(look.labels)
+        return _Labels(coded.classes, partial(_coded, shards, source.label, coded))
+    if given is None:
+        return None
+    return _Labels(Classes.of(given), partial(_of_piece, as_labels(given).codes))
+
+
 def _ids(source: Source, shards: Shards) -> list[str] | None:
     """Held only where constraints name rows by them."""
     if source.pairs is None and source.triplets is None:
@@ -132,9 +146,13 @@ def _ids(source: Source, shards: Shards) -> list[str] | None:
     return None
 
 
-def _numbers(shards: Shards, encoding: Encoding, piece: Any) -> np.ndarray:
+def _numbers(shards: Shards, encoding: Encoding, piece: Piece) -> np.ndarray:
     return encoded(shards.read(piece, encoding.columns), encoding)
 
 
-def _codes(shards: Shards, label: str, coded: CodedLabels, piece: Any) -> np.ndarray:
+def _coded(shards: Shards, label: str, coded: CodedLabels, piece: Piece) -> np.ndarray:
     return coded.of_column(shards.read(piece, [label]).frame.column(label))
+
+
+def _of_piece(values: np.ndarray, piece: Piece) -> np.ndarray:
+    return values[piece.first : piece.first + len(piece)]

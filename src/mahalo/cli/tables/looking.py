@@ -14,7 +14,7 @@ from mahalo.constraints import Labels, as_labels
 from mahalo.linalg import ClassMoments
 
 from .columns import Encoding, Missing, not_finite_in, nulls_in, numbers_of, refuse_missing, values_in
-from .named import numbers_in
+from .named import Classes, numbers_in
 from .shards import Piece, Shards
 
 __all__ = ["CodedLabels", "Look", "Looking", "union_of_values", "values_of_piece"]
@@ -116,9 +116,7 @@ def union_of_values(parts: Sequence[dict[str, set[str]]]) -> dict[str, set[str]]
 class CodedLabels:
     """A column of labels as numbers 0, 1, … of classes in sorted order, −1 for none; the same in every piece."""
 
-    classes: np.ndarray
-    sizes: np.ndarray
-    n_unlabelled: int
+    classes: Classes
     codes: dict[Any, int]
 
     @classmethod
@@ -130,7 +128,8 @@ class CodedLabels:
         n_rows = np.array(list(counts.values()), dtype=np.int64)
         sizes = np.zeros(len(found.classes) + 1, dtype=np.int64)
         np.add.at(sizes, found.codes, n_rows)  # −1 is the last
-        return cls(found.classes, sizes[:-1], int(sizes[-1]), dict(zip(counts, found.codes.tolist(), strict=True)))
+        classes = Classes(found.classes, sizes[:-1], int(sizes[-1]))
+        return cls(classes, dict(zip(counts, found.codes.tolist(), strict=True)))
 
     def of_column(self, column: Any) -> np.ndarray:
         """The number of each label."""

@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mahalo.constraints import as_labels
+
 from .columns import column_of
 from .reading import Named, Table, is_number, read, some
 
-__all__ = ["check_ids", "numbers_in", "one_of", "read_beside", "read_ids", "read_labels"]
+__all__ = ["Classes", "check_ids", "numbers_in", "one_of", "read_beside", "read_ids", "read_labels"]
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Names of the classes, the number of rows in each, and of those in none."""
+
+    names: np.ndarray
+    sizes: np.ndarray
+    n_unlabelled: int
+
+    @classmethod
+    def of(cls, y: Any) -> Classes:
+        labels = as_labels(y)
+        known = labels.codes >= 0
+        sizes = np.bincount(labels.codes[known], minlength=len(labels.classes))
+        return cls(labels.classes, sizes, int((~known).sum()))
 
 
 def read_labels(table: Table, column: str | None, file: str | None, encoding: str = "utf-8") -> np.ndarray | None:

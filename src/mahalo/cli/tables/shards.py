@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from .reading import Files, Table, agreeing, check_names, refuse_empty, whole_parquet
+from .reading import Files, Table, agreeing, arrow, check_names, refuse_empty, whole_parquet
 
 __all__ = ["Piece", "Shards", "too_large"]
 
@@ -57,14 +57,13 @@ class Shards:
         names = self.names if names is None else list(names)
         with whole_parquet(piece.file) as parquet, parquet.ParquetFile(piece.file) as file:
             frame = file.read_row_groups(list(piece.groups), columns=names, use_threads=False).select(names)
-            schema = self.schema.empty_table().select(names).schema
-            return Table(piece.file.name, frame=frame.cast(schema), first=piece.first_in_file)
+        with agreeing([names], [piece.file]) as pa:
+            frame = frame.cast(pa.schema([self.schema.field(name) for name in names]))
+        return Table(piece.file.name, frame=frame, first=piece.first_in_file)
 
     def column(self, name: str) -> Table:
         """All rows of one column."""
-        frames = [self.read(piece, [name]).frame for piece in self.pieces]
-        with agreeing([[name]], [self.pieces[0].file]) as pa:
-            return Table(self.source, frame=pa.concat_tables(frames))
+        return Table(self.source, frame=arrow().concat_tables([self.read(p, [name]).frame for p in self.pieces]))
 
     def where(self, row: int, column: str) -> str:
         piece = next(piece for piece in reversed(self.pieces) if piece.first <= row)
