@@ -16,6 +16,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from .basis import Basis
+from .basis.common import basis_needs
 from .constraints import Constraints, as_constraints, as_labels
 from .explain import ExplainMixin
 from .losses import Loss
@@ -221,7 +222,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None. "
                 "Pass labels y, or constraints=."
             )
-        if is_lazy(X):
+        if is_lazy(X) or isinstance(X, SampledRows):
             return self._sampled(X, y, constraints, rows)
         if is_lazy(y):
             raise ValueError("X is in memory and y on Dask; pass y.compute(), or X on Dask too.")
@@ -241,17 +242,20 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
     def _sampled(
         self, X: Any, y: Any, constraints: Constraints | None, rows: Any
     ) -> tuple[SampledRows, np.ndarray | None, Constraints | None, np.ndarray]:
-        """Of rows on Dask, those a fit looks at, their classes and numbers."""
+        """Of rows on Dask, those a fit looks at, their classes and numbers; they may have been found before."""
         if rows is not None:
             raise ValueError("constraints on rows of Dask are by the number of the row in X; leave rows= out.")
         validate_data(self, X._meta if hasattr(X, "columns") else X, skip_check_array=True)
-        with telling(self.verbose) as show:
-            sample = sampled(self, X, y, constraints, partial(self._needs, y is not None), show)
+        sample = X
+        if not isinstance(X, SampledRows):
+            with telling(self.verbose) as show:
+                sample = sampled(self, X, y, constraints, partial(self._needs, y is not None), show)
         return sample, None if y is None else sample.codes, constraints, sample.numbers
 
-    def _needs(self, has_labels: bool, sparse: bool) -> Needs:
+    def _needs(self, has_labels: bool, sparse: bool, n_columns: int) -> Needs:
         """What a fit must know of all rows, where it cannot hold them."""
-        return needs_of(self.prior, has_labels) | Needs("none" if self.n_components is None else "scatter")
+        found = needs_of(self.prior, has_labels) | basis_needs(self.basis, has_labels, n_columns)
+        return found | Needs("none" if self.n_components is None else "scatter")
 
     def _check_parameters(self) -> None:
         check_parameters(self)

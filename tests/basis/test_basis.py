@@ -299,6 +299,17 @@ def test_singular_vectors_are_the_leading_ones(rng):
     np.testing.assert_allclose(projector(X.T @ J), V @ V.T, atol=1e-8)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_singular_vectors_of_few_columns_are_of_all_rows(form):
+    """One row in 30,000 that lies apart is always among them; so is a column in tiny units, but not a constant 0."""
+    X = np.random.default_rng(0).standard_normal((30_000, 4)) * [1.0, 0.1, 1e-9, 0.0]
+    X[12_345, 1] = 1e6
+    for seed in range(8):
+        seen = Seen(len(X), HeldRows(form(X)), None)
+        R = SingularVectors(4).vectors(seen, np.random.default_rng(seed))
+        np.testing.assert_allclose(np.abs(R), np.eye(4)[:, [1, 0, 2]], atol=1e-4)
+
+
 @pytest.mark.parametrize("space", ["explicit", "rbf"])
 def test_a_number_is_the_usual_basis(rng, space):
     """Class-wise with labels, else singular vectors, for kernels clusters."""

@@ -68,8 +68,11 @@ SETTINGS = [
     {"prior": "within", "basis": 4, "residual": False},
     {"prior": "diagonal", "basis": ClassBasis(2)},
     {"basis": ClassBasis(2, random_classes=True)},
+    {"basis": SingularVectors(3)},
+    {"prior": "diagonal", "basis": SingularVectors(2), "residual": 0.3},
+    {"prior": "within", "basis": SingularVectors(2)},
 ]
-DRAWN = [{"basis": ClassBasis(6)}, {"basis": SingularVectors(3)}, {"basis": KMeansBasis(5)}, {"basis": RandomSubset(3)}]
+DRAWN = [{"basis": ClassBasis(6)}, {"basis": KMeansBasis(5)}, {"basis": RandomSubset(3)}]
 
 
 # -- equal to the fit in memory ---------------------------------------------------------------------------------------
@@ -92,6 +95,27 @@ def test_many_rows_give_the_fit_in_memory_with_the_same_pairs(settings, few_draw
     if "random_classes=True" not in str(settings):  # which classes are drawn depends on what was drawn before
         assert_same(learner, expected)
     assert learner.certificate_.converged
+
+
+@pytest.mark.parametrize("d", [6, 300])
+def test_singular_vectors_are_those_of_all_rows(d, few_drawn):
+    """Far from the origin, in columns of very different units, whether or not they are few."""
+    X, y = classes_of(3_000, d)
+    X = 1e3 + X * np.logspace(-3, 3, d)
+    U = MetricLearner(basis=SingularVectors(3)).fit(*lazy(X, y)).metric_.coordinates.basis
+    V = np.linalg.svd(X, full_matrices=False)[2][:3].T
+    np.testing.assert_allclose(U @ U.T, V @ V.T, atol=1e-9)
+
+
+def test_singular_vectors_of_very_many_columns_are_of_drawn_rows(few_drawn, monkeypatch):
+    """No matrix of all pairs of columns is asked for."""
+    monkeypatch.setattr("mahalo.basis.simple.EIGEN_ROWS", 5)
+    monkeypatch.setattr("mahalo.rows.held.NARROW", 5)
+    X, y = classes_of(3_000)
+    learner = MetricLearner(basis=SingularVectors(2)).fit(*lazy(X, y))
+    assert learner._needs(True, False, 6).order == "none"
+    U, V = learner.metric_.coordinates.basis, np.linalg.svd(X, full_matrices=False)[2][:2].T
+    assert 1e-6 < np.abs(U @ U.T - V @ V.T).max() < 0.3
 
 
 @pytest.mark.parametrize("settings", [*SETTINGS, *DRAWN], ids=str)
@@ -222,7 +246,14 @@ def counted(X, rows=500):
 
 @pytest.mark.parametrize(
     "settings, passes_needed",
-    [({}, 1), ({"prior": "diagonal"}, 1), ({"prior": "within", "basis": ClassBasis(4)}, 2), ({"prior": "within"}, 2)],
+    [
+        ({}, 1),
+        ({"prior": "diagonal"}, 1),
+        ({"basis": SingularVectors(2)}, 1),
+        ({"prior": "within"}, 2),
+        ({"prior": "within", "basis": ClassBasis(4)}, 2),
+        ({"prior": "within", "basis": SingularVectors(2)}, 2),
+    ],
     ids=str,
 )
 def test_number_of_passes(settings, passes_needed, few_drawn):
@@ -338,7 +369,17 @@ def test_zarr_and_memory_maps(tmp_path, few_drawn):
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"prior": "diagonal"}, {"prior": "within"}, {"prior": "covariance"}, {"basis": 4}], ids=str
+    "settings",
+    [
+        {},
+        {"prior": "diagonal"},
+        {"prior": "within"},
+        {"prior": "covariance"},
+        {"basis": 4},
+        {"basis": SingularVectors(2)},
+        {"prior": "within", "basis": SingularVectors(2)},
+    ],
+    ids=str,
 )
 def test_sparse_blocks(settings, few_drawn):
     X, y = classes_of(4_000)

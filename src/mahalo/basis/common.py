@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from ..rows import HeldRows, MappedRows, Rows
+from ..rows import HeldRows, MappedRows, Needs, Rows
 
-__all__ = ["Basis", "FixedBasis", "Seen", "as_basis", "indicator"]
+__all__ = ["Basis", "FixedBasis", "Seen", "as_basis", "basis_needs", "indicator"]
 
 GRAM_ROWS = 5_000  # of which a Gram matrix is formed at once
 EIGEN_ROWS = 2_000  # of which all eigenvectors are found
@@ -48,6 +48,10 @@ class Seen:
         assert self.codes is not None and isinstance(self.rows, (HeldRows, MappedRows))
         return self.rows.class_means(self.codes)
 
+    def condensed(self) -> np.ndarray | None:
+        """Few rows with the Σ x xᵀ of all, None where that would take long."""
+        return self.rows.condensed() if isinstance(self.rows, (HeldRows, MappedRows)) else None
+
     def sample(self, rng: np.random.Generator, most: int, among: np.ndarray | None = None) -> np.ndarray:
         """At most `most` rows, in order."""
         rows = np.arange(self.n_even) if among is None else among
@@ -61,6 +65,10 @@ class Basis(BaseEstimator):
     """
 
     k: int
+
+    def needs(self, n_columns: int) -> Needs:
+        """Moments of all rows to find it from, where they cannot be held: means of classes are known anyway."""
+        return Needs()
 
     def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
         raise TypeError(f"{type(self).__name__} must define coefficients(seen, rng).")
@@ -112,3 +120,9 @@ def as_basis(basis: Any, kernel_space: bool, has_labels: bool) -> Basis | None:
         "basis must be None, a number of directions, one of mahalo.basis, or an array R (kernels: J); "
         f"got {type(basis).__name__}."
     )
+
+
+def basis_needs(basis: Any, has_labels: bool, n_columns: int) -> Needs:
+    """What must be known of all rows to find this basis, the `basis` parameter of a learner, among vectors."""
+    found = as_basis(basis, kernel_space=False, has_labels=has_labels)
+    return Needs() if found is None else found.needs(n_columns)

@@ -3,22 +3,34 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from ..rows import Needs
 from .common import EIGEN_ROWS, SUPPORT_ROWS, Basis, Seen, indicator
 
 __all__ = ["RandomCombination", "RandomSubset", "SingularVectors"]
 
 
 class SingularVectors(Basis):
-    """The k leading singular vectors of the rows (of a sample of at most 20,000; in a kernel's feature space 2,000)."""
+    """The k leading singular vectors of the rows.
+
+    Up to 256 columns, of all rows; beyond, of at most 20,000 of them (in a kernel's feature space 2,000). Where more
+    rows than that are on Dask, of all of them up to 2,000 columns.
+    """
 
     def __init__(self, k: int = 10):
         self.k = k
+
+    def needs(self, n_columns: int) -> Needs:
+        return Needs("scatter" if n_columns <= EIGEN_ROWS else "none")
 
     def vectors(self, seen: Seen, rng: np.random.Generator) -> np.ndarray:
         from sklearn.utils.extmath import randomized_svd
 
         k = self._checked_k()
         assert seen.rows is not None
+        few = seen.condensed()
+        if few is not None:
+            _, singular, Vt = np.linalg.svd(few, full_matrices=False)
+            return Vt[:k][singular[:k] > max(few.shape) * np.finfo(np.float64).eps * singular[0]].T
         X = seen.rows.take(seen.sample(rng, SUPPORT_ROWS))
         _, singular, Vt = randomized_svd(X, min(k, *X.shape), random_state=int(rng.integers(2**31)))
         return Vt[singular > max(X.shape) * np.finfo(Vt.dtype).eps * singular[0]].T

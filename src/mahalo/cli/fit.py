@@ -58,7 +58,7 @@ def fit(
         raise ValueError("--encoder names what made the vectors of --embeddings; give both, or neither.")
     source, settings = _parts(locals())
     with watching(log) as watch:
-        outcome = learned(_gathered(source, watch), settings)
+        outcome = learned(_gathered(source, settings, watch), settings)
         outcome.metric.save(out)  # type: ignore[union-attr]
     if json:
         print_json(outcome.summary() | {"out": str(out)})
@@ -103,7 +103,7 @@ def evaluate(
 
     source, settings = _parts(locals())
     with watching(log) as watch:
-        outcome = evaluated(_gathered(source, watch), settings)
+        outcome = evaluated(_gathered(source, settings, watch), settings)
     if json:
         print_json(outcome.summary())
     else:
@@ -123,7 +123,14 @@ def _parts(given: dict[str, Any]) -> tuple[Any, Any]:
     return of(Source), of(Settings)
 
 
-def _gathered(source: Any, watch: Any) -> Any:
+def _gathered(source: Any, settings: Any, watch: Any) -> Any:
+    """What is known, held in memory or, where that is too much, read a piece at a time."""
     from .known import gather
+    from .tables import too_large
 
-    return gather(source, watch)
+    shards = too_large(source.data)
+    if shards is None:
+        return gather(source, watch)
+    from .streamed import gather_in_pieces
+
+    return gather_in_pieces(source, shards, settings.kernel, watch)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from ..constraints import Constraints
-from .tables import Columns, Rows, Table, read, read_constraints, read_ids, read_labels, rows_of
+from ..explain import fingerprint
+from ..metric import Scaling
+from .tables import Classes, Columns, Named, Rows, read, read_constraints, read_ids, read_labels, rows_of
 from .watching import Watch
 
-__all__ = ["Known", "Source", "gather", "names_in"]
+__all__ = ["Known", "Source", "columns_of", "gather", "names_in", "refuse_nothing_known"]
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,9 @@ class Known:
     """Rows of numbers, and what is known about them."""
 
     source: Source
-    table: Table
+    table: Named
     rows: Rows
-    y: np.ndarray | None
+    y: Any
     ids: list[str] | None
     constraints: Constraints | None
 
@@ -46,33 +47,60 @@ class Known:
     def X(self) -> Any:
         return self.rows.X
 
+    @property
+    def n_pieces(self) -> int:
+        """In which rows are read; one where they are held."""
+        return 1
+
+    @cached_property
+    def classes(self) -> Classes | None:
+        return None if self.y is None else Classes.of(self.y)
+
+    @cached_property
+    def fingerprint(self) -> dict[str, str | None]:
+        return fingerprint(self.X, self.y)
+
+    def scaling(self) -> Scaling:
+        """What brings columns to mean 0 and deviation 1."""
+        return Scaling.of(self.X)
+
+    def scaled(self, scaling: Scaling) -> Any:
+        """The rows in these units."""
+        return scaling.apply(self.X)
+
 
 def gather(source: Source, watch: Watch) -> Known:
     """Everything, checked; labels, pairs or triplets must be among it."""
     text = [name for name in (source.label, source.id) if name is not None]
     table = read(source.data, encoding=source.encoding, text=text, say=watch.show)
-    constrained = source.pairs is not None or source.triplets is not None
     y = read_labels(table, source.label, source.labels, source.encoding)
-    if y is None and not constrained:
-        raise ValueError(
-            f"nothing is known about the rows of {table.source}: give --label COLUMN, --labels FILE, --pairs FILE or "
-            "--triplets FILE."
-        )
+    refuse_nothing_known(source, table, has_labels=y is not None)
     ids = read_ids(table, source.id, source.ids, source.encoding)
-    columns = Columns(
-        source.label, source.id, *(names_in(given, table) for given in (source.columns, source.drop, source.one_hot))
-    )
-    rows = rows_of(table, columns)
+    rows = rows_of(table, columns_of(source, table))
     if table.n_rows < 2:
         raise ValueError(f"{table.source} has one row; at least 2 are needed to learn a distance.")
     constraints = read_constraints(source.pairs, source.triplets, table.n_rows, ids, source.encoding)
     return Known(source, table, rows, y, ids, constraints)
 
 
-def names_in(given: list[str] | None, table: Table) -> tuple[str, ...]:
+def refuse_nothing_known(source: Source, table: Named, has_labels: bool) -> None:
+    if not has_labels and source.pairs is None and source.triplets is None:
+        raise ValueError(
+            f"nothing is known about the rows of {table.source}: give --label COLUMN, --labels FILE, --pairs FILE or "
+            "--triplets FILE."
+        )
+
+
+def columns_of(source: Source, table: Named) -> Columns:
+    """What was said about columns."""
+    given = (names_in(names, table) for names in (source.columns, source.drop, source.one_hot))
+    return Columns(source.label, source.id, *given)
+
+
+def names_in(given: list[str] | None, table: Named) -> tuple[str, ...]:
     """Names of columns, several of them separated by commas; or one name that has commas itself."""
     return tuple(name for text in given or () for name in _split(text, table))
 
 
-def _split(text: str, table: Table) -> list[str]:
+def _split(text: str, table: Named) -> list[str]:
     return [text] if text in table.names else [name.strip() for name in text.split(",") if name.strip()]

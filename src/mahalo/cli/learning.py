@@ -12,9 +12,8 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from .. import __version__
-from ..constraints import as_labels
 from ..embeddings import EmbeddingAdapter
-from ..explain import fingerprint, fit_record
+from ..explain import fit_record
 from ..learner import MetricLearner
 from ..metric import Metric, Scaling, for_rows_as_they_come
 from ..selection import MetricLearnerCV
@@ -23,6 +22,7 @@ from ..selection.candidates import CHOSEN
 from ..selection.choosing import Choosing
 from ..validation import len_of
 from .known import Known
+from .tables import Classes
 
 __all__ = ["Outcome", "Settings", "evaluated", "learned"]
 
@@ -74,10 +74,10 @@ class Outcome:
             "data": known.table.source,
             "rows": known.table.n_rows,
             "columns": known.X.shape[1],
-            "classes": None if known.y is None else len(as_labels(known.y).classes),
-            "unlabelled": None if known.y is None else int((as_labels(known.y).codes < 0).sum()),
+            "classes": None if known.classes is None else len(known.classes.names),
+            "unlabelled": None if known.classes is None else known.classes.n_unlabelled,
             "constraints": None if known.constraints is None else known.constraints.n_constraints,
-            "fingerprint": fingerprint(known.X, known.y),
+            "fingerprint": known.fingerprint,
             "standardised": self.standardised,
             "rows_to_choose_by": self.n_looked_at,
             "candidates": self.n_candidates,
@@ -128,14 +128,12 @@ def evaluated(known: Known, settings: Settings) -> Outcome:
     return _outcome(known, settings, X, fit=False)
 
 
-def _check_classes(y: Any, source: str) -> None:
+def _check_classes(classes: Classes, source: str) -> None:
     """Two classes to tell apart, of two rows or more: one to learn from, one to judge by."""
-    labels = as_labels(y)
-    n_rows = np.bincount(labels.codes[labels.codes >= 0])
-    if len(n_rows) < 2:
-        unlabelled = " beside rows without a label (empty, or −1 among numbers)" if (labels.codes < 0).any() else ""
-        raise ValueError(f"the labels of {source} have {len(n_rows)} class{unlabelled}; at least 2 are needed.")
-    if (n_rows > 1).sum() < 2:
+    if len(classes.names) < 2:
+        unlabelled = " beside rows without a label (empty, or −1 among numbers)" if classes.n_unlabelled else ""
+        raise ValueError(f"the labels of {source} have {len(classes.names)} class{unlabelled}; at least 2 are needed.")
+    if (classes.sizes > 1).sum() < 2:
         raise ValueError(
             f"the labels of {source} have one class of more than one row; two are needed to learn from and judge by. "
             "Is this the column of classes?"
@@ -149,12 +147,12 @@ def _outcome(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
 
 
 def _scaled(known: Known, settings: Settings) -> tuple[Any, Scaling | None]:
-    if known.y is not None:
-        _check_classes(known.y, known.table.source)
+    if known.classes is not None:
+        _check_classes(known.classes, known.table.source)
     if not settings.scales(known.X):
         return known.X, None
-    scaling = Scaling.of(known.X)
-    return scaling.apply(known.X), scaling
+    scaling = known.scaling()
+    return known.scaled(scaling), scaling
 
 
 def _cv(settings: Settings) -> _Judged:
@@ -193,7 +191,7 @@ def _settled(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
     """With a γ of the user's own there is nothing to choose: the defaults of the learner, judged as they are."""
     one = {"prior": settings.prior or _first(_cv(settings)._value("prior")), "strategy": "random"}
     cv = _cv(settings).set_params(gammas=[settings.gamma], residual=_first(_cv(settings).residual), **one)
-    choosing = choosing_of(cv, X, known.y, known.constraints)
+    choosing, X, *_ = cv._choosing(X, known.y, known.constraints, None)  # on Dask a sample, which will do for the fit
     told = before_after(choosing, _measures(cv, choosing), settled=len(choosing.table) - 1)
     chosen = choosing.table[-1]
     learner = cv._learner(**chosen) if fit else None

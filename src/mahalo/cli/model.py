@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..metric import Metric, load
-from .tables import Columns, Encoding, Table, encoded, read, rows_of
+from .tables import Columns, Encoding, Part, Table, encoded, read, rows_of, too_large
 from .tables.reading import some
 from .watching import Watch
 
-__all__ = ["load_model", "names_of", "noted_column", "passed_through", "read_for", "rows_for"]
+__all__ = ["load_model", "names_of", "noted_column", "parts_for", "read_for", "rows_for"]
+
+_PART = 50_000  # rows at a time
 
 
 def load_model(path: Path) -> Metric:
@@ -48,6 +50,30 @@ def rows_for(metric: Metric, table: Table, model: Path) -> Any:
     return encoded(table, Encoding(tuple(names), dict(metric.about.get("one_hot", {}))))
 
 
+def parts_for(
+    metric: Metric, data: Sequence[str], encoding: str, model: Path, watch: Watch
+) -> tuple[int, Iterator[Part]]:
+    """The number of rows, and part by part the columns that are passed through and the rows transformed."""
+    shards = too_large(data)
+    if shards is not None:
+        pieces = watch.parts("transforming: piece", shards.pieces)
+        tables = (shards.read(piece) for piece in pieces)
+        return shards.n_rows, (part for table in tables for part in _parts(metric, table, model, _every(table)))
+    table = read_for(metric, data, encoding, watch)
+    return table.n_rows, _parts(metric, table, model, watch.parts("transforming: part", _every(table)))
+
+
+def _every(table: Table) -> range:
+    return range(0, table.n_rows, _PART)
+
+
+def _parts(metric: Metric, table: Table, model: Path, starts: Iterable[int]) -> Iterator[Part]:
+    X = rows_for(metric, table, model)
+    passed = _passed_through(metric, table) if table.frame is not None else {}
+    for a in starts:
+        yield {name: column.slice(a, _PART) for name, column in passed.items()}, metric.transform(X[a : a + _PART])
+
+
 def _by_width(metric: Metric, table: Table, model: Path) -> Any:
     X = rows_of(table, Columns(metric.about.get("label"), metric.about.get("id"))).X
     if X.shape[1] != metric.n_features:
@@ -61,7 +87,7 @@ def noted_column(metric: Metric, what: str, table: Table) -> str | None:
     return name if name in table.names or name in table.beside else None
 
 
-def passed_through(metric: Metric, table: Table) -> dict[str, Any]:
+def _passed_through(metric: Metric, table: Table) -> dict[str, Any]:
     """Columns that the metric does not measure: ids, labels and others."""
     used = set(metric.about.get("columns", table.names))
     return {name: table.frame.column(name) for name in table.names if name not in used}

@@ -11,8 +11,6 @@ from . import options
 
 __all__ = ["transform"]
 
-_BLOCK = 50_000  # rows at a time
-
 
 def transform(
     model: options.Model,
@@ -34,23 +32,18 @@ def transform(
     not measure, such as ids and labels, are passed on; the new ones are called
     mahalo0, mahalo1, … An array in .npy holds the new ones alone.
     """
-    import numpy as np
-
-    from .model import load_model, passed_through, read_for, rows_for
+    from .model import load_model, parts_for
     from .showing import facts, print_json
-    from .tables import check_output, write
+    from .tables import check_output, write_parts
     from .watching import watching
 
     check_output(out, force)
     with watching(log) as watch:
         metric = load_model(model)
-        table = read_for(metric, data, encoding, watch)
-        X = rows_for(metric, table, model)
-        starts = range(0, table.n_rows, _BLOCK)
-        T = np.concatenate([metric.transform(X[a : a + _BLOCK]) for a in watch.parts("transforming: part", starts)])
-        watch.show(f"writing: {out.name}")
-        write(out, passed_through(metric, table) if table.frame is not None else {}, T, "mahalo")
+        n_rows, parts = parts_for(metric, data, encoding, model, watch)
+        write_parts(out, parts, n_rows, "mahalo")
+    n_columns = metric.n_outputs
     if json:
-        print_json({"rows": len(T), "columns": T.shape[1], "out": str(out)})
+        print_json({"rows": n_rows, "columns": n_columns, "out": str(out)})
     else:
-        facts({"written": f"{out}: {len(T):,} rows, {T.shape[1]:,} new columns"})
+        facts({"written": f"{out}: {n_rows:,} rows, {n_columns:,} new columns"})

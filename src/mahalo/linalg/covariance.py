@@ -17,6 +17,7 @@ __all__ = [
     "Moments",
     "centred_sums",
     "column_variances",
+    "condensed",
     "invertible",
     "moments",
     "positive_variances",
@@ -116,6 +117,16 @@ def _products(block: Any, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
     products[np.ix_(far, ~far)] = cross.T
     products[np.ix_(far, far)] = D.T @ D
     return products
+
+
+def condensed(n: int, mean: np.ndarray, deviation: np.ndarray, R: np.ndarray) -> np.ndarray:
+    """At most d + 1 rows with the Σ x xᵀ of n rows, whose columns have these means, deviations and correlations.
+
+    With R = V diag(r) Vᵀ it is n μ μᵀ + n D V diag(r) Vᵀ D: the rows are √n μ and √(n r_j) D v_j.
+    """
+    r, V = np.linalg.eigh(R)
+    kept = r > len(r) * np.finfo(np.float64).eps * max(r[-1], 0.0)
+    return np.sqrt(n) * np.vstack([mean, np.sqrt(r[kept])[:, None] * V[:, kept].T * deviation])
 
 
 def sq_norms(block: Any, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:

@@ -27,9 +27,14 @@ class Scaling:
     @classmethod
     def of(cls, X: np.ndarray) -> Scaling:
         """Mean and deviation of the columns of X; a column that never changes keeps its scale."""
-        mean, scale = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
-        constant = scale <= 1e-12 * np.abs(X).max(axis=0, initial=0.0)
-        return cls(mean, np.where(constant, 1.0, scale))
+        mean, variance = X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64)
+        return cls.from_moments(mean, variance, np.abs(X).max(axis=0, initial=0.0))
+
+    @classmethod
+    def from_moments(cls, mean: np.ndarray, variance: np.ndarray, largest: np.ndarray) -> Scaling:
+        """The same, of rows that are not at hand; `largest` is the largest size of a value in every column."""
+        scale = np.sqrt(variance)
+        return cls(mean, np.where(scale <= 1e-12 * largest, 1.0, scale))
 
     def apply(self, X: Any) -> np.ndarray:
         """In double precision, returned in that of X."""

@@ -7,10 +7,21 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..linalg import Scatter, class_means, column_variances, row_blocks, shrunk_correlation, within_scatter
+from ..linalg import (
+    Scatter,
+    class_means,
+    column_variances,
+    condensed,
+    moments,
+    row_blocks,
+    second_moment,
+    shrunk_correlation,
+    within_scatter,
+)
 
-__all__ = ["HeldRows"]
+__all__ = ["NARROW", "HeldRows"]
 
+NARROW = 256  # columns up to which products of them all are found sooner than some rows are gone through again
 _OBJECTS = 1_000  # in a block
 
 
@@ -51,6 +62,15 @@ class HeldRows:
 
     def column_variances(self) -> np.ndarray:
         return column_variances(self.blocks)
+
+    def condensed(self) -> np.ndarray | None:
+        """Few rows with the Σ x xᵀ of all; None where columns are too many for it to be worth while."""
+        if self.shape[1] > NARROW:
+            return None
+        n, mean, variance = moments(self.blocks)
+        deviation = np.sqrt(variance)
+        R = second_moment(self.blocks, mean, np.where(deviation > 0, deviation, 1.0))
+        return condensed(n, mean, deviation, R)
 
     def correlation(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Correlations of the columns, shrunk where they are singular, deviations, and by how much."""

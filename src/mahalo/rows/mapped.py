@@ -57,6 +57,13 @@ class MappedRows:
         sizes, means = self.rows.class_means(codes)
         return sizes, np.asarray(self.function(means), dtype=np.float64)
 
+    def condensed(self) -> np.ndarray | None:
+        """Few rows with the Σ x xᵀ of all, where the map is linear and those of the rows are known."""
+        if not (self.linear and isinstance(self.rows, HeldRows)):
+            return None
+        found = self.rows.condensed()
+        return None if found is None else np.asarray(self.function(found), dtype=np.float64)
+
 
 @dataclass(frozen=True)
 class JoinedRows:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..linalg import ClassMoments, Moments, Order, Scatter, invertible, positive_variances
+from ..linalg import ClassMoments, Moments, Order, Scatter, condensed, invertible, positive_variances
 from .digest import Centre
-from .held import HeldRows
+from .held import NARROW, HeldRows
 
 __all__ = ["Needs", "SampledRows"]
 
@@ -93,6 +93,16 @@ class SampledRows(HeldRows):
         assert found.scatter is not None
         second = found.scatter if found.scatter.ndim == 1 else np.diagonal(found.scatter)
         return positive_variances(Moments(found.n, found.means[0], second / found.n))
+
+    def condensed(self) -> np.ndarray | None:
+        """Of all rows too; where all are held, as for any rows that are."""
+        found = self._all
+        if self.covariance is None or (self.even == self.total and self.shape[1] > NARROW):
+            return None
+        assert found.scatter is not None
+        deviation = np.sqrt(np.diagonal(found.scatter) / found.n)
+        unit = np.where(deviation > 0, deviation, 1.0)
+        return condensed(found.n, found.means[0], deviation, found.scatter / found.n / np.outer(unit, unit))
 
     def correlation(self) -> tuple[np.ndarray, np.ndarray, float]:
         found, deviation = self._all, np.sqrt(self.column_variances())

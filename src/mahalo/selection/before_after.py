@@ -15,7 +15,6 @@ from ..metric import Metric
 from ..priors import Prior
 from ..progress import parts_of
 from ..scoring import average_precision, ranked_auc
-from ..validation import len_of
 from .choosing import Choosing
 from .folds import Fold
 from .judging import knn_hits, questions, retrieval
@@ -109,9 +108,7 @@ def measures(constraints: Constraints | None, *, unseen: bool = False) -> Callab
 
 def choosing_of(cv: Any, X: Any, y: Any = None, constraints: Constraints | None = None) -> Choosing:
     """Folds and candidates of a `MetricLearnerCV`, without a fit to all rows after."""
-    labels = None if y is None else np.asarray(y)
-    X, codes, constraints, _ = cv._validated(X, y, constraints, None)
-    return Choosing(cv, X, codes, labels, constraints, np.arange(len_of(X)))
+    return cv._choosing(X, y, constraints, None)[0]
 
 
 def _of_rows(fold: Fold, asked: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..basis.common import basis_needs
 from ..constraints import Constraints, PairSplit
 from ..learner import MetricLearner
 from ..priors import needs_of
@@ -136,6 +137,19 @@ class MetricLearnerCV(MetricLearner):
 
     def fit(self, X: Any, y: Any = None, *, constraints: Any = None, rows: Any = None) -> MetricLearnerCV:
         """Choose by cross-validation, then learn on all rows. Arguments as in `MetricLearner.fit`."""
+        choosing, X, y, constraints, rows = self._choosing(X, y, constraints, rows)
+        self._choose(choosing)
+        on_stage = stages(self.verbose, "posing", Task.N_STAGES) if self.verbose else None
+        task = Task.of(self._refit_settings(), X, y, constraints, rows, on_stage=on_stage)
+        with progress(self.verbose, self.tol, self.gamma_) as on_step:
+            solution = task.solve(self.gamma_, on_step=on_step)
+        self._keep(X, y, task, solution)
+        return self
+
+    def _choosing(
+        self, X: Any, y: Any, constraints: Any, rows: Any
+    ) -> tuple[Choosing, Any, Any, Constraints | None, np.ndarray]:
+        """Folds and candidates; and what was given, as a task wants it."""
         labels = None if y is None or is_lazy(X) else np.asarray(y)
         X, y, constraints, rows = self._validated(X, y, constraints, rows)
         held = X
@@ -148,14 +162,7 @@ class MetricLearnerCV(MetricLearner):
         if constraints is not None and rows is None:
             constraints.check_rows(len_of(X))
         rows = np.arange(len_of(X)) if rows is None else as_rows(rows, len_of(X))
-        choosing = Choosing(self, held, y, labels, constraints, rows)
-        self._choose(choosing)
-        on_stage = stages(self.verbose, "posing", Task.N_STAGES) if self.verbose else None
-        task = Task.of(self._refit_settings(), X, y, constraints, rows, on_stage=on_stage)
-        with progress(self.verbose, self.tol, self.gamma_) as on_step:
-            solution = task.solve(self.gamma_, on_step=on_step)
-        self._keep(X, y, task, solution)
-        return self
+        return Choosing(self, held, y, labels, constraints, rows), X, y, constraints, rows
 
     def _check_parameters(self) -> None:
         if self.holdout not in ("rows", "classes"):
@@ -163,11 +170,12 @@ class MetricLearnerCV(MetricLearner):
         for candidate in self._choices().every:
             check_parameters(self._learner(**candidate, gamma=1.0))
 
-    def _needs(self, has_labels: bool, sparse: bool) -> Needs:
+    def _needs(self, has_labels: bool, sparse: bool, n_columns: int) -> Needs:
         choices = self._choices()
         priors = ("identity",) if self.prior is None and sparse else choices.prior
         of_all = any(k is not None for k in choices.n_components)
-        return reduce(or_, (needs_of(prior, has_labels) for prior in priors)) | Needs("scatter" if of_all else "none")
+        found = basis_needs(self._value("basis"), has_labels, n_columns) | Needs("scatter" if of_all else "none")
+        return reduce(or_, (needs_of(prior, has_labels) for prior in priors), found)
 
     def _defaults(self) -> dict[str, Any]:
         """What parameters stand for that are left at None."""

@@ -19,10 +19,10 @@ def sampled(
     X: Any,
     y: Any,
     constraints: Constraints | None,
-    needs: Callable[[bool], Needs],
+    needs: Callable[[bool, int], Needs],
     show: Callable[[str], None] | None,
 ) -> SampledRows:
-    """Rows on Dask that are constrained or drawn, and moments of all, as `needs` says for sparse rows or dense."""
+    """Rows on Dask that are constrained or drawn, and moments of all, as `needs` says (sparse? how many columns?)."""
     from ..rows.dask import DaskRows
 
     if not is_linear(settings.kernel):
@@ -36,4 +36,4 @@ def sampled(
         constraints.check_rows(lazy.total)
         wanted = np.unique(np.maximum(constraints.edges()[1], 0))  # −1, the origin, is no row
     seed = int(as_generator(settings.random_state).integers(2**63))
-    return lazy.sampled(needs(lazy.sparse), wanted, seed)
+    return lazy.sampled(needs(lazy.sparse, lazy.n_columns), wanted, seed)

@@ -1,15 +1,20 @@
 """Tables on disk: read by suffix, from one file, a glob or a folder of shards; written whole or not at all."""
 
 from .columns import Columns, Encoding, Rows, chosen_columns, encoded, rows_of
-from .named import read_ids, read_labels
-from .reading import Table, read
+from .named import Classes, read_ids, read_labels
+from .reading import Named, Table, read
+from .shards import Shards, too_large
 from .sides import read_constraints
-from .writing import check_output, write
+from .writing import Part, check_output, write, write_parts
 
 __all__ = [
+    "Classes",
     "Columns",
     "Encoding",
+    "Named",
+    "Part",
     "Rows",
+    "Shards",
     "Table",
     "check_output",
     "chosen_columns",
@@ -19,5 +24,7 @@ __all__ = [
     "read_ids",
     "read_labels",
     "rows_of",
+    "too_large",
     "write",
+    "write_parts",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -10,9 +10,26 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .reading import Table, is_number, some
+from .reading import Named, Table, is_number, some
 
-__all__ = ["Columns", "Encoding", "Rows", "chosen_columns", "column_of", "encoded", "rows_of"]
+__all__ = [
+    "Columns",
+    "Encoding",
+    "Missing",
+    "Rows",
+    "check_column",
+    "chosen_columns",
+    "column_of",
+    "encoded",
+    "encoding_of",
+    "not_finite_in",
+    "nulls_in",
+    "numbers_of",
+    "refuse_missing",
+    "refuse_text",
+    "rows_of",
+    "values_in",
+]
 
 _MOST_VALUES = 200  # of a column that becomes one column each
 
@@ -62,14 +79,14 @@ def rows_of(table: Table, columns: Columns) -> Rows:
             raise ValueError(f"{table.source} is an array, whose columns have no names; got {some(given)}.")
         return Rows(_checked_matrix(table), None)
     names = chosen_columns(table, columns)
-    encoding = Encoding(tuple(names), {name: _values(table, name) for name in columns.one_hot if name in names})
+    encoding = encoding_of(table, names, values_in(table, [name for name in columns.one_hot if name in names]))
     return Rows(encoded(table, encoding), encoding)
 
 
-def chosen_columns(table: Table, columns: Columns) -> list[str]:
+def chosen_columns(table: Named, columns: Columns) -> list[str]:
     """Those named, or all; without label, id and what is dropped."""
     for name in (*columns.only, *columns.drop, *columns.one_hot):
-        column_of(table, name)
+        check_column(table, name)
     asked = columns.only or table.names
     left_out = {columns.label, columns.id, *columns.drop}
     names = [name for name in dict.fromkeys(asked) if name not in left_out]
@@ -80,17 +97,28 @@ def chosen_columns(table: Table, columns: Columns) -> list[str]:
 
 def column_of(table: Table, name: str, what: str = "column") -> Any:
     """A column by its name, or an error that says which there are."""
+    check_column(table, name, what)
+    return table.frame.column(name)
+
+
+def check_column(table: Named, name: str, what: str = "column") -> None:
     if name not in table.names:
         near = get_close_matches(name, table.names, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"it has {some(table.names)}."
         raise ValueError(f"no {what} {name!r} in {table.source}; {hint}")
-    return table.frame.column(name)
 
 
 def encoded(table: Table, encoding: Encoding) -> np.ndarray:
     """Rows of numbers; text and missing values are refused, all columns of them at once."""
-    _refuse_text(table, [name for name in encoding.columns if name not in encoding.one_hot])
-    _refuse_missing(table, encoding.columns)
+    refuse_text(table, encoding)
+    refuse_missing(table, nulls_in(table, encoding))
+    X = numbers_of(table, encoding)
+    refuse_missing(table, not_finite_in(X, encoding))
+    return X
+
+
+def numbers_of(table: Table, encoding: Encoding) -> np.ndarray:
+    """Rows of numbers, as they are, from columns that are neither text nor null."""
     X = np.empty((table.n_rows, len(encoding.names)))
     k = 0
     for name in encoding.columns:
@@ -102,7 +130,6 @@ def encoded(table: Table, encoding: Encoding) -> np.ndarray:
         else:
             X[:, k] = _numbers(column, name, table.source)
             k += 1
-    _refuse_not_finite(table, encoding, X)
     return X
 
 
@@ -125,8 +152,9 @@ def _is_numeric(column_type: Any) -> bool:
     return any(kind(column_type) for kind in kinds)
 
 
-def _refuse_text(table: Table, names: Sequence[str]) -> None:
-    text = [name for name in names if not _is_numeric(table.frame.column(name).type)]
+def refuse_text(table: Table, encoding: Encoding) -> None:
+    as_numbers = [name for name in encoding.columns if name not in encoding.one_hot]
+    text = [name for name in as_numbers if not _is_numeric(table.frame.column(name).type)]
     if not text:
         return
     listed, column = ",".join(text[:10]), table.frame.column(text[0])
@@ -150,30 +178,41 @@ def _first_odd_value(column: Any) -> tuple[int, str] | None:
     return odd[0] if odd and 2 * len(odd) < len(values) else None
 
 
-def _refuse_missing(table: Table, names: Sequence[str]) -> None:
-    missing = {name: table.frame.column(name).null_count for name in names if table.frame.column(name).null_count}
-    if missing:
-        first = next(iter(missing))
-        row = int(np.flatnonzero(table.frame.column(first).is_null().to_numpy())[0])
-        _raise_missing(table, list(missing), [f"{name!r} ({count})" for name, count in missing.items()], row)
+@dataclass(frozen=True)
+class Missing:
+    """Values of one column: how many are missing or not finite, and the first of their rows."""
+
+    count: int
+    row: int
 
 
-def _refuse_not_finite(table: Table, encoding: Encoding, X: np.ndarray) -> None:
+def nulls_in(table: Table, encoding: Encoding) -> dict[str, Missing]:
+    """By the name of the column, where there are any."""
+    found = {}
+    for name in encoding.columns:
+        column = table.frame.column(name)
+        if column.null_count:
+            found[name] = Missing(column.null_count, int(np.argmax(column.is_null().to_numpy())))
+    return found
+
+
+def not_finite_in(X: np.ndarray, encoding: Encoding) -> dict[str, Missing]:
+    """By the name of the column that comes out, where there are any."""
     if np.isfinite(X.sum()):
-        return
+        return {}
     bad = ~np.isfinite(X)
     counts = bad.sum(axis=0)
-    columns = np.flatnonzero(counts)
-    names = [encoding.names[k] for k in columns]
-    told = [f"{encoding.names[k]!r} ({counts[k]})" for k in columns]
-    if len(columns):
-        _raise_missing(table, names, told, int(np.flatnonzero(bad[:, columns[0]])[0]))
+    return {encoding.names[k]: Missing(int(counts[k]), int(np.argmax(bad[:, k]))) for k in np.flatnonzero(counts)}
 
 
-def _raise_missing(table: Table, names: list[str], told: list[str], row: int) -> None:
+def refuse_missing(table: Named, missing: Mapping[str, Missing]) -> None:
+    if not missing:
+        return
+    names, where = list(missing), table.where(next(iter(missing.values())).row, next(iter(missing)))
+    told = [f"{name!r} ({found.count})" for name, found in missing.items()]
     raise ValueError(
-        f"values are missing or not finite in {some(told, str)} of {table.source}, first in row {row} of {names[0]!r} "
-        f"(the first row is 0): fill them in, remove these rows, or leave columns out (--drop {','.join(names[:10])})."
+        f"values are missing or not finite in {some(told, str)} of {table.source}, first in {where} (the first "
+        f"row is 0): fill them in, remove these rows, or leave columns out (--drop {','.join(names[:10])})."
     )
 
 
@@ -181,15 +220,20 @@ def _texts(column: Any) -> np.ndarray:
     return np.array([None if value is None else str(value) for value in column.to_pylist()], dtype=object)
 
 
-def _values(table: Table, name: str) -> list[str]:
-    """The values of a column that is to become one column each."""
-    values = sorted({value for value in _texts(column_of(table, name)) if value is not None})
-    if len(values) > _MOST_VALUES:
-        raise ValueError(
-            f"{name!r} of {table.source} has {len(values):,} values; --one-hot makes a column of each, of at most "
-            f"{_MOST_VALUES}. Leave it out: --drop {name}."
-        )
-    return values
+def values_in(table: Table, names: Sequence[str]) -> dict[str, set[str]]:
+    """The values of each of these columns, as text."""
+    return {name: set(_texts(column_of(table, name).unique())) - {None} for name in names}
+
+
+def encoding_of(table: Named, names: Sequence[str], values: Mapping[str, set[str]]) -> Encoding:
+    """Of columns of these names, those that become one column for each value with their values."""
+    for name, found in values.items():
+        if len(found) > _MOST_VALUES:
+            raise ValueError(
+                f"{name!r} of {table.source} has {len(found):,} values; --one-hot makes a column of each, of at most "
+                f"{_MOST_VALUES}. Leave it out: --drop {name}."
+            )
+    return Encoding(tuple(names), {name: sorted(found) for name, found in values.items()})
 
 
 def _indicators(column: Any, name: str, values: list[str], source: str) -> np.ndarray:

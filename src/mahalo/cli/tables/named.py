@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .columns import column_of
-from .reading import Table, is_number, read, some
+from mahalo.constraints import as_labels
 
-__all__ = ["read_ids", "read_labels"]
+from .columns import column_of
+from .reading import Named, Table, is_number, read, some
+
+__all__ = ["Classes", "check_ids", "numbers_in", "one_of", "read_beside", "read_ids", "read_labels"]
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Names of the classes, the number of rows in each, and of those in none."""
+
+    names: np.ndarray
+    sizes: np.ndarray
+    n_unlabelled: int
+
+    @classmethod
+    def of(cls, y: Any) -> Classes:
+        labels = as_labels(y)
+        known = labels.codes >= 0
+        sizes = np.bincount(labels.codes[known], minlength=len(labels.classes))
+        return cls(labels.classes, sizes, int((~known).sum()))
 
 
 def read_labels(table: Table, column: str | None, file: str | None, encoding: str = "utf-8") -> np.ndarray | None:
     """One label for each row, None where there is none; svmlight files bring their own."""
-    if column is not None and file is not None:
-        raise ValueError("--label names a column, --labels a file; give one of them.")
+    one_of("label", column, file)
     if file is not None:
-        return _from_file(file, table, "labels", encoding)
+        return read_beside(file, table, "labels", encoding)
     if column is None and "label" in table.beside and table.matrix is not None and len(table.beside) == 1:
         column = "label"
     return None if column is None else _from_table(table, column, "label")
@@ -27,11 +45,20 @@ def read_labels(table: Table, column: str | None, file: str | None, encoding: st
 
 def read_ids(table: Table, column: str | None, file: str | None, encoding: str = "utf-8") -> list[str] | None:
     """One name for each row, as text, each different."""
-    if column is not None and file is not None:
-        raise ValueError("--id names a column, --ids a file; give one of them.")
+    one_of("id", column, file)
     if column is None and file is None:
         return None
-    given = _from_table(table, column, "id") if column is not None else _from_file(str(file), table, "ids", encoding)
+    given = _from_table(table, column, "id") if column is not None else read_beside(str(file), table, "ids", encoding)
+    return check_ids(given, table, str(column or file))
+
+
+def one_of(what: str, column: str | None, file: str | None) -> None:
+    if column is not None and file is not None:
+        raise ValueError(f"--{what} names a column, --{what}s a file; give one of them.")
+
+
+def check_ids(given: np.ndarray, table: Named, called: str) -> list[str]:
+    """As text, or an error where one is missing or stands there twice."""
     if any(name is None for name in given):
         row = next(k for k, name in enumerate(given) if name is None)
         raise ValueError(f"row {row} of {table.source} has no id (the first row is 0); every row needs one.")
@@ -39,7 +66,7 @@ def read_ids(table: Table, column: str | None, file: str | None, encoding: str =
     twice = [name for name, n in Counter(ids).items() if n > 1] if len(set(ids)) < len(ids) else []
     if twice:
         raise ValueError(
-            f"ids must name every row once; {some(twice)} of {column or file} stand there more than once. Use another "
+            f"ids must name every row once; {some(twice)} of {called} stand there more than once. Use another "
             "column, or leave the copies out."
         )
     return ids
@@ -55,7 +82,8 @@ def _from_table(table: Table, name: str, what: str) -> np.ndarray:
     return values if table.base is None else _as_classes(values)
 
 
-def _from_file(file: str, table: Table, what: str, encoding: str) -> np.ndarray:
+def read_beside(file: str, table: Named, what: str, encoding: str) -> np.ndarray:
+    """From a file of their own, one for each row of the table."""
     path = Path(file)
     if path.suffix.lower() == ".txt":
         values = np.array([line or None for line in _lines(path, encoding)], dtype=object)
@@ -86,7 +114,7 @@ def _one_dimension(path: Path) -> np.ndarray:
     return values
 
 
-def _of_length(values: np.ndarray, table: Table, what: str) -> np.ndarray:
+def _of_length(values: np.ndarray, table: Named, what: str) -> np.ndarray:
     if np.shape(values) != (table.n_rows,):
         raise ValueError(f"{what} holds {len(values):,} values for the {table.n_rows:,} rows of {table.source}.")
     return values
@@ -105,10 +133,10 @@ def _values(column: Any, what: str) -> np.ndarray:
         return column.to_numpy()
     values = np.empty(len(column), dtype=object)
     values[:] = column.to_pylist()
-    return values if what == "ids" else _numbers_in(values)
+    return values if what == "ids" else numbers_in(values)
 
 
-def _numbers_in(values: np.ndarray) -> np.ndarray:
+def numbers_in(values: np.ndarray) -> np.ndarray:
     """Labels written as numbers as such, where all are: sorted as numbers are, and −1 for none."""
     given = [value for value in values if value is not None]
     if not given or not all(isinstance(value, str) and is_number(value) for value in given):

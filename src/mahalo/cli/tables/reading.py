@@ -9,15 +9,28 @@ import time
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["Table", "arrow", "is_number", "read", "some"]
+__all__ = [
+    "Files",
+    "Named",
+    "Table",
+    "agreeing",
+    "arrow",
+    "check_names",
+    "is_number",
+    "read",
+    "refuse_empty",
+    "some",
+    "whole_parquet",
+]
 
 _SUFFIXES = (".csv", ".tsv", ".parquet", ".npy", ".npz", ".svm", ".svmlight", ".libsvm")
 _LONGEST_LINE = 32 << 20  # bytes; more is refused before it is held
@@ -26,12 +39,33 @@ _SHOWN = 3
 Said = Callable[[str], None]
 
 
+class Named(Protocol):
+    """What messages say of a table, held or not."""
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def n_rows(self) -> int: ...
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns; none for arrays."""
+
+    @property
+    def base(self) -> int | None:
+        """The number of the first column in svmlight files."""
+
+    def where(self, row: int, column: str) -> str:
+        """Which value that is, in words."""
+
+
 @dataclass(frozen=True)
 class Table:
     """Columns with names (`frame`, a pyarrow table) or a bare array of rows (`matrix`), never both.
 
     `beside` holds what came along with an array: other arrays of an .npz, the labels of an svmlight file. `base` is
-    the number of the first column in svmlight files, 0 or 1.
+    the number of the first column in svmlight files, 0 or 1; `first` that of the first row, where it is a part.
     """
 
     source: str
@@ -39,6 +73,7 @@ class Table:
     matrix: Any = None
     beside: dict[str, np.ndarray] = field(default_factory=dict)
     base: int | None = None
+    first: int = 0
 
     @property
     def n_rows(self) -> int:
@@ -48,6 +83,9 @@ class Table:
     def names(self) -> list[str]:
         """Of the columns; none for arrays."""
         return [] if self.frame is None else list(self.frame.column_names)
+
+    def where(self, row: int, column: str) -> str:
+        return f"row {self.first + row} of {column!r}"
 
 
 def read(
@@ -65,22 +103,16 @@ def read(
     column, by default 1 unless one of the files has a column 0. Columns in `text` (True: all) are kept as they are
     written in .csv and .tsv files, numbers too: ids and labels.
     """
-    files = [file for path in paths for file in _files(path)]
-    source = (
-        files[0].name if len(files) == 1 else f"{paths[0] if len(paths) == 1 else files[0].name} ({len(files)} files)"
-    )
-    kinds = {_kind(file) for file in files}
-    if len(kinds) > 1:
-        raise ValueError(f"files must all be of one kind; got {', '.join(sorted(kinds))}. Name those of one kind.")
+    found = Files.at(paths)
     parts = []
-    for k, file in enumerate(files):
-        say(f"reading: {file.name}" + (f", file {k + 1} of {len(files)}" if len(files) > 1 else ""))
+    for k, file in enumerate(found.files):
+        say(f"reading: {file.name}" + (f", file {k + 1} of {len(found.files)}" if len(found.files) > 1 else ""))
         parts.append(_read_one(file, encoding, text, say))
-    table = parts[0] if len(parts) == 1 else _joined(parts, files, source)
-    if kinds == {".svm"}:
+    table = parts[0] if len(parts) == 1 else _joined(parts, found.files, found.source)
+    if found.kind == ".svm":
         table = _from_base(table, base, n_features)
     if not table.n_rows:
-        raise ValueError(f"{source} has no rows below its header.")
+        raise ValueError(f"{found.source} has no rows below its header.")
     return table
 
 
@@ -99,6 +131,25 @@ def some(names: Sequence[Any], quote: Callable[[Any], str] = repr) -> str:
 
 
 # -- which files -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files of one kind, in the order of their rows, and what they are called together."""
+
+    files: list[Path]
+    source: str
+    kind: str
+
+    @classmethod
+    def at(cls, paths: Sequence[str]) -> Files:
+        """Those of files, globs and folders, in the order given; shards in the order of their numbers."""
+        files = [file for path in paths for file in _files(path)]
+        kinds = {_kind(file) for file in files}
+        if len(kinds) > 1:
+            raise ValueError(f"files must all be of one kind; got {', '.join(sorted(kinds))}. Name those of one kind.")
+        first = paths[0] if len(paths) == 1 else files[0].name
+        return cls(files, files[0].name if len(files) == 1 else f"{first} ({len(files)} files)", kinds.pop())
 
 
 def _files(path: str) -> list[Path]:
@@ -137,8 +188,7 @@ def _listed() -> str:
 
 def _read_one(file: Path, encoding: str, text: Sequence[str] | bool, say: Said) -> Table:
     kind = _kind(file)
-    if not file.stat().st_size:
-        raise ValueError(f"{file.name} is empty; wanted a header and rows.")
+    refuse_empty(file)
     if kind in (".csv", ".tsv"):
         return Table(file.name, frame=_read_text(file, "," if kind == ".csv" else "\t", encoding, text, say))
     if kind == ".parquet":
@@ -146,6 +196,11 @@ def _read_one(file: Path, encoding: str, text: Sequence[str] | bool, say: Said) 
     if kind == ".svm":
         return _read_svmlight(file)
     return _read_array(file)
+
+
+def refuse_empty(file: Path) -> None:
+    if not file.stat().st_size:
+        raise ValueError(f"{file.name} is empty; wanted a header and rows.")
 
 
 def _read_text(file: Path, delimiter: str, encoding: str, text: Sequence[str] | bool, say: Said) -> Any:
@@ -251,7 +306,7 @@ def _check_header(file: Path, names: list[str]) -> None:
         raise ValueError(
             f"{file.name} has no header: its first line holds numbers ({some(numbers)}). Add a line of column names."
         )
-    _check_names(file, names)
+    check_names(file, names)
 
 
 def _check_delimiter(file: Path, names: list[str], delimiter: str) -> None:
@@ -264,7 +319,7 @@ def _check_delimiter(file: Path, names: list[str], delimiter: str) -> None:
     raise ValueError(f"{file.name} has one column, {names[0]!r}: its values seem to be parted by {other!r}. {remedy}.")
 
 
-def _check_names(file: Path, names: list[str]) -> None:
+def check_names(file: Path, names: list[str]) -> None:
     if len(set(names)) < len(names):
         twice = [name for name, n in Counter(names).items() if n > 1]
         raise ValueError(f"{file.name} has columns of one name: {some(twice)}. Rename them.")
@@ -287,13 +342,20 @@ def _counts_up(names: list[str]) -> bool:
 
 
 def _read_parquet(file: Path) -> Any:
+    with whole_parquet(file) as parquet:
+        check_names(file, parquet.read_schema(file).names)
+        return parquet.read_table(file, partitioning=None)
+
+
+@contextmanager
+def whole_parquet(file: Path) -> Iterator[Any]:
+    """pyarrow's Parquet, whose errors inside are those of the file."""
     arrow()
     from pyarrow import parquet
     from pyarrow.lib import ArrowException
 
     try:
-        _check_names(file, parquet.read_schema(file).names)
-        return parquet.read_table(file, partitioning=None)
+        yield parquet
     except (ArrowException, OSError) as error:
         raise ValueError(f"{file.name} is no whole Parquet file ({_first_sentence(error)}). Write it again.") from None
 
@@ -364,13 +426,18 @@ def _joined(parts: list[Table], files: list[Path], source: str) -> Table:
 
 
 def _joined_frames(parts: list[Table], files: list[Path]) -> Any:
-    names = parts[0].names
-    for part, file in zip(parts, files, strict=True):
-        if odd := sorted(set(names) ^ set(part.names)):
+    with agreeing([part.names for part in parts], files) as pa:
+        return pa.concat_tables([part.frame.select(parts[0].names) for part in parts], promote_options="permissive")
+
+
+@contextmanager
+def agreeing(names: Sequence[Sequence[str]], files: Sequence[Path]) -> Iterator[Any]:
+    """pyarrow to join columns of these names with, the same in all files; types that do not agree are an error."""
+    for own, file in zip(names, files, strict=True):
+        if odd := sorted(set(names[0]) ^ set(own)):
             raise ValueError(f"{file.name} and {files[0].name} differ in columns: {some(odd)}. Shards must agree.")
-    frames = [part.frame.select(names) for part in parts]
     pa = arrow()
     try:
-        return pa.concat_tables(frames, promote_options="permissive")
+        yield pa
     except pa.lib.ArrowException as error:
         raise ValueError(f"shards differ in the types of their columns: {_first_sentence(error)}.") from None

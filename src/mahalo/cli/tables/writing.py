@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,10 +14,11 @@ from mahalo.persistence import replacing
 
 from .reading import arrow, some
 
-__all__ = ["check_output", "write"]
+__all__ = ["Part", "check_output", "write", "write_parts"]
 
 _TABLES = (".csv", ".tsv", ".parquet")
 _ARRAYS = (".npy", ".npz")
+Part = tuple[Mapping[str, Any], np.ndarray | None]  # columns by name, and rows
 _OF_NPZ = ("X", "file", "allow_pickle")  # names that numpy's writer or our rows have
 
 
@@ -42,14 +43,34 @@ def check_output(path: Path, force: bool, suffixes: tuple[str, ...] = (*_TABLES,
 def write(path: Path, columns: Mapping[str, Any], rows: np.ndarray | None = None, prefix: str = "") -> None:
     """Columns by name, then those of `rows`, named by `prefix` and a number; .npy holds `rows` alone."""
     kind = path.suffix.lower()
-    numbered = {} if rows is None else {f"{prefix}{k}": rows[:, k] for k in range(rows.shape[1])}
-    if kind != ".npy":
-        _refuse_taken(path, columns, _OF_NPZ if kind == ".npz" else numbered)
+    if kind == ".npz":
+        _refuse_taken(path, columns, _OF_NPZ)
+        arrays = {name: _plain(values) for name, values in columns.items()}
+        with replacing(path) as file:
+            np.savez(file, allow_pickle=False, **({} if rows is None else {"X": rows}), **arrays)
+    elif kind == ".npy" and rows is None:
+        raise ValueError(".npy holds one array of numbers; write these columns to .npz, .csv or .parquet.")
+    else:
+        write_parts(path, [(columns, rows)], 0 if rows is None else len(rows), prefix)
+
+
+def write_parts(path: Path, parts: Iterable[Part], n_rows: int, prefix: str = "") -> None:
+    """Columns and rows as of `write`, part by part, `n_rows` in all; no more than one part is held but for .npz."""
+    kind = path.suffix.lower()
+    if kind == ".npz":
+        columns, rows = zip(*parts, strict=True)
+        write(path, _joined(columns), np.concatenate(rows), prefix)
+        return
     with replacing(path) as file:
-        if kind in _ARRAYS:
-            _write_arrays(file, kind, columns, rows)
+        if kind == ".npy":
+            _write_array(file, (rows for _, rows in parts if rows is not None), n_rows)
         else:
-            _write_frame(file, kind, {**columns, **numbered})
+            _write_frames(file, kind, (_frame(path, *part, prefix) for part in parts))
+
+
+def _joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    frame = arrow().concat_tables([arrow().table(dict(part)) for part in parts])
+    return dict(zip(frame.column_names, frame.columns, strict=True))
 
 
 def _refuse_taken(path: Path, columns: Iterable[str], names: Container[str]) -> None:
@@ -57,14 +78,14 @@ def _refuse_taken(path: Path, columns: Iterable[str], names: Container[str]) -> 
         raise ValueError(f"{path.name} has these names for what is new or its own: {some(taken)}. Rename your columns.")
 
 
-def _write_arrays(file: IO[bytes], kind: str, columns: Mapping[str, Any], rows: np.ndarray | None) -> None:
-    if kind == ".npy":
-        if rows is None:
-            raise ValueError(".npy holds one array of numbers; write these columns to .npz, .csv or .parquet.")
-        np.save(file, rows, allow_pickle=False)
-        return
-    arrays = {name: _plain(values) for name, values in columns.items()}
-    np.savez(file, allow_pickle=False, **({} if rows is None else {"X": rows}), **arrays)
+def _write_array(file: IO[bytes], blocks: Iterable[np.ndarray], n_rows: int) -> None:
+    """As np.save does, block by block."""
+    for k, block in enumerate(blocks):
+        if k == 0:
+            shape = (n_rows, *block.shape[1:])
+            header = {"descr": np.lib.format.dtype_to_descr(block.dtype), "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(file, header)
+        file.write(np.ascontiguousarray(block).data)
 
 
 def _plain(values: Any) -> np.ndarray:
@@ -74,14 +95,26 @@ def _plain(values: Any) -> np.ndarray:
     return np.array(["" if value is None else str(value) for value in array]) if array.dtype.kind == "O" else array
 
 
-def _write_frame(file: IO[bytes], kind: str, columns: Mapping[str, Any]) -> None:
+def _frame(path: Path, columns: Mapping[str, Any], rows: np.ndarray | None, prefix: str) -> Any:
     pa = arrow()
-    frame = pa.table({name: pa.array(v) if isinstance(v, np.ndarray) else v for name, v in columns.items()})
+    numbered = {} if rows is None else {f"{prefix}{k}": rows[:, k] for k in range(rows.shape[1])}
+    _refuse_taken(path, columns, numbered)
+    return pa.table({n: pa.array(v) if isinstance(v, np.ndarray) else v for n, v in {**columns, **numbered}.items()})
+
+
+def _write_frames(file: IO[bytes], kind: str, frames: Iterable[Any]) -> None:
+    frames = iter(frames)
+    first = next(frames)
+    with _writer(file, kind, first.schema) as writer:
+        writer.write_table(first)
+        for frame in frames:
+            writer.write_table(frame)
+
+
+def _writer(file: IO[bytes], kind: str, schema: Any) -> Any:
+    from pyarrow import csv, parquet
+
     if kind == ".parquet":
-        from pyarrow import parquet
-
-        parquet.write_table(frame, file)
-    else:
-        from pyarrow import csv
-
-        csv.write_csv(frame, file, csv.WriteOptions(delimiter="," if kind == ".csv" else "\t", quoting_style="needed"))
+        return parquet.ParquetWriter(file, schema)
+    options = csv.WriteOptions(delimiter="," if kind == ".csv" else "\t", quoting_style="needed")
+    return csv.CSVWriter(file, schema, write_options=options)

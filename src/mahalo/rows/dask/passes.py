@@ -7,7 +7,7 @@ A fit goes through the rows twice:
 2. Once means are known, Σ ‖x − m‖⁴ for the shrinkage of Ledoit and Wolf, and more rows of classes that are rare.
 
 What is collected is small, whatever the number of rows: c × d means, a d × d scatter and some 20,000 rows, of which
-pairs are drawn and bounds and bases are found; all else happens on the client as it does for rows in memory. Up to
+pairs are drawn and bounds and most bases are found; all else happens on the client as it does for rows in memory. Up to
 20,000 rows all are drawn, and a fit is the one in memory but for rounding. Where the lengths of blocks are not known, a
 pass before these counts them, through one column of a frame.
 """
@@ -59,6 +59,10 @@ class DaskRows:
     @property
     def sparse(self) -> bool:
         return self._source.sparse
+
+    @property
+    def n_columns(self) -> int:
+        return self._source.n_columns
 
     @property
     def total(self) -> int:
