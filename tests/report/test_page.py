@@ -22,7 +22,7 @@ from mahalo.explain import fingerprint, fit_record
 from mahalo.report import views, write
 from mahalo.report.judged import auc_of_pairs, on_held_out
 from mahalo.report.markup import as_json, escaped, number, percent
-from mahalo.report.views import sample
+from mahalo.rows import sample
 
 HOSTILE = "</script><script>alert(1)</script>"
 QUOTED = '"><img src=x onerror=alert(1)> & \u2028 =1+1'

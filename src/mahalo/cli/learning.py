@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from .. import __version__
 from ..constraints import as_labels
 from ..embeddings import EmbeddingAdapter
-from ..explain import fingerprint, fit_record
+from ..explain import fingerprint, fit_notes, fit_record
 from ..learner import MetricLearner
 from ..metric import Metric, Scaling, for_rows_as_they_come
 from ..selection import MetricLearnerCV
@@ -119,7 +119,8 @@ def learned(known: Known, settings: Settings) -> Outcome:
     metric = outcome.learner.metric_
     if scaling is not None:
         metric = for_rows_as_they_come(metric, scaling)
-    return dataclasses.replace(outcome, metric=dataclasses.replace(metric, about=_about(outcome, settings)))
+    about = _about(outcome, settings) | {"notes": _notes(outcome, X)}
+    return dataclasses.replace(outcome, metric=dataclasses.replace(metric, about=about))
 
 
 def evaluated(known: Known, settings: Settings) -> Outcome:
@@ -143,9 +144,13 @@ def _check_classes(y: Any, source: str) -> None:
 
 
 def _outcome(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
-    # Threads gain little on small matrices, and on a busy machine they wait for each other.
-    with threadpool_limits(1 if X.shape[1] <= _NARROW else None):
+    with _few_threads(X):
         return (_chosen if settings.gamma is None else _settled)(known, settings, X, fit)
+
+
+def _few_threads(X: Any) -> Any:
+    """Threads gain little on small matrices, and on a busy machine they wait for each other."""
+    return threadpool_limits(1 if X.shape[1] <= _NARROW else None)
 
 
 def _scaled(known: Known, settings: Settings) -> tuple[Any, Scaling | None]:
@@ -224,6 +229,11 @@ def _about(outcome: Outcome, settings: Settings) -> dict[str, Any]:
     if settings.encoder is not None:
         about["encoder"] = settings.encoder
     return about
+
+
+def _notes(outcome: Outcome, X: Any) -> dict[str, Any]:
+    with _few_threads(X):
+        return fit_notes(outcome.learner, X, outcome.known.y, outcome.known.constraints)
 
 
 def _plain(value: Any) -> Any:
