@@ -87,6 +87,8 @@ class Outcome:
             "before": told.before,
             "after": told.after,
             "interval": told.interval,
+            "before_interval": told.before_interval,
+            "after_interval": told.after_interval,
             "questions": told.n_questions,
         }
         if self.learner is not None:
@@ -199,7 +201,7 @@ def _settled(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
     one = {"prior": settings.prior or _first(_cv(settings)._value("prior")), "strategy": "random"}
     cv = _cv(settings).set_params(gammas=[settings.gamma], residual=_first(_cv(settings).residual), **one)
     choosing = choosing_of(cv, X, known.y, known.constraints)
-    told = before_after(choosing, _measures(cv, choosing), settled=len(choosing.table) - 1)
+    told = before_after(choosing, _measures(cv, choosing), settled=choosing.table[-1])
     chosen = choosing.table[-1]
     learner = cv._learner(**chosen) if fit else None
     if learner is not None:

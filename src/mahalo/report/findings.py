@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Constraints, Labels, as_constraints, as_labels
-from ..coordinates import KernelCoordinates, LinearCoordinates
+from ..coordinates import KernelCoordinates
 from ..explain import fingerprint, fit_record
 from ..explain.features import FeatureShares, feature_shares, known_pairs
 from ..explain.influence import Pulls, pulls
@@ -24,7 +24,7 @@ from ..learner import MetricLearner
 from ..metric import Metric
 from ..rows import sample
 from ..validation import as_objects, at_least_single, len_of
-from .distance import Distance, among, before_learning, euclidean_name
+from .distance import Distance, among, before_learning
 from .judged import Judged, as_noted, on_held_out, on_new_rows
 from .views import Hubs, hubs, maps
 
@@ -177,14 +177,6 @@ class Findings:
             scale = self.X.std(axis=0, dtype=np.float64)
             scale[scale <= 1e-12 * np.abs(self.X).max(axis=0)] = 1.0
         return before_learning(self.metric, scale)
-
-    @property
-    def before_name(self) -> str:
-        """What “before” is; measures that were noted down at the fit are beside the Euclidean distance."""
-        name = self.before[1]
-        if not self._noted.get("before") or isinstance(self.metric.coordinates, LinearCoordinates):
-            return name
-        return f"{euclidean_name(bool(self._fitted.get('standardised')))}, and on maps and histograms {name}"
 
     def _how_as_they_are(self) -> str:
         n = self.record.get("n_rows")
