@@ -27,6 +27,7 @@ def wine(wrong=WRONG) -> dict[str, list]:
 
 def rows_of(page: str, table: str) -> list[list[str]]:
     """The cells of a table of the page, as they read."""
+    page = page.replace("\N{NO-BREAK SPACE}", " ")
     body = re.search(rf'id="{table}".*?<tbody>(.*?)</tbody>', page, re.S)[1]
     rows = re.findall(r"<tr>(.*?)</tr>", body, re.S)
     return [[re.sub(r"<[^>]+>", "", c).strip() for c in re.findall(r"<td.*?>(.*?)</td>", row, re.S)] for row in rows]

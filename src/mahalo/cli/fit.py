@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -48,7 +48,8 @@ def fit(
     after on rows that were held out, and writes a model for the other commands.
     Exit code 1: written, but not solved to the gap that was asked for.
     """
-    from .learning import learned
+    from .known import Source, gather
+    from .learning import Settings, learned
     from .showing import print_json, show_fit
     from .tables import check_output
     from .watching import watching
@@ -56,9 +57,10 @@ def fit(
     check_output(out, force, (".safetensors",))
     if encoder is not None and not embeddings:
         raise ValueError("--encoder names what made the vectors of --embeddings; give both, or neither.")
-    source, settings = _parts(locals())
+    source = Source(data, label, labels, id, ids, columns, drop, one_hot, pairs, triplets, encoding)
+    settings = Settings(embeddings, encoder, standardise, gamma, prior, kernel, components, holdout, seed)
     with watching(log) as watch:
-        outcome = learned(_gathered(source, watch), settings)
+        outcome = learned(gather(source, watch), settings)
         outcome.metric.save(out)  # type: ignore[union-attr]
     if json:
         print_json(outcome.summary() | {"out": str(out)})
@@ -97,33 +99,16 @@ def evaluate(
     95 % interval of its difference. Every fold is judged by what the others
     chose. Writes nothing.
     """
-    from .learning import evaluated
+    from .known import Source, gather
+    from .learning import Settings, evaluated
     from .showing import print_json, show_evaluation
     from .watching import watching
 
-    source, settings = _parts(locals())
+    source = Source(data, label, labels, id, ids, columns, drop, one_hot, pairs, triplets, encoding)
+    settings = Settings(embeddings, None, standardise, gamma, prior, kernel, components, holdout, seed)
     with watching(log) as watch:
-        outcome = evaluated(_gathered(source, watch), settings)
+        outcome = evaluated(gather(source, watch), settings)
     if json:
         print_json(outcome.summary())
     else:
         show_evaluation(outcome)
-
-
-def _parts(given: dict[str, Any]) -> tuple[Any, Any]:
-    """Where rows are, and how to learn, from the options of a command."""
-    from dataclasses import fields
-
-    from .known import Source
-    from .learning import Settings
-
-    def of(kind: Any) -> Any:
-        return kind(**{field.name: given[field.name] for field in fields(kind) if field.name in given})
-
-    return of(Source), of(Settings)
-
-
-def _gathered(source: Any, watch: Any) -> Any:
-    from .known import gather
-
-    return gather(source, watch)

@@ -108,6 +108,23 @@ class _Judged(MetricLearnerCV):
         if getattr(self, "before_after_", None) is None:
             self.before_after_ = before_after(choosing, _measures(self, choosing))
 
+    def judge(self, known: Known, X: Any) -> None:
+        """Choose and judge, without a fit to all rows."""
+        self._choose(choosing_of(self, X, known.y, known.constraints))
+
+    @property
+    def untouched(self) -> bool:
+        """Whether the start itself was best: a γ below all that were asked for."""
+        return self.gamma_ < self._gammas()[0]
+
+    def settle(self, gamma: float, prior: str | None) -> None:
+        """On this γ, and on the first of everything else."""
+        first = {name: _first(self._value(name)) for name in CHOSEN}
+        self.set_params(gammas=[gamma], **first | {"prior": prior or first["prior"], "strategy": "random"})
+
+    def learner_of(self, candidate: dict[str, Any]) -> MetricLearner:
+        return self._learner(**candidate).set_params(verbose=self.verbose)
+
 
 class _JudgedAdapter(_Judged, EmbeddingAdapter):
     pass
@@ -179,7 +196,7 @@ def _chosen(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
     if fit:
         cv.fit(X, known.y, constraints=known.constraints)
     else:
-        cv._choose(choosing_of(cv, X, known.y, known.constraints))
+        cv.judge(known, X)
     told = cv.before_after_
     assert told is not None
     chosen = {"gamma": cv.gamma_} | {name: getattr(cv, f"{name}_") for name in CHOSEN}
@@ -190,7 +207,7 @@ def _chosen(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
         chosen=chosen,
         n_candidates=len(cv.cv_results_["gamma"]),
         n_looked_at=cv.n_looked_at_,
-        untouched=cv.gamma_ < cv._gammas()[0],
+        untouched=cv.untouched,
         score=cv.best_score_,
         learner=cv if fit else None,
     )
@@ -198,14 +215,15 @@ def _chosen(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
 
 def _settled(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
     """With a γ of the user's own there is nothing to choose: the defaults of the learner, judged as they are."""
-    one = {"prior": settings.prior or _first(_cv(settings)._value("prior")), "strategy": "random"}
-    cv = _cv(settings).set_params(gammas=[settings.gamma], residual=_first(_cv(settings).residual), **one)
+    assert settings.gamma is not None
+    cv = _cv(settings)
+    cv.settle(settings.gamma, settings.prior)
     choosing = choosing_of(cv, X, known.y, known.constraints)
     told = before_after(choosing, _measures(cv, choosing), settled=choosing.table[-1])
     chosen = choosing.table[-1]
-    learner = cv._learner(**chosen) if fit else None
+    learner = cv.learner_of(chosen) if fit else None
     if learner is not None:
-        learner.set_params(verbose=1).fit(X, known.y, constraints=known.constraints)
+        learner.fit(X, known.y, constraints=known.constraints)
     return Outcome(known, settings.scales(known.X), told, chosen, 1, len_of(choosing.folds[0].X), learner=learner)
 
 

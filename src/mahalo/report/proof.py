@@ -46,13 +46,17 @@ def _proof(sheet: Sheet, record: dict[str, Any]) -> str:
     kept = n - c["n_violated"]
     limits = (
         f" Of the {n:,} constraints {kept:,} hold; the others are bent, the most by "
-        f"{percent(float(c['max_violation']), 0)} of its bound. Where classes overlap that is as it should be."
+        f"{_of_bound(float(c['max_violation']))} its bound. Where classes overlap that is as it should be."
         if c["n_violated"]
         else f" All {n:,} constraints hold."
     )
     facts = _facts(record)
     listed = "".join(f"<dt>{escaped(k)}</dt><dd>{escaped(v)}</dd>" for k, v in facts.items())
     return f'<p>{text}{limits}</p><dl class="facts">{listed}</dl>'
+
+
+def _of_bound(violation: float) -> str:
+    return f"{percent(violation, 0)} of" if violation < 2 else f"{number(float(f'{violation:.2g}'))} times"
 
 
 def _facts(record: dict[str, Any]) -> dict[str, str]:

@@ -157,8 +157,7 @@ def _histograms(sheet: Sheet) -> str:
     top = max(max(one["alike"] + one["unalike"]) for one in drawn)
     for name, one, side in zip(("histogramBefore", "histogramAfter"), drawn, sides, strict=True):
         sheet.charts[name] = one | {"top": top, "nAlike": len(side[0]), "nUnalike": len(side[1])}
-    aucs = [lengths.auc for lengths in judged.lengths]
-    said = ["" if auc is None else f"An alike pair is closer than an unalike one in {percent(auc)}" for auc in aucs]
+    said = [_said_of(lengths.auc) for lengths in judged.lengths]
     figures = "".join(
         f"<div><h3>{title} learning</h3>"
         + chart(name, f"Distances of alike and unalike pairs {title.lower()} learning, {words}", words)
@@ -170,6 +169,10 @@ def _histograms(sheet: Sheet) -> str:
         f"{judged.whose}; what lies beyond the axis is in its last bar.</p>"
         f'<div class="pair">{figures}</div>'
     )
+
+
+def _said_of(auc: float | None) -> str:
+    return "" if auc is None else f"{percent(auc)} of the time an alike pair is closer than an unalike one."
 
 
 def _in_percent(measure: Measure) -> bool:
