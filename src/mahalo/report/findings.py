@@ -325,7 +325,7 @@ def _from_labels(learner: MetricLearner, labels: Labels | None) -> bool:
     n = len(learned.triplets)
     alike = np.concatenate([learned.pairs.sign > 0, np.ones(n, dtype=bool), np.zeros(n, dtype=bool)])
     first, second = labels.codes[ends].T
-    each = learner._refit_settings().pairs_per_class or 500
+    each = learner.pairs_per_class or 500
     n_drawn = min(int((labels.codes >= 0).sum()), each * len(labels.classes))
     return bool(((first == second) == alike).all()) and learned.n_constraints >= n_drawn / 2
 
