@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import roc_auc_score
 
 from ..constraints import Constraints
 from ..learner import MetricLearner
 from ..metric import Metric
-from ..scoring import auc_of_pairs, known_pairs
+from ..scoring import known_pairs
 from ..selection import MetricLearnerCV
 from ..selection.before_after import BeforeAfter, Tally, choosing_again, measures, measures_among, refits
 from ..selection.folds import Fold
@@ -71,12 +72,11 @@ class Lengths:
     @property
     def auc(self) -> float | None:
         """Chance that an alike pair is closer than an unalike one of its fold: the mean over folds, by their pairs."""
-        nobody = np.zeros((1, 2), dtype=np.intp)  # whose influence is not asked for
-        found = [
-            auc_of_pairs(distance, np.broadcast_to(nobody, (len(alike), 2)), alike, 1) for distance, alike in self.parts
-        ]
-        known = [(auc[0], len(alike)) for auc, (_, alike) in zip(found, self.parts, strict=True) if auc is not None]
-        return sum(auc * n for auc, n in known) / sum(n for _, n in known) if known else None
+        both = [(distance, alike) for distance, alike in self.parts if 0 < alike.sum() < len(alike)]
+        if not both:
+            return None
+        aucs = [roc_auc_score(alike, -distance) for distance, alike in both]
+        return float(np.average(aucs, weights=[len(alike) for _, alike in both]))
 
 
 @dataclass(frozen=True)

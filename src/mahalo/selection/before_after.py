@@ -126,7 +126,8 @@ def before_after(
     tally = Tally()
     for fold, before, after in refits(choosing, settled):
         tally.add(measured(before, fold), measured(after, fold))
-    return tally.told(names, BeforeAfter.asking if fold.y is not None else "held-out rows of pairs that are known")
+    labelled = choosing.folds[0].y is not None
+    return tally.told(names, BeforeAfter.asking if labelled else "held-out rows of pairs that are known")
 
 
 def refits(choosing: Choosing, settled: dict[str, Any] | None = None) -> Iterator[tuple[Fold, Metric, Metric]]:
