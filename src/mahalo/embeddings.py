@@ -16,7 +16,7 @@ from .metric import Metric, load
 from .priors import Within
 from .scoring import average_precision, precision_at
 from .selection import MetricLearnerCV
-from .selection.before_after import BeforeAfter, Measured, before_after
+from .selection.before_after import BeforeAfter, Estimate, Measured, before_after
 from .selection.choosing import Choosing
 from .selection.folds import Fold
 from .selection.judging import Score, questions, retrieval
@@ -168,8 +168,8 @@ def _measured(found: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _measures(metric: Metric, fold: Fold) -> Measured:
-    asked = fold.test[questions(fold)]
-    return {name: (asked, values) for name, values in zip(_MEASURES, _measured(retrieval(metric, fold)), strict=True)}
+    asked, found = fold.test[questions(fold)], _measured(retrieval(metric, fold))
+    return {name: Estimate.mean(asked, values) for name, values in zip(_MEASURES, found, strict=True)}
 
 
 def _pair_precision(metric: Metric, fold: Fold, constraints: Constraints) -> float:

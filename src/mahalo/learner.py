@@ -192,8 +192,8 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         self
         """
         X, y, constraints, rows = self._validated(X, y, constraints, rows)
-        on_stage = stages(self.verbose, "posing", Task.N_STAGES) if self.verbose else None
-        task = Task.of(self, X, y, constraints, rows, on_stage=on_stage)
+        with stages(self.verbose, "posing", Task.N_STAGES) as on_stage:
+            task = Task.of(self, X, y, constraints, rows, on_stage=on_stage)
         with progress(self.verbose, self.tol, self.gamma) as on_step:
             solution = task.solve(self.gamma, on_step=on_step)
         self._keep(X, y, task, solution)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from .parts import watched_by
 from .solvers import Step
 
 __all__ = ["Parts", "parts_of", "progress", "say", "shown_by", "stages", "telling"]
@@ -84,19 +85,36 @@ def parts_of(work: Sequence, verbose: int, title: str, name: Callable[[Any], str
             parts.advance()
 
 
-def stages(verbose: int, title: str, n: int) -> Callable[[str], None] | None:
-    """What to call with a word on each of n stages, none of which says how long it will take; None if nobody asks."""
+@contextmanager
+def stages(verbose: int, title: str, n: int) -> Iterator[Callable[[str], None] | None]:
+    """Gives what to call with a word on each of n stages; None if nobody asks.
+
+    No stage says how long it will take; where its work goes by parts, these are told of with the time left.
+    """
     if not verbose:
-        return None
-    began, done = time.perf_counter(), 0
+        yield None
+        return
+    began, stage, parts = time.perf_counter(), "", Parts(0)
+    count = 0
 
     def begin(what: str) -> None:
-        nonlocal done
-        done += 1
+        nonlocal stage, count
+        count += 1
+        stage = f"{title}: {count} of {n}, {what}"
         if verbose > 1 or time.perf_counter() - began >= _INTERVAL:
-            say(_cut(f"{title}: {done} of {n}, {what}, {time.perf_counter() - began:.1f} s so far"))
+            say(_cut(f"{stage}, {time.perf_counter() - began:.1f} s so far"))
 
-    return begin
+    with _line(verbose) as show:
+
+        def on_part(done: int, of: int) -> None:
+            nonlocal parts
+            if not done:
+                parts = Parts(of)
+            parts.done = done
+            show(f"{stage}: part {parts}")
+
+        with watched_by(on_part):
+            yield begin
 
 
 @contextmanager

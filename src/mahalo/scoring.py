@@ -12,8 +12,10 @@ from .constraints import Constraints, n_classes
 from .linalg import nearest_of
 
 __all__ = [
+    "auc_of_pairs",
     "average_precision",
     "knn_predict",
+    "known_pairs",
     "nearest_of",
     "pair_auc",
     "precision_at",
@@ -70,16 +72,41 @@ def pair_auc(
         constraints = Constraints.from_labels(y, pairs_per_class=1000, random_state=0)
     else:
         constraints, _ = constraints.of_data(rows, n_rows)
-    pairs, triplets = constraints.pairs, constraints.triplets
-    index = np.concatenate([pairs.index, triplets.index[:, :2], triplets.index[:, ::2]])
-    n = len(triplets)
-    similar = np.concatenate([pairs.sign > 0, np.ones(n, dtype=bool), np.zeros(n, dtype=bool)])
+    index, similar = known_pairs(constraints)
     if similar.all() or not similar.any():
         raise ValueError(
             f"score needs similar and dissimilar pairs among the rows of X; got {int(similar.sum())} and "
             f"{int((~similar).sum())}. Use more pairs or larger folds."
         )
     return float(roc_auc_score(similar, -sq_distances(index)))
+
+
+def known_pairs(constraints: Constraints) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of rows, and whether they are alike; a triplet is two of them, (a, b) and (a, c)."""
+    pairs, triplets = constraints.pairs, constraints.triplets.index
+    index = np.concatenate([pairs.index, triplets[:, :2], triplets[:, ::2]])
+    return index, np.concatenate([pairs.sign > 0, np.arange(2 * len(triplets)) < len(triplets)])
+
+
+def auc_of_pairs(
+    distance: np.ndarray, ends: np.ndarray, alike: np.ndarray, n_rows: int
+) -> tuple[float, np.ndarray] | None:
+    """P(an alike pair is closer than an unalike one), and the influence of every row on it; None without both kinds."""
+    near, far = np.sort(distance[alike]), np.sort(distance[~alike])
+    if not len(near) or not len(far):
+        return None
+    # of every pair, the share of the other kind on the right side of it, ties counting half
+    placed = np.empty(len(distance))
+    placed[alike] = 1.0 - _share_below(far, distance[alike])
+    placed[~alike] = _share_below(near, distance[~alike])
+    auc = float(placed[alike].mean())
+    pull = (placed - auc) / np.where(alike, len(near), len(far))
+    return auc, np.bincount(ends[:, 0], pull, n_rows) + np.bincount(ends[:, 1], pull, n_rows)
+
+
+def _share_below(ordered: np.ndarray, values: np.ndarray) -> np.ndarray:
+    both = np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")
+    return both / (2.0 * len(ordered))
 
 
 def ranked(distances: np.ndarray, relevant: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 import sys
 from pathlib import Path
@@ -131,10 +132,29 @@ def test_demo_tells_its_story_on_wine(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, out, _ = run_main(capsys, "demo", "--no-plot")
     assert code == 0
-    for words in ("Euclidean", "inverse covariance", "learned", "10-NN error", "pair AUC", "certificate", "γ", "time"):
+    for words in ("Euclidean", "inverse covariance", "learned", "10-NN error", "AUC", "certificate", "γ", "time"):
         assert words in out
     assert "converged in 10 of" in " ".join(out.split())
     assert not list(tmp_path.iterdir())
+
+
+def test_demo_tells_machines_what_it_tells_people(capsys, tmp_path, monkeypatch):
+    from mahalo.cli import demo
+
+    monkeypatch.setattr(demo, "_EXAMPLES", demo._EXAMPLES[:1])
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run_main(capsys, "demo", "--no-plot", "--json")
+    assert (code, err) == (0, "")
+    told = json.loads(out)
+    (iris,) = told["examples"]
+    assert (iris["name"], iris["rows"], iris["halves"], iris["converged"]) == ("iris", 150, 2, 2)
+    assert list(iris["distances"]) == ["Euclidean", "inverse covariance", "learned"] and told["pictures"] == []
+    _, printed, _ = run_main(capsys, "demo", "--no-plot")
+    for found in iris["distances"].values():
+        error, auc = found["10-NN error"], found["AUC"]
+        assert f"{100 * error['mean']:.1f} % ± {100 * error['interval']:.1f}" in printed
+        assert f"{auc['mean']:.3f} ± {auc['interval']:.3f}" in printed
+    assert f"{iris['relative_gap']:.1e}" in printed
 
 
 def test_demo_prints_all_tables_before_it_draws(capsys, tmp_path, monkeypatch):

@@ -107,7 +107,7 @@ def test_choosing_says_what_it_chose_and_by_how_many_rows(trees, run, monkeypatc
     told = json.loads(out)
     assert code == 0 and told["rows_to_choose_by"] == 24 and told["candidates"] == 48
     assert told["certificate"]["converged"] and told["out"] == "m.safetensors"
-    assert set(told["before"]) == set(told["interval"]) == {"10-NN", "MAP", "AUC"}
+    assert set(told["before"]) == set(told["interval"]) == {"10-NN", "P@1", "P@10", "MAP", "AUC"}
     fitted = mahalo.load("m.safetensors").about["fitted"]
     assert fitted == {key: value for key, value in told.items() if key != "out"}
     code, out, _ = run("evaluate", "trees.csv", "--label", "kind", "--id", "name")

@@ -73,7 +73,7 @@ def test_links_between_pages_lead_somewhere(page):
 INNER = (
     "_core cli constraints coordinates errors learner linalg metric persistence progress rows scoring selection solvers"
 )
-INNER += " task validation"
+INNER += " task validation intervals parts"
 # What other rooms import from public ones.
 INTERNAL = "Basis ExplainMixin HardSlack HingeSlack Known LogSlack Prior Slack SlackStack as_basis as_loss as_prior"
 INTERNAL += " OnlineMetricLearner fingerprint needs_of resting_point"

@@ -7,8 +7,12 @@ import sys
 from collections.abc import Callable
 
 import pytest
+from sklearn.datasets import load_wine
 
+from mahalo import MetricLearner
 from mahalo import progress as shown
+from mahalo.basis import ClassBasis, KMeansBasis
+from mahalo.parts import in_parts
 from mahalo.progress import Parts, parts_of, progress, say, shown_by, stages
 from mahalo.solvers import Step
 
@@ -113,12 +117,45 @@ def test_in_notebooks_one_line_takes_the_place_of_another(monkeypatch, capsys):
 
 
 def test_stages_that_take_long_are_named(capsys, clock):
-    begin = stages(1, "posing", 3)
-    begin("prior and basis")
-    clock(2.0)
-    begin("constraints and bounds")
+    with stages(1, "posing", 3) as begin:
+        begin("prior and basis")
+        clock(2.0)
+        begin("constraints and bounds")
     assert capsys.readouterr().err == "posing: 2 of 3, constraints and bounds, 2.0 s so far\n"
-    assert stages(0, "posing", 3) is None
+    with stages(0, "posing", 3) as begin:
+        assert begin is None
+
+
+def test_parts_of_a_stage_have_the_time_left(capsys, clock):
+    with stages(1, "posing", 3) as begin:
+        begin("prior or kernel, and basis")
+        for _ in in_parts("abc", 3):
+            for _ in in_parts("inner", 5):  # which nobody hears of
+                clock(2.0)
+    assert capsys.readouterr().err.splitlines() == [
+        "posing: 1 of 3, prior or kernel, and basis: part 2 of 3, 20 s left",
+        "posing: 1 of 3, prior or kernel, and basis: part 3 of 3, 10 s left",
+    ]
+    assert list(in_parts("after", 5)) == list("after") and capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "stage"),
+    [
+        ({"strategy": "neighbors"}, "posing: 2 of 3, constraints and bounds: part 3 of 3"),
+        ({"kernel": "rbf", "strategy": "neighbors"}, "posing: 2 of 3, constraints and bounds: part 3 of 3"),
+        ({"kernel": "rbf", "basis": KMeansBasis(5)}, "posing: 1 of 3, prior or kernel, and basis: part 1 of"),
+        ({"basis": ClassBasis(9)}, "posing: 1 of 3, prior or kernel, and basis: part 3 of 3"),
+    ],
+    ids=str,
+)
+def test_bases_kernels_and_neighbours_say_which_part_they_are_at(settings, stage):
+    X, y = load_wine(return_X_y=True)
+    seen: list[str] = []
+    with shown_by(seen.append):
+        MetricLearner(**settings, verbose=1).fit((X - X.mean(axis=0)) / X.std(axis=0), y)
+    assert any(line.startswith(stage) for line in seen), seen
+    assert max(map(len, seen)) <= 80
 
 
 def test_whoever_asks_for_the_lines_gets_them_all(capsys):

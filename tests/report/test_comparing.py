@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import sem
+from scipy.stats import t as student
 from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
 from sklearn.metrics import euclidean_distances, label_ranking_average_precision_score, roc_auc_score
+from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
@@ -45,7 +48,8 @@ def test_differences_are_paired(halves):
     table = mahalo.compare(X, y, MetricLearner(), X_test=X_test, y_test=y_test)
     mean, half = table.difference("MetricLearner")["MAP"]
     change = table.scores["MetricLearner"][1] - table.scores["Euclidean"][1]
-    assert (mean, half) == (pytest.approx(change.mean()), pytest.approx(1.96 * change.std() / np.sqrt(len(change))))
+    expected = student.ppf(0.975, len(change) - 1) * sem(change)
+    assert (mean, half) == (pytest.approx(change.mean()), pytest.approx(expected))
     assert mean > half > 0
 
 
@@ -55,6 +59,23 @@ def test_folds_judge_every_row_once_and_print_on_80_columns(halves):
     assert table.scores["PCA"].shape == (4, len(y))
     lines = str(table).splitlines()
     assert len(lines) == 5 and max(map(len, lines)) <= 80 and "5 folds" in lines[-1]
+
+
+def test_repeated_folds_are_no_more_rows(halves):
+    X, y, *_ = halves
+    once, often = (
+        mahalo.compare(X, y, MetricLearner(), cv=RepeatedStratifiedKFold(n_splits=2, n_repeats=n, random_state=0))
+        for n in (1, 6)
+    )
+    assert often.scores["Euclidean"].shape[1] == 6 * len(y) and f"{len(y)} rows" in str(often)
+    assert often.interval("Euclidean")["MAP"] > 0.8 * once.interval("Euclidean")["MAP"]
+
+
+def test_what_was_fitted_is_kept(halves):
+    X, y, *_ = halves
+    table = mahalo.compare(X, y, {"a": MetricLearner(), "b": PCA(2)}, cv=3)
+    assert [len(fits) for fits in table.fits.values()] == [3, 3]
+    assert all(fit.seconds > 0 and fit.learner.certificate_.converged for fit in table.fits["a"])
 
 
 def test_names_are_escaped_in_notebooks(halves):

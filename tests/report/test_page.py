@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
 import mahalo
@@ -20,9 +21,10 @@ from mahalo import Constraints, MetricLearner, MetricLearnerCV
 from mahalo.embeddings import EmbeddingAdapter
 from mahalo.explain import fingerprint, fit_record
 from mahalo.report import views, write
-from mahalo.report.judged import auc_of_pairs, on_held_out
+from mahalo.report.judged import on_held_out
 from mahalo.report.markup import as_json, escaped, number, percent
-from mahalo.report.views import sample
+from mahalo.rows import sample
+from mahalo.scoring import auc_of_pairs
 
 HOSTILE = "</script><script>alert(1)</script>"
 QUOTED = '"><img src=x onerror=alert(1)> & \u2028 =1+1'
@@ -315,13 +317,21 @@ def test_noted_measures_keep_their_names_and_doubts(scaled, chosen, tmp_path):
     assert "tiny &lt;v2&gt;" in text
 
 
+def test_one_split_has_no_interval(scaled, tmp_path):
+    X, y = scaled
+    once = MetricLearnerCV(gammas=[0.1, 1.0], cv=StratifiedShuffleSplit(1, random_state=0)).fit(X, y)
+    text = page_of(once, X, y, tmp_path)
+    assert all(one["interval"] is None for one in fit_record(once)["choosing"])
+    assert "one split: no interval" in text and "± 95 %" not in text
+
+
 def test_before_of_a_kernel_is_what_was_measured(scaled, tmp_path):
     X, y = scaled
     learner = MetricLearner(kernel="rbf").fit(X, y)
     told = {"before": {"MAP": 0.7}, "after": {"MAP": 0.8}, "interval": {"MAP": 0.01}}
     noted = noted_page(learner, X, y, tmp_path, **told)
-    assert "“Before” is the Euclidean distance between rows as they came, and on maps and histograms" in noted
-    assert "“Before” is the distance of the kernel (rbf)" in page_of(learner, X, y, tmp_path)
+    for text in (noted, page_of(learner, X, y, tmp_path)):
+        assert "“Before” is the distance of the kernel (rbf)" in text
 
 
 @pytest.mark.parametrize("noted", [True, False])
@@ -403,7 +413,7 @@ def test_random_labels_are_not_made_to_look_learnable(tmp_path):
     learner = MetricLearner(gamma=100.0, pairs_per_class=500).fit(X, y)
     assert learner.score(X, y) > 0.7  # on the rows it was learned from
     rows = data_of(page_of(learner, X, y, tmp_path))["charts"]["measures"]["rows"]
-    assert all(abs(row["after"] - {"pair AUC": 0.5}.get(row["name"], 1 / 3)) < 0.12 for row in rows)
+    assert all(abs(row["after"] - {"AUC": 0.5}.get(row["name"], 1 / 3)) < 0.12 for row in rows)
 
 
 def test_pairs_that_agree_with_labels_are_still_what_is_learned_from(scaled, tmp_path):

@@ -128,15 +128,6 @@ def test_overview_has_all_panels_and_is_saved(wine, tmp_path):
     assert figures.save(figure, tmp_path / "wine.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
-def test_comparison_holds_out_every_row_once():
-    X, y = load_wine(return_X_y=True)
-    comparison = evaluation.compare(X, y, standardise=True)
-    assert comparison.names == ("Euclidean", "inverse covariance", "learned")
-    assert comparison.errors.shape == comparison.aucs.shape == (2, 3)
-    assert sum(len(half[0].labels) for half in comparison.views) == len(X)
-    assert len(comparison.learners) == len(comparison.seconds) == 2
-
-
 def test_figures_leave_pyplot_alone(tmp_path):
     code = "import sys, mahalo.report.figures; print('matplotlib' in sys.modules, 'matplotlib.pyplot' in sys.modules)"
     assert run_python("-c", code, cwd=tmp_path).stdout.split() == ["False", "False"]

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from builders import labelled_data
-from sklearn.metrics import roc_auc_score
+from scipy.stats import sem
+from scipy.stats import t as student
+from sklearn.metrics import euclidean_distances, roc_auc_score
+from sklearn.metrics.pairwise import rbf_kernel
 
-from mahalo import Constraints, MetricLearnerCV
+from mahalo import Constraints, MetricLearner, MetricLearnerCV, intervals
+from mahalo.pairs import PairSplit
 from mahalo.scoring import ranked_auc
-from mahalo.selection.before_after import before_after, choosing_of, measures
+from mahalo.selection.before_after import Estimate, Tally, before_after, choosing_of, measures, unlearned
 
 
 def test_auc_of_a_ranking_is_that_of_scikit_learn(rng):
@@ -22,7 +27,7 @@ def test_repeated_folds_count_each_row_once(rng):
     choosing = choosing_of(MetricLearnerCV(gammas=[0.1, 1.0]), X, y)
     assert len(choosing.folds) > 3
     told = before_after(choosing, measures(None))
-    assert told.n_questions == 60 and set(told.before) == {"10-NN", "MAP", "AUC"}
+    assert told.n_questions == 60 and set(told.before) == {"10-NN", "P@1", "P@10", "MAP", "AUC"}
     assert "before" in str(told) and "60 held-out rows" in str(told)
 
 
@@ -37,13 +42,60 @@ def test_gain_is_seen(rng):
     y = np.arange(150) % 3
     X = np.column_stack([y + 0.3 * rng.standard_normal(150), 5 * rng.standard_normal((150, 6))])
     choosing = choosing_of(MetricLearnerCV(gammas=[10.0], prior="within"), X, y)
-    for told in (before_after(choosing, measures(None)), before_after(choosing, measures(None), settled=-1)):
+    for told in (
+        before_after(choosing, measures(None)),
+        before_after(choosing, measures(None), settled=choosing.table[-1]),
+    ):
         assert told.after["MAP"] - told.before["MAP"] > told.interval["MAP"] + 0.1
 
 
-def test_pairs_alone_are_judged_by_their_splits(rng):
+def test_pairs_alone_are_judged_by_the_rows_they_are_about(rng):
     X, y = labelled_data(rng, n=80, d=4)
     pairs = Constraints.from_labels(y, pairs_per_class=80)
     told = before_after(choosing_of(MetricLearnerCV(gammas=[1.0]), X, constraints=pairs), measures(pairs))
-    assert set(told.before) == {"pair AUC"} and told.n_questions == 5
-    assert 0 < told.interval["pair AUC"] < 1 and "splits" in str(told)
+    assert set(told.before) == {"pair AUC"} and 40 < told.n_questions <= 80
+    assert 0 < told.interval["pair AUC"] < 0.2 and "held-out rows of pairs" in str(told)
+
+
+def test_one_split_has_an_interval_over_its_rows(rng):
+    X, y = labelled_data(rng, n=80, d=4)
+    pairs = Constraints.from_labels(y, pairs_per_class=80)
+    cv = MetricLearnerCV(gammas=[1.0], cv=PairSplit(pairs, n_splits=1, random_state=0))
+    told = before_after(choosing_of(cv, X, constraints=pairs), measures(pairs), settled=cv_candidate(1.0))
+    assert 0 < told.interval["pair AUC"] < 0.5 and "inf" not in str(told)
+
+
+def cv_candidate(gamma):
+    return {
+        "prior": "identity",
+        "strategy": "random",
+        "n_components": None,
+        "residual": True,
+        "normalize": False,
+        "gamma": gamma,
+    }
+
+
+def test_where_one_row_asks_there_is_no_interval():
+    tally = Tally()
+    tally.add(*({"MAP": Estimate.mean(np.array([7]), np.array([value]))} for value in (0.5, 0.75)))
+    told = tally.told()
+    assert told.interval["MAP"] is None
+    assert str(told).splitlines()[1].split() == ["MAP", "0.500", "0.750", "+0.250"]
+
+
+def test_nothing_learned_is_the_plain_distance(rng):
+    X = rng.normal(size=(12, 5))
+    y = np.arange(12) % 2
+    linear = unlearned(MetricLearner(basis=2).fit(X, y).metric_)
+    np.testing.assert_allclose(linear.distances(X), euclidean_distances(X), atol=1e-7)
+    K = rbf_kernel(X, gamma=0.2)
+    kernel = unlearned(MetricLearner(kernel="rbf", kernel_params={"gamma": 0.2}, basis=3).fit(X, y).metric_)
+    np.testing.assert_allclose(kernel.distances(X), np.sqrt(np.maximum(2 - 2 * K, 0)), atol=1e-7)
+
+
+def test_intervals_are_students(rng):
+    values = rng.normal(size=9)
+    expected = student.ppf(0.975, 8) * sem(values)
+    assert intervals.of_mean(values) == pytest.approx(expected)
+    assert intervals.of_mean(values[:1]) is None

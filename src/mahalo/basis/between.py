@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..linalg import Scatter, scatter_of_differences
+from ..parts import in_parts
 from .common import EIGEN_ROWS, Basis, Seen, indicator
 
 __all__ = ["BetweenBasis"]
@@ -105,7 +106,7 @@ def _middle_covariance(rows: Any, pairs: np.ndarray, frame: np.ndarray | None) -
     total, second = np.zeros(d), np.zeros((d, d))
     centre = None
     step = max(1, (1 << 21) // max(1, rows.shape[1]))
-    for a in range(0, len(pairs), step):
+    for a in in_parts(range(0, len(pairs), step), -(-len(pairs) // step)):
         i, j = pairs[a : a + step].T
         M = 0.5 * (_in(frame, rows.take(i)) + _in(frame, rows.take(j)))
         M = (M.toarray() if sp.issparse(M) else np.asarray(M)).astype(np.float64)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..parts import in_parts
 from ..rows import combine
 from ..validation import warn
 from .common import EIGEN_ROWS, GRAM_ROWS, SUPPORT_ROWS, Basis, Seen, indicator
@@ -149,7 +150,7 @@ def _clusters_in_classes(seen: Seen, members: list[np.ndarray], k: int, rng: np.
     by_size = np.argsort([-len(m) for m in members], kind="stable")
     n_clusters[by_size[: k % len(members)]] += 1
     groups = []
-    for rows_of_class, n in zip(members, n_clusters, strict=True):
+    for rows_of_class, n in in_parts(zip(members, n_clusters, strict=True), len(members)):
         used = seen.sample(rng, GRAM_ROWS if seen.rows is None else SUPPORT_ROWS, rows_of_class)
         groups += _clusters(seen, used, int(n), rng)
     return groups

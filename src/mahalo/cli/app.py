@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from . import options
 from .export import export
 from .fit import evaluate, fit
 from .index import index
@@ -62,6 +63,7 @@ def demo(
         int, typer.Option(min=0, metavar="N", help="Seed of the splits and of the pairs that are drawn.")
     ] = 0,
     plot: Annotated[bool, typer.Option("--plot/--no-plot", help="Draw pictures (needs matplotlib).")] = True,
+    json: options.Json = False,
 ) -> None:
     """The whole story on bundled data: learn, certify, compare, draw.
 
@@ -71,7 +73,7 @@ def demo(
     """
     from .demo import run
 
-    run(out if plot else None, seed)
+    run(out if plot else None, seed, as_json=json)
 
 
 @app.command(hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

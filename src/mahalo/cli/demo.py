@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 from sklearn import datasets
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Bunch
+from sklearn.model_selection import RepeatedStratifiedKFold
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from ..learner import MetricLearner
+from ..progress import shown_by
 from ..report import figures
-from ..report.evaluation import Comparison, compare
+from ..report.comparing import ComparedMetrics, Fit, compare
+from ..report.evaluation import view
+from ..selection import MetricLearnerCV
+from .showing import print_json
 
 __all__ = ["run"]
 
@@ -40,33 +46,100 @@ _EXAMPLES = (
     _Example("digits", "load_digits", "handwritten digits", "pixels", False, 1),
 )
 
+_LEARNED = "learned"
+_NOTHING_LEARNED = 1e-9  # a γ at which the metric is the prior
+
 _LEGEND = {
     "10-NN error": "share of held-out rows that the vote of their ten nearest training rows gets wrong.",
-    "pair AUC": "chance that two held-out rows of one class are closer than two of different classes.",
+    "AUC": "chance that a training row of a held-out row's class is closer to it than another.",
     "learned": "MetricLearnerCV at its defaults: start, pairs and γ are chosen inside the training half.",
     "certificate": "relative duality gap: proof that no metric has an objective lower by more than this share.",
 }
 
 
-def run(out: Path | None, seed: int) -> None:
+def run(out: Path | None, seed: int, *, as_json: bool = False) -> None:
     """Print the comparison for each data set, then, where `out` is a directory, save a picture of each there."""
-    console = Console(highlight=False)
     if out is not None:
         _check_pictures_can_be_made(out)
-    console.print("[bold]Learn on one half of the rows, judge on the other, then the other way round.[/bold]\n")
-    console.print(_listed(_LEGEND))
-    comparisons = []
+    console = Console(highlight=False, stderr=as_json)
+    if not as_json:
+        console.print("[bold]Learn on one half of the rows, judge on the other, then the other way round.[/bold]\n")
+        console.print(_listed(_LEGEND))
+    told = []
     for example in _EXAMPLES:
-        data = getattr(datasets, example.load)()
-        comparison = _compared(example, data, seed, console)
-        _print_comparison(console, example, data, comparison)
-        comparisons.append(comparison)
-    if out is not None:
+        told.append(_compared(example, seed, console))
+        if not as_json:
+            _print_told(console, told[-1])
+    pictures = [] if out is None else [_draw(one, out, console) for one in told]
+    if as_json:
+        print_json({"examples": [one.summary() for one in told], "pictures": [str(path) for path in pictures]})
+    elif pictures:
         console.print()
-        for example, comparison in zip(_EXAMPLES, comparisons, strict=True):
-            with console.status(f"{example.name}: drawing …"):
-                picture = _draw(example, comparison, out)
-            console.print(f"[cyan]picture[/cyan]      {picture}", soft_wrap=True)
+        for path in pictures:
+            console.print(f"[cyan]picture[/cyan]      {path}", soft_wrap=True)
+
+
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """An example, its rows as they were compared, and what came of it."""
+
+    example: _Example
+    X: np.ndarray
+    y: np.ndarray
+    halves: RepeatedStratifiedKFold
+    compared: ComparedMetrics
+
+    @property
+    def fits(self) -> tuple[Fit, ...]:
+        return self.compared.fits[_LEARNED]
+
+    @property
+    def learners(self) -> list[MetricLearnerCV]:
+        return [fit.learner for fit in self.fits]
+
+    @property
+    def seconds(self) -> float:
+        return float(np.mean([fit.seconds for fit in self.fits]))
+
+    @property
+    def n_problems(self) -> int:
+        """Solved for one fit."""
+        return self.learners[0].cv_results_["scores"].size + 1  # type: ignore[union-attr]
+
+    @property
+    def largest_gap(self) -> float:
+        return max(learner.certificate_.relative_gap for learner in self.learners)
+
+    @property
+    def n_converged(self) -> int:
+        return sum(learner.certificate_.converged for learner in self.learners)
+
+    def measured(self, name: str) -> dict[str, tuple[float, float]]:
+        """10-NN error and AUC of a distance, each with half its 95 % interval."""
+        mean, half = self.compared.mean(name), self.compared.interval(name)
+        return {"10-NN error": (1.0 - mean["10-NN"], half["10-NN"]), "AUC": (mean["AUC"], half["AUC"])}
+
+    def summary(self) -> dict[str, Any]:
+        """For machines."""
+        measured = {name: self.measured(name) for name in self.compared.names}
+        return {
+            "name": self.example.name,
+            "rows": len(self.X),
+            "columns": self.X.shape[1],
+            "classes": len(np.unique(self.y)),
+            "halves": len(self.fits),
+            "distances": {
+                name: {measure: {"mean": mean, "interval": half} for measure, (mean, half) in found.items()}
+                for name, found in measured.items()
+            },
+            "chosen": [
+                {"gamma": learner.gamma_, "prior": str(learner.prior_), "strategy": learner.strategy_}
+                for learner in self.learners
+            ],
+            "relative_gap": self.largest_gap,
+            "converged": int(self.n_converged),
+            "seconds": self.seconds,
+        }
 
 
 def _check_pictures_can_be_made(out: Path) -> None:
@@ -78,58 +151,49 @@ def _check_pictures_can_be_made(out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
 
 
-def _compared(example: _Example, data: Bunch, seed: int, console: Console) -> Comparison:
+def _compared(example: _Example, seed: int, console: Console) -> _Told:
+    X, y = getattr(datasets, example.load)(return_X_y=True)
+    X = StandardScaler().fit_transform(X) if example.standardise else X
+    halves = RepeatedStratifiedKFold(n_splits=2, n_repeats=example.n_repeats, random_state=seed)
+    distances = {
+        "inverse covariance": MetricLearner(prior="covariance", gamma=_NOTHING_LEARNED),
+        _LEARNED: MetricLearnerCV(random_state=seed),
+    }
     # Small matrices: threads would only wait for each other.
     with console.status(f"{example.name} …") as status, warnings.catch_warnings(), threadpool_limits(1):
         # A fit that stops early is counted in the table; a warning would say it twice.
         warnings.simplefilter("ignore", ConvergenceWarning)
-
-        def on_half(k: int, n: int) -> None:
-            status.update(f"{example.name}: learning on half {k + 1} of {n} …")
-
-        return compare(
-            data.data,
-            data.target,
-            standardise=example.standardise,
-            n_repeats=example.n_repeats,
-            random_state=seed,
-            on_half=on_half,
-        )
+        with shown_by(lambda text: status.update(f"{example.name}: {text}")):
+            return _Told(example, X, y, halves, compare(X, y, distances, cv=halves, random_state=seed, verbose=1))
 
 
-def _print_comparison(console: Console, example: _Example, data: Bunch, comparison: Comparison) -> None:
-    n, d = data.data.shape
-    n_halves = len(comparison.views)
+def _print_told(console: Console, told: _Told) -> None:
+    example, (n, d), n_fits = told.example, told.X.shape, len(told.fits)
     console.print(
         f"\n[bold]{example.name}[/bold]: {n:,} {example.rows}, {d} {example.columns}, "
-        f"{len(data.target_names)} classes; mean over {n_halves} held-out halves ± standard deviation"
+        f"{len(np.unique(told.y))} classes; mean over {n_fits} held-out halves ± half a 95 % interval"
     )
     table = Table(show_edge=False, pad_edge=False, header_style="dim")
-    table.add_column("distance")
-    table.add_column("10-NN error", justify="right")
-    table.add_column("pair AUC", justify="right")
-    errors, aucs = 100 * comparison.errors, comparison.aucs
-    for k, name in enumerate(comparison.names):
-        table.add_row(
-            name,
-            f"{errors[:, k].mean():.1f} % ± {errors[:, k].std():.1f}",
-            f"{aucs[:, k].mean():.3f} ± {aucs[:, k].std():.3f}",
-            style="bold green" if name == "learned" else None,
-        )
+    for k, name in enumerate(("distance", "10-NN error", "AUC")):
+        table.add_column(name, justify="right" if k else "left")
+    for name in told.compared.names:
+        (error, around), (auc, about) = told.measured(name).values()
+        cells = f"{100 * error:.1f} % ± {100 * around:.1f}", f"{auc:.3f} ± {about:.3f}"
+        table.add_row(name, *cells, style="bold green" if name == _LEARNED else None)
     console.print(table)
-    learners = comparison.learners
-    gaps = [learner.certificate_.relative_gap for learner in learners]
-    n_converged = sum(learner.certificate_.converged for learner in learners)
-    n_problems = len(learners[0].cv_results_["scores"].ravel()) + 1
-    facts = {
+    console.print(_listed(_facts(told)))
+
+
+def _facts(told: _Told) -> dict[str, str]:
+    learners = told.learners
+    return {
         "chosen": f"γ {_range([learner.gamma_ for learner in learners])}; prior "
         f"{_counts([str(learner.prior_) for learner in learners])}; pairs "
         f"{_counts([learner.strategy_ for learner in learners])}",
-        "certificate": f"relative gap at most {max(gaps):.1e} (asked for {learners[0].tol:.0e}); converged in "
-        f"{n_converged} of {n_halves} fits",
-        "time": f"{np.mean(comparison.seconds):.2f} s a fit with all its choices, {n_problems} problems solved",
+        "certificate": f"relative gap at most {told.largest_gap:.1e} (asked for {learners[0].tol:.0e}); converged in "
+        f"{told.n_converged} of {len(learners)} fits",
+        "time": f"{told.seconds:.2f} s a fit with all its choices, {told.n_problems} problems solved",
     }
-    console.print(_listed(facts))
 
 
 def _listed(entries: dict[str, str]) -> Table:
@@ -152,14 +216,20 @@ def _counts(names: list[str]) -> str:
     return ", ".join(f'"{name}" in {count} of {len(names)} fits' for name, count in counted)
 
 
-def _draw(example: _Example, comparison: Comparison, out: Path) -> Path:
+def _draw(told: _Told, out: Path, console: Console) -> Path:
     """The first half that was held out."""
-    before, _, after = comparison.views[0]
-    figure = figures.overview(
-        dataclasses.replace(before, name="before"),
-        dataclasses.replace(after, name="after"),
-        comparison.learners[0],
-        title=f"{example.name}: Euclidean distance before, learned after, on {len(before.labels)} held-out rows",
-        class_names=example.class_names,
-    )
-    return figures.save(figure, out / f"demo-{example.name}.png")
+    train, test = next(told.halves.split(told.X, told.y))
+    learner, name = told.learners[0], told.example.name
+    with console.status(f"{name}: drawing …"):
+        before, after = (
+            view(side, rows[train], told.y[train], rows[test], told.y[test])
+            for side, rows in (("before", told.X), ("after", learner.transform(told.X)))
+        )
+        figure = figures.overview(
+            before,
+            after,
+            learner,
+            title=f"{name}: Euclidean distance before, learned after, on {len(test)} held-out rows",
+            class_names=told.example.class_names,
+        )
+        return figures.save(figure, out / f"demo-{name}.png")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -48,17 +48,20 @@ def fit(
     after on rows that were held out, and writes a model for the other commands.
     Exit code 1: written, but not solved to the gap that was asked for.
     """
-    from .learning import learned
+    from .known import Source
+    from .learning import Settings, learned
     from .showing import print_json, show_fit
+    from .streamed import gathered
     from .tables import check_output
     from .watching import watching
 
     check_output(out, force, (".safetensors",))
     if encoder is not None and not embeddings:
         raise ValueError("--encoder names what made the vectors of --embeddings; give both, or neither.")
-    source, settings = _parts(locals())
+    source = Source(data, label, labels, id, ids, columns, drop, one_hot, pairs, triplets, encoding)
+    settings = Settings(embeddings, encoder, standardise, gamma, prior, kernel, components, holdout, seed)
     with watching(log) as watch:
-        outcome = learned(_gathered(source, settings, watch), settings)
+        outcome = learned(gathered(source, settings.kernel, watch), settings)
         outcome.metric.save(out)  # type: ignore[union-attr]
     if json:
         print_json(outcome.summary() | {"out": str(out)})
@@ -97,40 +100,17 @@ def evaluate(
     95 % interval of its difference. Every fold is judged by what the others
     chose. Writes nothing.
     """
-    from .learning import evaluated
+    from .known import Source
+    from .learning import Settings, evaluated
     from .showing import print_json, show_evaluation
+    from .streamed import gathered
     from .watching import watching
 
-    source, settings = _parts(locals())
+    source = Source(data, label, labels, id, ids, columns, drop, one_hot, pairs, triplets, encoding)
+    settings = Settings(embeddings, None, standardise, gamma, prior, kernel, components, holdout, seed)
     with watching(log) as watch:
-        outcome = evaluated(_gathered(source, settings, watch), settings)
+        outcome = evaluated(gathered(source, settings.kernel, watch), settings)
     if json:
         print_json(outcome.summary())
     else:
         show_evaluation(outcome)
-
-
-def _parts(given: dict[str, Any]) -> tuple[Any, Any]:
-    """Where rows are, and how to learn, from the options of a command."""
-    from dataclasses import fields
-
-    from .known import Source
-    from .learning import Settings
-
-    def of(kind: Any) -> Any:
-        return kind(**{field.name: given[field.name] for field in fields(kind) if field.name in given})
-
-    return of(Source), of(Settings)
-
-
-def _gathered(source: Any, settings: Any, watch: Any) -> Any:
-    """What is known, held in memory or, where that is too much, read a piece at a time."""
-    from .known import gather
-    from .tables import too_large
-
-    shards = too_large(source.data)
-    if shards is None:
-        return gather(source, watch)
-    from .streamed import gather_in_pieces
-
-    return gather_in_pieces(source, shards, settings.kernel, watch)

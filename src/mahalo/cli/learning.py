@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from .. import __version__
 from ..embeddings import EmbeddingAdapter
-from ..explain import fit_record
+from ..explain import fit_notes, fit_record
 from ..learner import MetricLearner
 from ..metric import Metric, Scaling, for_rows_as_they_come
 from ..selection import MetricLearnerCV
@@ -87,6 +87,8 @@ class Outcome:
             "before": told.before,
             "after": told.after,
             "interval": told.interval,
+            "before_interval": told.before_interval,
+            "after_interval": told.after_interval,
             "questions": told.n_questions,
         }
         if self.learner is not None:
@@ -106,6 +108,23 @@ class _Judged(MetricLearnerCV):
         if getattr(self, "before_after_", None) is None:
             self.before_after_ = before_after(choosing, _measures(self, choosing))
 
+    def judge(self, known: Known, X: Any) -> None:
+        """Choose and judge, without a fit to all rows."""
+        self._choose(choosing_of(self, X, known.y, known.constraints)[0])
+
+    @property
+    def untouched(self) -> bool:
+        """Whether the start itself was best: a γ below all that were asked for."""
+        return self.gamma_ < self._gammas()[0]
+
+    def settle(self, gamma: float, prior: str | None) -> None:
+        """On this γ, and on the first of everything else."""
+        first = {name: _first(self._value(name)) for name in CHOSEN}
+        self.set_params(gammas=[gamma], **first | {"prior": prior or first["prior"], "strategy": "random"})
+
+    def learner_of(self, candidate: dict[str, Any]) -> MetricLearner:
+        return self._learner(**candidate).set_params(verbose=self.verbose)
+
 
 class _JudgedAdapter(_Judged, EmbeddingAdapter):
     pass
@@ -119,7 +138,8 @@ def learned(known: Known, settings: Settings) -> Outcome:
     metric = outcome.learner.metric_
     if scaling is not None:
         metric = for_rows_as_they_come(metric, scaling)
-    return dataclasses.replace(outcome, metric=dataclasses.replace(metric, about=_about(outcome, settings)))
+    about = _about(outcome, settings) | _notes(outcome, X)
+    return dataclasses.replace(outcome, metric=dataclasses.replace(metric, about=about))
 
 
 def evaluated(known: Known, settings: Settings) -> Outcome:
@@ -141,9 +161,13 @@ def _check_classes(classes: Classes, source: str) -> None:
 
 
 def _outcome(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
-    # Threads gain little on small matrices, and on a busy machine they wait for each other.
-    with threadpool_limits(1 if X.shape[1] <= _NARROW else None):
+    with _few_threads(X):
         return (_chosen if settings.gamma is None else _settled)(known, settings, X, fit)
+
+
+def _few_threads(X: Any) -> Any:
+    """Threads gain little on small matrices, and on a busy machine they wait for each other."""
+    return threadpool_limits(1 if X.shape[1] <= _NARROW else None)
 
 
 def _scaled(known: Known, settings: Settings) -> tuple[Any, Scaling | None]:
@@ -170,7 +194,7 @@ def _chosen(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
     if fit:
         cv.fit(X, known.y, constraints=known.constraints)
     else:
-        cv._choose(choosing_of(cv, X, known.y, known.constraints))
+        cv.judge(known, X)
     told = cv.before_after_
     assert told is not None
     chosen = {"gamma": cv.gamma_} | {name: getattr(cv, f"{name}_") for name in CHOSEN}
@@ -181,7 +205,7 @@ def _chosen(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
         chosen=chosen,
         n_candidates=len(cv.cv_results_["gamma"]),
         n_looked_at=cv.n_looked_at_,
-        untouched=cv.gamma_ < cv._gammas()[0],
+        untouched=cv.untouched,
         score=cv.best_score_,
         learner=cv if fit else None,
     )
@@ -189,14 +213,15 @@ def _chosen(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
 
 def _settled(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
     """With a γ of the user's own there is nothing to choose: the defaults of the learner, judged as they are."""
-    one = {"prior": settings.prior or _first(_cv(settings)._value("prior")), "strategy": "random"}
-    cv = _cv(settings).set_params(gammas=[settings.gamma], residual=_first(_cv(settings).residual), **one)
-    choosing, X, *_ = cv._choosing(X, known.y, known.constraints, None)  # on Dask a sample, which will do for the fit
-    told = before_after(choosing, _measures(cv, choosing), settled=len(choosing.table) - 1)
+    assert settings.gamma is not None
+    cv = _cv(settings)
+    cv.settle(settings.gamma, settings.prior)
+    choosing, X = choosing_of(cv, X, known.y, known.constraints)
+    told = before_after(choosing, _measures(cv, choosing), settled=choosing.table[-1])
     chosen = choosing.table[-1]
-    learner = cv._learner(**chosen) if fit else None
+    learner = cv.learner_of(chosen) if fit else None
     if learner is not None:
-        learner.set_params(verbose=1).fit(X, known.y, constraints=known.constraints)
+        learner.fit(X, known.y, constraints=known.constraints)
     return Outcome(known, settings.scales(known.X), told, chosen, 1, len_of(choosing.folds[0].X), learner=learner)
 
 
@@ -222,6 +247,14 @@ def _about(outcome: Outcome, settings: Settings) -> dict[str, Any]:
     if settings.encoder is not None:
         about["encoder"] = settings.encoder
     return about
+
+
+def _notes(outcome: Outcome, X: Any) -> dict[str, Any]:
+    """For the report. Labels of rows in pieces are not judged: all of them would be read again and again."""
+    if outcome.known.n_pieces > 1:
+        return {}
+    with _few_threads(X):
+        return {"notes": fit_notes(outcome.learner, X, outcome.known.y, outcome.known.constraints)}
 
 
 def _plain(value: Any) -> Any:

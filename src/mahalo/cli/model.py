@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from ..metric import Metric, load
-from .tables import Columns, Encoding, Part, Table, encoded, read, rows_of, too_large
+from .known import Source
+from .tables import Columns, Encoding, Part, Table, encoded, read, read_ids, rows_of, too_large
 from .tables.reading import some
 from .watching import Watch
 
-__all__ = ["load_model", "names_of", "noted_column", "parts_for", "read_for", "rows_for"]
+__all__ = ["load_model", "named_rows", "names_of", "noted_column", "parts_for", "read_for", "rows_for"]
 
 _PART = 50_000  # rows at a time
 
@@ -79,6 +80,14 @@ def _by_width(metric: Metric, table: Table, model: Path) -> Any:
     if X.shape[1] != metric.n_features:
         raise ValueError(f"{table.source} has {X.shape[1]} columns; {model.name} was fitted on {metric.n_features}.")
     return X
+
+
+def named_rows(metric: Metric, model: Path, source: Source, watch: Watch) -> tuple[Any, list[str] | None]:
+    """Rows as the metric wants them and their names: by the options given, else the column of the fit."""
+    table = read_for(metric, source.data, source.encoding, watch, [source.id])
+    noted = source.id is None and source.ids is None
+    column = noted_column(metric, "id", table) if noted else source.id
+    return rows_for(metric, table, model), read_ids(table, column, source.ids, source.encoding)
 
 
 def noted_column(metric: Metric, what: str, table: Table) -> str | None:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from . import options
+
+if TYPE_CHECKING:
+    from .known import Source
+    from .search import Found
+    from .watching import Watch
 
 __all__ = ["neighbors"]
 
@@ -45,39 +50,44 @@ def neighbors(
     One line for each neighbour: query, rank, neighbor, distance. Rows are named
     by the id column the model was fitted with, by `--id`, or by number from 0.
     """
-    from .model import load_model, noted_column, read_for, rows_for
-    from .saved_index import asked_of, is_index, load_for
-    from .search import Found, nearest
-    from .showing import facts, print_json
-    from .tables import check_output, read_ids
+    from .known import Source
+    from .tables import check_output
     from .watching import watching
 
     if query_ids is not None and query is None:
         raise ValueError("--query-ids names the rows of --query DATA, which is missing; rows to find have --index-ids.")
     if out is not None:
         check_output(out, force, (".csv", ".tsv", ".parquet", ".npz"))
+    sought = Source([index], id=id, ids=index_ids, encoding=encoding)
+    asking = None if query is None else Source([query], id=id, ids=query_ids, encoding=encoding)
     with watching(log) as watch:
-        metric = load_model(model)
-
-        def named(data: str, ids: str | None) -> tuple[object, list[str] | None]:
-            table = read_for(metric, [data], encoding, watch, [id])
-            column = noted_column(metric, "id", table) if id is None and ids is None else id
-            return rows_for(metric, table, model), read_ids(table, column, ids, encoding)
-
-        if is_index(index):
-            if query is None or index_ids is not None:
-                raise ValueError(
-                    "an index that was saved has its ids, and answers queries: give --query, no --index-ids."
-                )
-            built = load_for(metric, index, model)
-            Q, asking = named(query, query_ids)
-            found = asked_of(built, Q, k, asking)
-        else:
-            X, names = named(index, index_ids)
-            Q, asking = (None, names) if query is None else named(query, query_ids)
-            found = Found(*nearest(metric, X, Q, k, watch), asking, names)
+        found = _found(model, sought, asking, k, watch)
         if out is not None:
             found.write(out)
+    _tell(found, out, json)
+
+
+def _found(model: Path, sought: Source, asking: Source | None, k: int, watch: Watch) -> Found:
+    """By an index that was saved, or by going through all rows."""
+    from .model import load_model, named_rows
+    from .saved_index import asked_of, is_index, load_for
+    from .search import Found, nearest
+
+    metric = load_model(model)
+    if not is_index(sought.data[0]):
+        X, names = named_rows(metric, model, sought, watch)
+        Q, askers = (None, names) if asking is None else named_rows(metric, model, asking, watch)
+        return Found(*nearest(metric, X, Q, k, watch), askers, names)
+    if asking is None or sought.ids is not None:
+        raise ValueError("an index that was saved has its ids, and answers queries: give --query, no --index-ids.")
+    built = load_for(metric, sought.data[0], model)
+    Q, askers = named_rows(metric, model, asking, watch)
+    return asked_of(built, Q, k, askers)
+
+
+def _tell(found: Found, out: Path | None, json: bool) -> None:
+    from .showing import facts, print_json
+
     if json:
         print_json(found.as_json() if out is None else {"queries": found.n_queries, "k": found.k, "out": str(out)})
     elif out is None:

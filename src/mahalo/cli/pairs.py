@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from . import options
+
+if TYPE_CHECKING:
+    from .same import Answers
 
 __all__ = ["pairs"]
 
@@ -75,34 +78,49 @@ def pairs(
     of the others; then answers the pairs of `--ask`, one line each: first,
     second, distance, probability, same.
     """
-    from .same import Answers, answered, learned_classifier, loaded_classifier, summary
-    from .showing import facts, print_json
-    from .tables import check_output
+    from .known import Source
+    from .learning import Settings
+    from .same import Calling, answered, learned_classifier, loaded_classifier, summary
     from .watching import watching
 
-    given = locals()
+    _check(model, save, ask, out, force)
+    source = Source(data, label, labels, id, ids, columns, drop, one_hot, pairs, None, encoding)
+    with watching(log) as watch:
+        if model is None:
+            settings = Settings(embeddings, None, standardise, gamma, prior, kernel, components, holdout, seed)
+            classifier, rows, names = learned_classifier(source, settings, Calling(threshold, fpr, base_rate), watch)
+        else:
+            classifier, rows, names = loaded_classifier(model, source, watch)
+        if save is not None:
+            classifier.save(save)
+        answers = None if ask is None else answered(classifier, rows, names, ask, encoding)
+        if answers is not None and out is not None:
+            answers.write(out)
+    _tell(summary(classifier, model is None) | ({} if save is None else {"saved": str(save)}), answers, out, json)
+
+
+def _check(model: Path | None, save: Path | None, ask: str | None, out: Path | None, force: bool) -> None:
+    """Whether there is something to do, and room for what comes of it."""
+    from .tables import check_output
+
     if model is None and save is None and ask is None:
         raise ValueError("nothing to do with what is learned: give --save FILE, --ask FILE or both.")
+    if model is not None and save is not None:
+        raise ValueError("--model answers with what was learned before; leave out --save.")
     if model is not None and ask is None:
         raise ValueError("--model answers pairs: give --ask FILE.")
     if save is not None:
         check_output(save, force, (".safetensors",))
     if out is not None:
         check_output(out, force, (".csv", ".tsv", ".parquet", ".npz"))
-    with watching(log) as watch:
-        classifier, rows, names = (learned_classifier if model is None else loaded_classifier)(given, watch)
-        if save is not None:
-            classifier.save(save)
-        answers: Answers | None = None
-        if ask is not None:
-            answers = answered(classifier, rows, names, ask, encoding)
-            if out is not None:
-                answers.write(out)
-    told = summary(classifier, model is None) | ({} if save is None else {"saved": str(save)})
+
+
+def _tell(told: dict[str, Any], answers: Answers | None, out: Path | None, json: bool) -> None:
+    from .showing import facts, print_json
+
     if json:
         print_json(told | ({} if answers is None else {"answers": answers.as_json()}))
-        return
-    if answers is not None and out is None:
+    elif answers is not None and out is None:
         answers.print()
     else:
         facts({name: str(value) for name, value in told.items()} | ({} if out is None else {"written": str(out)}))

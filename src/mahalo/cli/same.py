@@ -18,12 +18,12 @@ from ..pairs import PairClassifier
 from ..selection import MetricLearnerCV
 from .known import Known, Source, gather
 from .learning import Settings
-from .model import noted_column, read_for, rows_for
-from .search import _named, _plain, _quoted
-from .tables import read_constraints, read_ids, write
+from .model import named_rows
+from .naming import named, plain_name, quoted
+from .tables import read_constraints, write
 from .watching import Watch
 
-__all__ = ["Answers", "answered", "learned_classifier", "loaded_classifier", "summary"]
+__all__ = ["Answers", "Calling", "answered", "learned_classifier", "loaded_classifier", "summary"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Answers:
     names: list[str] | None
 
     def columns(self) -> dict[str, Any]:
-        first, second = (_named(ends, self.names) for ends in self.index.T)
+        first, second = (named(ends, self.names) for ends in self.index.T)
         ends = {"first": first, "second": second, "distance": self.distances}
         return ends | {"probability": self.probability, "same": self.same.astype(np.int64)}
 
@@ -48,25 +48,35 @@ class Answers:
         columns = self.columns()
         sys.stdout.write(",".join(columns) + "\n")
         for first, second, distance, probability, same in zip(*columns.values(), strict=True):
-            sys.stdout.write(f"{_quoted(first)},{_quoted(second)},{distance:.6g},{probability:.4f},{same}\n")
+            sys.stdout.write(f"{quoted(first)},{quoted(second)},{distance:.6g},{probability:.4f},{same}\n")
 
     def as_json(self) -> list[dict[str, Any]]:
         columns = self.columns()
-        return [{name: _plain(columns[name][k]) for name in columns} for k in range(len(self.same))]
+        return [{name: plain_name(columns[name][k]) for name in columns} for k in range(len(self.same))]
 
 
-def learned_classifier(given: dict[str, Any], watch: Watch) -> tuple[PairClassifier, Any, list[str] | None]:
+@dataclass(frozen=True)
+class Calling:
+    """What a yes or no is to be good at, and how many pairs are the same where answers are used."""
+
+    threshold: str
+    fpr: float
+    base_rate: float | None
+
+
+def learned_classifier(
+    source: Source, settings: Settings, calling: Calling, watch: Watch
+) -> tuple[PairClassifier, Any, list[str] | None]:
     """(classifier, rows, names) of rows as they come."""
-    known = gather(_of(Source, given), watch)
-    settings = _of(Settings, given)
+    known = gather(source, watch)
     scaling = Scaling.of(known.X) if settings.scales(known.X) else None
     watch.show("learning: same or not")
     classifier = PairClassifier(
         _learner(settings),
-        threshold=str(given["threshold"]),
-        fpr=given["fpr"],
-        base_rate=given["base_rate"],
-        holdout=str(given["holdout"]),
+        threshold=str(calling.threshold),
+        fpr=calling.fpr,
+        base_rate=calling.base_rate,
+        holdout=str(settings.holdout),
         random_state=settings.seed,
     )
     X = known.X if scaling is None else scaling.apply(known.X)
@@ -74,10 +84,6 @@ def learned_classifier(given: dict[str, Any], watch: Watch) -> tuple[PairClassif
     metric = classifier.metric_ if scaling is None else for_rows_as_they_come(classifier.metric_, scaling)
     classifier.metric_ = dataclasses.replace(metric, about=_about(known))
     return classifier, known.X, known.ids
-
-
-def _of(kind: Any, given: dict[str, Any]) -> Any:
-    return kind(**{field.name: given[field.name] for field in dataclasses.fields(kind) if field.name in given})
 
 
 def _learner(settings: Settings) -> MetricLearnerCV:
@@ -100,17 +106,12 @@ def _about(known: Known) -> dict[str, Any]:
     return about if encoding is None else about | {"columns": list(encoding.columns), "one_hot": encoding.one_hot}
 
 
-def loaded_classifier(given: dict[str, Any], watch: Watch) -> tuple[PairClassifier, Any, list[str] | None]:
-    unused = [name for name in ("label", "labels", "pairs", "save") if given[name] is not None]
+def loaded_classifier(model: Path, source: Source, watch: Watch) -> tuple[PairClassifier, Any, list[str] | None]:
+    unused = [name for name in ("label", "labels", "pairs") if getattr(source, name) is not None]
     if unused:
         raise ValueError(f"--model answers with what was learned before; leave out --{unused[0]}.")
-    classifier = PairClassifier.load(given["model"])
-    metric = classifier.metric_
-    table = read_for(metric, given["data"], given["encoding"], watch, [given["id"]])
-    noted = given["id"] is None and not given["ids"]
-    column = noted_column(metric, "id", table) if noted else given["id"]
-    names = read_ids(table, column, given["ids"], given["encoding"])
-    return classifier, rows_for(metric, table, given["model"]), names
+    classifier = PairClassifier.load(model)
+    return classifier, *named_rows(classifier.metric_, model, source, watch)
 
 
 def answered(classifier: PairClassifier, X: Any, names: list[str] | None, ask: str, encoding: str) -> Answers:

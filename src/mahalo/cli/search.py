@@ -13,6 +13,7 @@ from ..coordinates import LinearCoordinates
 from ..linalg import nearest_of
 from ..metric import Metric
 from ..validation import len_of
+from .naming import named, plain_name, quoted
 from .tables import write
 from .watching import Watch
 
@@ -42,9 +43,9 @@ class Found:
         """One entry for each neighbour."""
         query = np.repeat(np.arange(self.n_queries), self.k)
         return {
-            "query": _named(query, self.asking),
+            "query": named(query, self.asking),
             "rank": np.tile(np.arange(1, self.k + 1), self.n_queries),
-            "neighbor": _named(self.rows.ravel(), self.names),
+            "neighbor": named(self.rows.ravel(), self.names),
             "distance": self.distances.ravel(),
         }
 
@@ -55,33 +56,20 @@ class Found:
         columns = self.columns()
         sys.stdout.write(",".join(columns) + "\n")
         for query, rank, neighbor, distance in zip(*columns.values(), strict=True):
-            sys.stdout.write(f"{_quoted(query)},{rank},{_quoted(neighbor)},{distance:.6g}\n")
+            sys.stdout.write(f"{quoted(query)},{rank},{quoted(neighbor)},{distance:.6g}\n")
 
     def as_json(self) -> dict[str, Any]:
-        asking = _named(np.arange(self.n_queries), self.asking)
+        asking = named(np.arange(self.n_queries), self.asking)
         return {
             "neighbors": [
                 {
-                    "query": _plain(asking[q]),
-                    "neighbors": [_plain(name) for name in _named(self.rows[q], self.names)],
+                    "query": plain_name(asking[q]),
+                    "neighbors": [plain_name(name) for name in named(self.rows[q], self.names)],
                     "distances": self.distances[q].tolist(),
                 }
                 for q in range(self.n_queries)
             ]
         }
-
-
-def _named(rows: np.ndarray, names: list[str] | None) -> np.ndarray:
-    return rows if names is None else np.array(names, dtype=object)[rows]
-
-
-def _plain(name: Any) -> Any:
-    return name.item() if isinstance(name, np.generic) else name
-
-
-def _quoted(name: Any) -> str:
-    text = str(name)
-    return '"' + text.replace('"', '""') + '"' if any(mark in text for mark in ',"\n') else text
 
 
 def nearest(metric: Metric, X: Any, Q: Any, k: int, watch: Watch) -> tuple[np.ndarray, np.ndarray]:

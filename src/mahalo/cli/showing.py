@@ -63,9 +63,9 @@ def _comparison(told: BeforeAfter) -> Table:
         table.add_column(name, justify="left" if k == 0 else "right")
     for name, before in told.before.items():
         difference, interval = told.after[name] - before, told.interval[name]
-        style = "green" if difference > interval else "red" if difference < -interval else None
-        change = f"{difference:+.3f} ± {interval:.3f}"
-        table.add_row(_LONG.get(name, name), f"{before:.3f}", f"{told.after[name]:.3f}", change, style=style)
+        clear = interval is not None and abs(difference) > interval
+        style = None if not clear else "green" if difference > 0 else "red"
+        table.add_row(_LONG.get(name, name), f"{before:.3f}", f"{told.after[name]:.3f}", told.change(name), style=style)
     return table
 
 

@@ -13,15 +13,15 @@ from ..constraints import as_labels
 from ..explain.fingerprint import fingerprint_of, rows_looked_at
 from ..metric import Scaling
 from ..validation import is_linear
-from .known import Known, Source, columns_of, refuse_nothing_known
-from .tables import Classes, Encoding, Rows, Shards, chosen_columns, encoded, read_constraints, read_ids
+from .known import Known, Source, columns_of, gather, refuse_nothing_known
+from .tables import Classes, Encoding, Rows, Shards, chosen_columns, encoded, read_constraints, read_ids, too_large
 from .tables.columns import check_column, encoding_of, refuse_text
 from .tables.looking import CodedLabels, Look, Looking, union_of_values, values_of_piece
 from .tables.named import check_ids, one_of, read_beside
 from .tables.shards import Piece
 from .watching import Watch
 
-__all__ = ["gather_in_pieces"]
+__all__ = ["gather_in_pieces", "gathered"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,12 @@ class Streamed(Known):
         from ..rows.dask import map_rows
 
         return map_rows(scaling.apply, self.X, self.X.shape[1])
+
+
+def gathered(source: Source, kernel: str, watch: Watch) -> Known:
+    """What is known, held in memory or, where that is too much, read a piece at a time."""
+    shards = too_large(source.data)
+    return gather(source, watch) if shards is None else gather_in_pieces(source, shards, kernel, watch)
 
 
 def gather_in_pieces(source: Source, shards: Shards, kernel: str, watch: Watch) -> Known:

@@ -27,7 +27,7 @@ class Watch:
 
     def __init__(self, log: IO[str] | None) -> None:
         self._log = log
-        self._status: Any = None
+        self.live: Any = None
         self._shown = time.perf_counter()
         self._logged, self._stage = -_LOGGED, ""
 
@@ -35,8 +35,8 @@ class Watch:
         """Progress: seen on a terminal, elsewhere now and then."""
         self._write_log(text)
         now = time.perf_counter()
-        if self._status is not None:
-            self._status.update(text)
+        if self.live is not None:
+            self.live.update(text)
         elif not sys.stderr.isatty() and now - self._shown >= _PATIENCE:
             self._shown = now
             print(text, file=sys.stderr, flush=True)
@@ -70,7 +70,7 @@ def watching(log: Path | None) -> Iterator[Watch]:
     with contextlib.ExitStack() as stack:
         watch = Watch(None if log is None else stack.enter_context(open(log, "a", encoding="utf-8")))
         if sys.stderr.isatty():
-            watch._status = stack.enter_context(Console(stderr=True).status("…"))
+            watch.live = stack.enter_context(Console(stderr=True).status("…"))
         stack.enter_context(shown_by(watch.show))
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")  # those for who writes code

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..parts import in_parts
 from .geometry import Geometry
 from .labels import class_codes
 
@@ -43,7 +44,9 @@ def triplets_from_labels(
     if geometry is None:
         raise ValueError("strategy='triplets' looks for nearest rows and needs X; pass X=.")
     found = []
-    for anchors, inside, outside in _classes(class_codes(y), per_class or _MANY_NEIGHBOURS, n_neighbors**2, rng):
+    codes = class_codes(y)
+    classes = _classes(codes, per_class or _MANY_NEIGHBOURS, n_neighbors**2, rng)
+    for anchors, inside, outside in in_parts(classes, codes.max() + 1):
         if len(inside) < 2:
             continue
         targets = _nearest_others(geometry, anchors, inside, n_neighbors)
@@ -134,7 +137,7 @@ def _neighbour_pairs(
     codes: np.ndarray, geometry: Geometry, per_class: int, k: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     near, far = [], []
-    for anchors, inside, outside in _classes(codes, per_class, k, rng):
+    for anchors, inside, outside in in_parts(_classes(codes, per_class, k, rng), codes.max() + 1):
         if len(inside) > 1:
             found = _nearest_others(geometry, anchors, inside, k)
             near.append(np.column_stack([np.repeat(anchors, found.shape[1]), found.ravel()]))

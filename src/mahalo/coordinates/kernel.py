@@ -13,6 +13,7 @@ from scipy.linalg.lapack import dpstrf
 from ..constraints import Constraints, EdgeForms, MappedGeometry, len_of, sq_distances
 from ..errors import NotPositiveDefiniteError
 from ..linalg import inverse_factor, nearest_of, symmetrize
+from ..parts import in_parts
 from ..rows import HeldRows, MappedRows
 from .base_kernel import BaseKernel
 
@@ -98,7 +99,7 @@ class KernelGeometry:
         own = self.self_similarity(candidates)
         found = np.empty((len(anchors), k), dtype=np.intp)
         step = max(1, (1 << 21) // max(1, len(candidates)))
-        for a in range(0, len(anchors), step):
+        for a in in_parts(range(0, len(anchors), step), -(-len(anchors) // step)):
             # κ(x,x) is the same for all candidates of a row.
             D = own - 2.0 * self.block(anchors[a : a + step], candidates)
             found[a : a + step] = nearest_of(D, k)
@@ -294,7 +295,7 @@ class KernelSpace:
         """Jᵀ K0 J, a block of rows of K0 at a time."""
         G = np.zeros((J.shape[1],) * 2)
         step = max(1, _BLOCK // len(rows))
-        for a in range(0, len(rows), step):
+        for a in in_parts(range(0, len(rows), step), -(-len(rows) // step)):
             K0 = self._geometry.block(rows[a : a + step], rows).astype(np.float64)
             G += J[a : a + step].T @ (K0 @ J)
         return symmetrize(G)

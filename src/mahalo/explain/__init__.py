@@ -2,6 +2,7 @@
 
 from .fingerprint import fingerprint
 from .mixin import ExplainMixin
+from .notes import fit_notes
 from .record import fit_record
 
-__all__ = ["ExplainMixin", "fingerprint", "fit_record"]
+__all__ = ["ExplainMixin", "fingerprint", "fit_notes", "fit_record"]

@@ -115,7 +115,7 @@ class ExplainMixin:
             d²(a, b) / (d²(a, b) + d²(a, c))).
         """
         check_is_fitted(self)
-        judged = Judged(self._rows(X), self._refit_settings(), self.metric_, self._pairwise)
+        judged = Judged.by(self, self._rows(X))
         if y is not None:
             return suspect_rows(judged, y, n, index)
         if constraints is None:

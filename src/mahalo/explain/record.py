@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .. import intervals
 from .influence import constraint_kinds
 
 __all__ = ["fit_record"]
@@ -26,7 +27,8 @@ def fit_record(learner: Any) -> dict[str, Any]:
         "estimator", "parameters" (as they were given), "n_rows", "n_features", "feature_names", "n_constraints" by
         kind, "n_dropped", "n_outside", "certificate", "n_iter", "history" (a list of steps, the last 200), "gamma";
         with candidates "chosen" and "choosing": for each candidate what it is, its mean score, the half-width of
-        its 95 % interval over folds, and whether it was chosen, best first; and for adapters "before_after".
+        its 95 % interval over folds (None of one fold), and whether it was chosen, best first; and for adapters
+        "before_after".
     """
     check_is_fitted(learner)
     if not hasattr(learner, "certificate_"):
@@ -63,9 +65,8 @@ def _chosen(learner: Any) -> dict[str, Any]:
 
 
 def _candidates(learner: Any) -> list[dict[str, Any]]:
-    """Every candidate with its mean score and 1.96 standard errors over folds, best first."""
+    """Every candidate with its mean score and the interval of that over folds, best first."""
     results, chosen = learner.cv_results_, _chosen(learner)
-    n_folds = results["scores"].shape[1]
     found = []
     for k in np.argsort(-results["mean_score"], kind="stable"):
         what = {name: _plain(results[name][k]) for name in (*_CANDIDATES, "gamma")}
@@ -73,7 +74,7 @@ def _candidates(learner: Any) -> list[dict[str, Any]]:
             what
             | {
                 "score": float(results["mean_score"][k]),
-                "interval": float(1.96 * results["std_score"][k] / np.sqrt(max(n_folds - 1, 1))),
+                "interval": intervals.of_mean(results["scores"][k]),
                 "chosen": all(what[name] == chosen[name] for name in what),
             }
         )

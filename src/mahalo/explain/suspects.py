@@ -9,7 +9,7 @@ kind, a function of the distance.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,8 @@ from sklearn.metrics.pairwise import euclidean_distances
 from ..constraints import Constraints, as_labels, check_count
 from ..coordinates import LinearCoordinates
 from ..metric import Metric
+from ..progress import parts_of
+from ..rows import sample
 from ..scoring import vote
 from ..task import Task
 from ..validation import len_of
@@ -30,11 +32,22 @@ from .influence import constraint_kinds, constraint_rows
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["Judged", "suspect_constraints", "suspect_rows"]
+__all__ = [
+    "OPPOSITE",
+    "DoubtfulConstraints",
+    "DoubtfulRows",
+    "Judged",
+    "doubtful_constraints",
+    "doubtful_of_some",
+    "doubtful_rows",
+    "suspect_constraints",
+    "suspect_rows",
+]
 
 _FOLDS, _MORE_FOLDS, _FEW_ROWS = 4, 10, 1_000  # more where rows are few: each is then missed more, and fits are quick
+MOST_JUDGED = 10_000  # rows, where nobody asked for all
 _MOST_DISTANCES = 5_000_000  # held at once
-_OPPOSITE = {"similar": "dissimilar", "dissimilar": "similar", "triplet": "the other way round"}
+OPPOSITE = {"similar": "dissimilar", "dissimilar": "similar", "triplet": "the other way round"}
 _MOST_REFERENCE = 2_000  # random pairs of rows that a pair is held against where none of the other kind are known
 
 
@@ -52,12 +65,22 @@ class Judged:
         What was learned from all rows.
     pairwise : bool
         Whether X is a precomputed kernel.
+    plain : callable, optional
+        Distances of some rows to others with nothing learned. Default: Euclidean, or those of the kernel.
     """
 
     X: Any
     settings: Any
     metric: Metric
-    pairwise: bool
+    pairwise: bool = False
+    plain: Callable[[Any, Any], np.ndarray] | None = None
+    verbose: int = 0
+
+    @classmethod
+    def by(cls, learner: Any, X: Any, again: bool = True) -> Judged:
+        """By a fitted learner, which learns `again` for labels it was told."""
+        settings = learner._refit_settings() if again else None
+        return cls(X, settings, learner.metric_, learner._pairwise, verbose=getattr(learner, "verbose", 0))
 
     @property
     def n_rows(self) -> int:
@@ -92,7 +115,9 @@ class Judged:
         return lambda rows: metric.distances(self.X[rows], self.X)
 
     def plain_distances(self, rows: np.ndarray) -> np.ndarray:
-        """Of some rows to all, as they come: Euclidean, or those of the kernel."""
+        """Of some rows to all, with nothing learned."""
+        if self.plain is not None:
+            return self.plain(self.X[rows], self.X)
         c = self.metric.coordinates
         if isinstance(c, LinearCoordinates):
             return euclidean_distances(self.X[rows], self.X)
@@ -106,45 +131,105 @@ class Judged:
         return np.diagonal(self.X) if self.pairwise else c.kernel.diagonal(self.X)  # type: ignore[union-attr]
 
 
-def suspect_rows(judged: Judged, y: Any, n: int, index: Sequence[Any] | None) -> DataFrame:
+@dataclass(frozen=True, eq=False)
+class DoubtfulRows:
+    """Rows whose labels are doubtful, most doubtful first.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+    score : ndarray
+        From 0 to 1, above ½ where others are closer.
+    suggested : ndarray of int
+        Codes of the classes they look like.
+    neighbours : list of list of int
+        The nearest rows that have the suggested class.
+    n_judged : int
+        Labelled rows that were looked at.
+    held_out : bool
+        Whether each was judged by a metric that had not seen its label.
+    """
+
+    rows: np.ndarray
+    score: np.ndarray
+    suggested: np.ndarray
+    neighbours: list[list[int]]
+    n_judged: int
+    held_out: bool
+
+
+@dataclass(frozen=True, eq=False)
+class DoubtfulConstraints:
+    """Pairs and triplets that distances contradict, most doubtful first: which, about which rows, and what they say."""
+
+    which: np.ndarray
+    rows: list[list[int]]
+    given: list[str]
+    score: np.ndarray
+
+    @property
+    def suggested(self) -> list[str]:
+        return [OPPOSITE[kind] for kind in self.given]
+
+
+def doubtful_rows(judged: Judged, codes: np.ndarray, n: int) -> DoubtfulRows:
     """The n rows whose labels are most doubtful."""
     check_count(n, "n")
-    labels = as_labels(y)
-    codes = labels.codes
     _check_rows(judged, codes)
-    names = names_of_rows(index, judged.n_rows)
     score, others = _row_doubts(judged, codes)
     labelled = np.flatnonzero(codes >= 0)
     order = labelled[np.argsort(-score[labelled], kind="stable")][:n]
     found = [others[i][others[i] >= 0] for i in order]
     suggested = np.array([vote(codes[rows][None])[0] for rows in found])
-    against = [rows[codes[rows] == c] for rows, c in zip(found, suggested, strict=True)]
-    columns: dict[str, Any] = {} if names is None else {"name": [names[i] for i in order]}
-    columns |= {
-        "score": score[order],
-        "given": labels.classes[codes[order]],
-        "suggested": labels.classes[suggested],
-        "neighbours": tuples([rows.tolist() for rows in against]),
-    }
-    return data_frame(columns, order, "row")
+    against = [rows[codes[rows] == c].tolist() for rows, c in zip(found, suggested, strict=True)]
+    return DoubtfulRows(order, score[order], suggested, against, len(labelled), judged.settings is not None)
 
 
-def suspect_constraints(judged: Judged, constraints: Constraints, n: int, index: Sequence[Any] | None) -> DataFrame:
+def doubtful_of_some(judged: Judged, codes: np.ndarray, n: int) -> DoubtfulRows:
+    """The same among at most 10,000 rows, drawn at random in every class; with a precomputed kernel among all."""
+    some = np.arange(judged.n_rows) if judged.pairwise else sample(judged.n_rows, MOST_JUDGED, codes)
+    if len(some) == judged.n_rows:
+        return doubtful_rows(judged, codes, n)
+    found = doubtful_rows(replace(judged, X=judged.X[some]), codes[some], n)
+    return replace(found, rows=some[found.rows], neighbours=[some[near].tolist() for near in found.neighbours])
+
+
+def doubtful_constraints(judged: Judged, constraints: Constraints, n: int) -> DoubtfulConstraints:
     """The n pairs and triplets that learned distances contradict most."""
     check_count(n, "n")
-    names = names_of_rows(index, judged.n_rows)
     constraints.check_rows(judged.n_rows)
     if not len(constraints.pairs) + len(constraints.triplets):
         raise ValueError("only pairs and triplets can be doubtful; there are none. Pass y to judge the labels of rows.")
     score = _contradicted(judged, constraints)
     order = np.argsort(-score[: len(constraints.pairs) + len(constraints.triplets)], kind="stable")[:n]
-    rows = constraint_rows(constraints, order)
-    given = constraint_kinds(constraints)[order]
-    columns: dict[str, Any] = {"rows": tuples(rows)}
+    given = constraint_kinds(constraints)[order].tolist()
+    return DoubtfulConstraints(order, constraint_rows(constraints, order), given, score[order])
+
+
+def suspect_rows(judged: Judged, y: Any, n: int, index: Sequence[Any] | None) -> DataFrame:
+    """The n rows whose labels are most doubtful, as a table."""
+    labels = as_labels(y)
+    found = doubtful_rows(judged, labels.codes, n)
+    names = names_of_rows(index, judged.n_rows)
+    columns: dict[str, Any] = {} if names is None else {"name": [names[i] for i in found.rows]}
+    columns |= {
+        "score": found.score,
+        "given": labels.classes[labels.codes[found.rows]],
+        "suggested": labels.classes[found.suggested],
+        "neighbours": tuples(found.neighbours),
+    }
+    return data_frame(columns, found.rows, "row")
+
+
+def suspect_constraints(judged: Judged, constraints: Constraints, n: int, index: Sequence[Any] | None) -> DataFrame:
+    """The n pairs and triplets that learned distances contradict most, as a table."""
+    names = names_of_rows(index, judged.n_rows)
+    found = doubtful_constraints(judged, constraints, n)
+    columns: dict[str, Any] = {"rows": tuples(found.rows)}
     if names is not None:
-        columns["names"] = tuples([[names[i] for i in ends] for ends in rows])
-    columns |= {"score": score[order], "given": given, "suggested": [_OPPOSITE[kind] for kind in given]}
-    return data_frame(columns, order, "constraint")
+        columns["names"] = tuples([[names[i] for i in ends] for ends in found.rows])
+    columns |= {"score": found.score, "given": found.given, "suggested": found.suggested}
+    return data_frame(columns, found.which, "constraint")
 
 
 def _check_rows(judged: Judged, codes: np.ndarray) -> None:
@@ -170,7 +255,8 @@ def _row_doubts(judged: Judged, codes: np.ndarray) -> tuple[np.ndarray, np.ndarr
     """
     fold = _dealt(codes)
     folds = [(np.flatnonzero(fold == k), np.flatnonzero(fold != k)) for k in range(fold.max() + 1)]
-    metrics = [judged.fold_metric(train, codes) for _, train in folds]
+    parts = parts_of(folds, judged.verbose, "doubting labels", lambda fold: f"{len(fold[0]):,} rows left out")
+    metrics = [judged.fold_metric(train, codes) for _, train in parts]
     labelled = codes >= 0
     every = np.flatnonzero(labelled)
 

@@ -125,53 +125,74 @@ def unpack(
     def wrong(what: str) -> ValueError:
         return ValueError(f"{str(path)!r} is damaged: {what}. Save the metric again with metric.save(path).")
 
+    _check_header(header, wrong)
+    _check_arrays(header, arrays, wrong)
+    if header.get("kernel") == "linear":
+        _refuse_unused(kernel, points, "'linear'")
+        coordinates: LinearCoordinates | KernelCoordinates = _linear_coordinates(header, arrays, wrong)
+    else:
+        coordinates = _kernel_coordinates(header, arrays, kernel, points, wrong)
+    normalize, rotation, about = header.get("normalize", False), arrays.get("rotation"), header.get("about", {})
+    metric = Metric(coordinates, arrays["core"], header["eta"], normalize, rotation, _scaling(arrays, wrong), about)
+    return _of_directions(metric, arrays.get("directions"), wrong)
+
+
+def _check_header(header: dict[str, Any], wrong: Callable[[str], ValueError]) -> None:
     d, eta, residual = header.get("n_features"), header.get("eta"), header.get("residual")
-    linear = header.get("kernel") == "linear"
-    if not (isinstance(d, int) and d > 0) and (linear or d is not None):
+    if not (isinstance(d, int) and d > 0) and (header.get("kernel") == "linear" or d is not None):
         raise wrong(f"n_features is {d!r}")
     normalize = header.get("normalize", False)
     if not isinstance(eta, float) or not _is_weight(residual) or not isinstance(normalize, bool):
         raise wrong(f"the header says eta={eta!r}, residual={residual!r}, normalize={normalize!r}")
+    about = header.get("about", {})
+    if not isinstance(about, dict):
+        raise wrong(f"what it says about itself is no mapping, but {about!r}")
+
+
+def _check_arrays(header: dict[str, Any], arrays: dict[str, np.ndarray], wrong: Callable[[str], ValueError]) -> None:
+    """Finite numbers, and no array that is missing, of another shape, or of no use."""
     if not all(array.ndim for array in arrays.values()):
         raise wrong("an array has no dimensions")
-    d_known = d if isinstance(d, int) else 0
-    F, directions, rotation = (arrays.get(name) for name in ("core", "directions", "rotation"))
-    if F is None:
+    if "core" not in arrays:
         raise wrong("the core matrix is missing")
     for name, array in arrays.items():
         counts = name.startswith("support") and array.dtype == np.int64
         if not counts and (array.dtype != np.float64 or not np.isfinite(array).all()):
             raise wrong(f"{name!r} has numbers that are not finite float64")
-    shapes = _linear_shapes(arrays, d_known) if linear else _kernel_shapes(arrays)
-    shapes |= {"mean": [(d_known,)], "scale": [(d_known,)]}
+    d = header.get("n_features")
+    width = d if isinstance(d, int) else 0
+    shapes = _linear_shapes(arrays, width) if header.get("kernel") == "linear" else _kernel_shapes(arrays)
+    shapes |= {"mean": [(width,)], "scale": [(width,)]}
     for name, array in arrays.items():
         if array.shape not in shapes.get(name, []):
             raise wrong(f"{name!r} of shape {array.shape} does not belong in a metric of {d} features")
+    F = arrays["core"]
     if np.abs(F - F.T).max(initial=0.0) > 1e-8 * np.abs(F).max(initial=0.0):
         raise wrong("the core matrix is not symmetric")
-    coordinates: LinearCoordinates | KernelCoordinates
-    if linear:
-        _refuse_unused(kernel, points, "'linear'")
-        shrinkage = header.get("shrinkage")
-        if not isinstance(shrinkage, float):
-            raise wrong(f"shrinkage is {shrinkage!r}")
-        root, directions_of, gain = (arrays.get(f"prior_{part}") for part in ("root", "directions", "gain"))
-        low_rank = directions_of is not None
-        if low_rank != (gain is not None) or (low_rank and (root is None or root.ndim != 1)):
-            raise wrong("the low-rank part of its prior is not whole")
-        coordinates = LinearCoordinates(
-            Prior(root, shrinkage, directions_of, gain), d_known, arrays.get("basis"), float(residual)
-        )
-    else:
-        coordinates = _kernel_coordinates(header, arrays, kernel, points, wrong)
-    about = header.get("about", {})
-    if not isinstance(about, dict):
-        raise wrong(f"what it says about itself is no mapping, but {about!r}")
-    metric = Metric(coordinates, F, eta, normalize, rotation, _scaling(arrays, wrong), about)
+
+
+def _linear_coordinates(
+    header: dict[str, Any], arrays: dict[str, np.ndarray], wrong: Callable[[str], ValueError]
+) -> LinearCoordinates:
+    shrinkage = header.get("shrinkage")
+    if not isinstance(shrinkage, float):
+        raise wrong(f"shrinkage is {shrinkage!r}")
+    root, directions, gain = (arrays.get(f"prior_{part}") for part in ("root", "directions", "gain"))
+    low_rank = directions is not None
+    if low_rank != (gain is not None) or (low_rank and (root is None or root.ndim != 1)):
+        raise wrong("the low-rank part of its prior is not whole")
+    prior = Prior(root, shrinkage, directions, gain)
+    return LinearCoordinates(prior, header["n_features"], arrays.get("basis"), float(header["residual"]))
+
+
+def _of_directions(metric: Metric, directions: np.ndarray | None, wrong: Callable[[str], ValueError]) -> Metric:
+    """Of files of the first version: the metric of the directions that `transform` kept."""
     if directions is None:
         return metric
     if directions.shape[1] != metric.n_outputs:
-        raise wrong(f"'directions' of shape {directions.shape} does not belong in a metric of {d} features")
+        raise wrong(
+            f"'directions' of shape {directions.shape} does not belong in a metric of {metric.n_features} features"
+        )
     return reduced(metric, directions)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
@@ -14,12 +15,14 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_array, check_consistent_length
 
+from .. import intervals
 from ..constraints import as_labels
 from ..metric import Metric
-from ..scoring import average_precision, precision_at, vote
+from ..progress import parts_of
+from ..scoring import average_precision, precision_at, ranked_auc, vote
 from ..selection import MetricLearnerCV
 
-__all__ = ["ComparedMetrics", "compare"]
+__all__ = ["ComparedMetrics", "Fit", "compare"]
 
 MEASURES = ("10-NN", "MAP", "P@10", "AUC")
 PLAIN = "Euclidean"
@@ -31,6 +34,22 @@ Distances = Callable[[Any, Any], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
+class Fit:
+    """A fitted learner, or a metric as it was given, and how long it took."""
+
+    learner: Any
+    seconds: float
+
+    @property
+    def distances(self) -> Distances:
+        metric = self.learner if isinstance(self.learner, Metric) else getattr(self.learner, "metric_", None)
+        return metric.distances if isinstance(metric, Metric) else self._transformed
+
+    def _transformed(self, A: Any, B: Any) -> np.ndarray:
+        return euclidean_distances(self.learner.transform(A), self.learner.transform(B))
+
+
+@dataclass(frozen=True, eq=False)
 class ComparedMetrics:
     """What each distance reached on held-out rows; print it, or look at it in a notebook.
 
@@ -39,11 +58,17 @@ class ComparedMetrics:
     scores : dict of str to ndarray of shape (4, n_questions)
         Of each distance, the Euclidean one first: 10-NN (1 where the vote of the ten nearest training rows is right),
         average precision, precision at 10 and AUC of every held-out row that asks the training rows for its class.
+    rows : ndarray of shape (n_questions,)
+        Which row asked; intervals are over rows, also where folds are repeated.
     judged_on : str
+    fits : dict of str to tuple of Fit
+        What was fitted, fold by fold, and in how many seconds; not of the Euclidean distance.
     """
 
     scores: dict[str, np.ndarray] = field(repr=False)
+    rows: np.ndarray = field(repr=False)
     judged_on: str
+    fits: dict[str, tuple[Fit, ...]] = field(repr=False, default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -55,14 +80,15 @@ class ComparedMetrics:
 
     def interval(self, name: str) -> dict[str, float]:
         """Half the width of the 95 % interval of every mean, over held-out rows."""
-        return dict(zip(MEASURES, _half_width(self.scores[name]).tolist(), strict=True))
+        return dict(zip(MEASURES, map(self._half_width, self.scores[name]), strict=True))
 
     def difference(self, name: str) -> dict[str, tuple[float, float]]:
         """Above the Euclidean distance, row by row: mean and half the width of its 95 % interval."""
         change = self.scores[name] - self.scores[PLAIN]
-        return dict(
-            zip(MEASURES, zip(change.mean(axis=1).tolist(), _half_width(change).tolist(), strict=True), strict=True)
-        )
+        return {m: (float(one.mean()), self._half_width(one)) for m, one in zip(MEASURES, change, strict=True)}
+
+    def _half_width(self, values: np.ndarray) -> float:
+        return intervals.over_rows(np.bincount(self.rows, values - values.mean()) / len(values)) or 0.0
 
     def _cells(self) -> list[list[str]]:
         """One row a distance; after the Euclidean one, a star where the difference is beyond its interval."""
@@ -101,6 +127,7 @@ def compare(
     y_test: Any = None,
     cv: Any = None,
     random_state: int = 0,
+    verbose: int = 0,
 ) -> ComparedMetrics:
     """Distances before and after learning, on rows they were not learned from.
 
@@ -119,6 +146,8 @@ def compare(
         Without test rows: folds. Default: five, stratified.
     random_state : int, default=0
         Of the default folds, and of the at most 1,000 rows of each that are judged.
+    verbose : int, default=0
+        1: a live line on what is being learned, and the time left.
 
     Returns
     -------
@@ -131,22 +160,46 @@ def compare(
     if X_test is not None:
         X_test, _ = _rows_and_codes(X_test, y_test)
         joined = as_labels(np.concatenate([np.asarray(y), np.asarray(y_test)])).codes
-        test = X_test, joined[len(codes) :]
-        parts = [(X, joined[: len(codes)], *test)]
+        halves = [_Half(X, joined[: len(codes)], X_test, joined[len(codes) :], np.arange(len(joined) - len(codes)))]
         judged_on = "test rows"
     else:
-        parts = [(X[a], codes[a], X[b], codes[b]) for a, b in _splits(X, codes, cv, random_state)]
-        judged_on = f"rows held out in {len(parts)} folds"
-    rng = np.random.default_rng(random_state)
-    scores: dict[str, list[np.ndarray]] = {}
-    for train, c_train, test_rows, c_test in parts:
-        asked = _asked(c_train, c_test, rng)
-        for name, distances in _fitted(named, train, c_train, keep=X_test is not None):
-            found = _judged(distances(test_rows[asked], train), c_train, c_test[asked])
-            scores.setdefault(name, []).append(found)
-    joined_scores = {name: np.hstack(found) for name, found in scores.items()}
-    n = joined_scores[PLAIN].shape[1]
-    return ComparedMetrics(joined_scores, f"{n:,} {judged_on}")
+        splits = _splits(X, codes, cv, random_state)
+        halves = [_Half(X[a], codes[a], X[b], codes[b], b) for a, b in splits]
+        judged_on = f"rows held out in {len(halves)} folds"
+    return _compared(halves, named, X_test is not None, judged_on, np.random.default_rng(random_state), verbose)
+
+
+@dataclass(frozen=True, eq=False)
+class _Half:
+    """Training and held-out rows with the codes of their classes, and the numbers of the held-out ones."""
+
+    train: Any
+    c_train: np.ndarray
+    test: Any
+    c_test: np.ndarray
+    rows: np.ndarray
+
+
+def _compared(
+    halves: list[_Half], named: dict[str, Any], keep: bool, judged_on: str, rng: np.random.Generator, verbose: int
+) -> ComparedMetrics:
+    scores: dict[str, list[np.ndarray]] = {name: [] for name in (PLAIN, *named)}
+    fits: dict[str, list[Fit]] = {name: [] for name in named}
+    rows = []
+    work = [(half, name) for half in halves for name in scores]
+    for half, name in parts_of(work, verbose, "comparing", lambda item: item[1]):
+        if name == PLAIN:  # the first of every half
+            asked = _asked(half.c_train, half.c_test, rng)
+            rows.append(half.rows[asked])
+            distances: Distances = euclidean_distances
+        else:
+            fits[name].append(_fitted(named[name], half.train, half.c_train, keep))
+            distances = fits[name][-1].distances
+        scores[name].append(_judged(distances(half.test[asked], half.train), half.c_train, half.c_test[asked]))
+    joined = {name: np.hstack(found) for name, found in scores.items()}
+    _, row = np.unique(np.concatenate(rows), return_inverse=True)
+    said = f"{row.max() + 1:,} {judged_on}"
+    return ComparedMetrics(joined, row, said, {name: tuple(found) for name, found in fits.items()})
 
 
 def _rows_and_codes(X: Any, y: Any) -> tuple[Any, np.ndarray]:
@@ -196,16 +249,12 @@ def _asked(c_train: np.ndarray, c_test: np.ndarray, rng: np.random.Generator) ->
     return asked if len(asked) <= _MOST_ASKED else np.sort(rng.choice(asked, _MOST_ASKED, replace=False))
 
 
-def _fitted(named: dict[str, Any], X: Any, codes: np.ndarray, keep: bool) -> Iterator[tuple[str, Distances]]:
-    yield PLAIN, euclidean_distances
-    for name, learner in named.items():
-        if isinstance(learner, Metric):
-            yield name, learner.distances
-            continue
-        if not (keep and _is_fitted(learner)):
-            learner = clone(learner).fit(X, codes)
-        metric = getattr(learner, "metric_", None)
-        yield name, metric.distances if isinstance(metric, Metric) else _through(learner)
+def _fitted(learner: Any, X: Any, codes: np.ndarray, keep: bool) -> Fit:
+    if isinstance(learner, Metric) or (keep and _is_fitted(learner)):
+        return Fit(learner, 0.0)
+    began = time.perf_counter()
+    learner = clone(learner).fit(X, codes)
+    return Fit(learner, time.perf_counter() - began)
 
 
 def _is_fitted(learner: Any) -> bool:
@@ -219,10 +268,6 @@ def _is_fitted(learner: Any) -> bool:
     return True
 
 
-def _through(transformer: Any) -> Distances:
-    return lambda A, B: euclidean_distances(transformer.transform(A), transformer.transform(B))
-
-
 def _judged(D: np.ndarray, c_train: np.ndarray, c_asked: np.ndarray) -> np.ndarray:
     """The four measures of every row asked."""
     voters = c_train >= 0
@@ -230,12 +275,4 @@ def _judged(D: np.ndarray, c_train: np.ndarray, c_asked: np.ndarray) -> np.ndarr
     order = np.argsort(D, axis=1, kind="stable")
     found = c_train[order] == c_asked[:, None]
     right = vote(c_train[order[:, :_K]]) == c_asked
-    # AUC = 1 − (mean rank of what is relevant − (m + 1)/2) / (n − m)
-    n, m = found.shape[1], found.sum(axis=1)
-    mean_rank = (found * np.arange(1, n + 1)).sum(axis=1) / m
-    auc = 1.0 - np.divide(mean_rank - (m + 1) / 2.0, n - m, out=np.zeros(len(m)), where=n > m)
-    return np.array([right.astype(np.float64), average_precision(found), precision_at(found, _K), auc])
-
-
-def _half_width(values: np.ndarray) -> np.ndarray:
-    return 1.96 * values.std(axis=1) / np.sqrt(values.shape[1])
+    return np.array([right.astype(np.float64), average_precision(found), precision_at(found, _K), ranked_auc(found)])

@@ -184,9 +184,9 @@ def _plain(learner: MetricLearner, rows: Any, part: np.ndarray) -> np.ndarray:
     """Rows as points whose Euclidean distance is the one that nothing was learned for."""
     c = learner.metric_.coordinates
     if isinstance(c, KernelCoordinates):
-        if learner._pairwise and rows.shape[0] != rows.shape[1]:
+        if c.kernel.precomputed and rows.shape[0] != rows.shape[1]:
             raise ValueError("with a precomputed kernel rows are drawn that were learned from: pass the n × n matrix.")
-        K = rows[np.ix_(part, part)] if learner._pairwise else c.kernel(rows[part], rows[part])
+        K = rows[np.ix_(part, part)] if c.kernel.precomputed else c.kernel(rows[part], rows[part])
         values, vectors = np.linalg.eigh(symmetrize(K.astype(np.float64)))
         return vectors * np.sqrt(np.maximum(values, 0.0))
     chosen = rows[part]

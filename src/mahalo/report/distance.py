@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,8 +11,9 @@ from sklearn.metrics.pairwise import paired_euclidean_distances, pairwise_distan
 
 from ..coordinates import LinearCoordinates
 from ..metric import Metric
+from ..selection.before_after import unlearned
 
-__all__ = ["Distance", "Euclidean", "among", "before_learning", "euclidean_name"]
+__all__ = ["Distance", "Euclidean", "among", "before_learning"]
 
 
 class Distance(Protocol):
@@ -43,18 +43,10 @@ def before_learning(metric: Metric, scale: np.ndarray | None = None) -> tuple[Di
     """What rows were compared by before, and its name: the Euclidean distance, or that of the kernel."""
     c = metric.coordinates
     if isinstance(c, LinearCoordinates):
-        return Euclidean(scale), euclidean_name(scale is not None)
-    # κ = κ0 where F is the identity and nothing is left out
-    plain = dataclasses.replace(c, residual=1.0)
+        came = "as they came" if scale is None else "with standardised columns"
+        return Euclidean(scale), f"the Euclidean distance between rows {came}"
     kind = c.kernel.kind if isinstance(c.kernel.kind, str) else "your own"
-    unlearned = dataclasses.replace(
-        metric, coordinates=plain, F=np.eye(len(metric.F)), eta=1.0, normalize=False, rotation=None
-    )
-    return unlearned, f"the distance of the kernel ({kind}), with nothing learned"
-
-
-def euclidean_name(standardised: bool) -> str:
-    return f"the Euclidean distance between rows {'with standardised columns' if standardised else 'as they came'}"
+    return unlearned(metric), f"the distance of the kernel ({kind}), with nothing learned"
 
 
 def among(distance: Distance, X: Any) -> np.ndarray:

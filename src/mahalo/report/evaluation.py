@@ -1,9 +1,7 @@
-"""A distance judged on rows it was not learned from."""
+"""A distance judged on rows it was not learned from, for pictures."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,16 +10,13 @@ from scipy.linalg import orthogonal_procrustes
 from scipy.spatial.distance import pdist
 from sklearn.decomposition import PCA
 from sklearn.metrics import euclidean_distances, roc_auc_score
-from sklearn.model_selection import RepeatedStratifiedKFold
-from sklearn.preprocessing import StandardScaler
 
 from ..learner import MetricLearner
 from ..metric import Metric
 from ..scoring import knn_predict, nearest_of, vote
-from ..selection import MetricLearnerCV
 from ..task import start_metric
 
-__all__ = ["Comparison", "View", "compare", "inverse_covariance", "neighbour_maps", "view", "view_of_rows"]
+__all__ = ["View", "inverse_covariance", "neighbour_maps", "view", "view_of_rows"]
 
 _MOST_ROWS = 2000  # held-out rows beyond which pairs are formed among a random part of them
 
@@ -52,83 +47,6 @@ class View:
     auc: float
     rows: np.ndarray
     labels: np.ndarray
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Several distances on the same held-out halves.
-
-    Attributes
-    ----------
-    views : tuple of tuple of View
-        One tuple for each held-out half, with one view for each distance, the learned one last.
-    learners : tuple of MetricLearner
-        What was learned on the other half, in the same order.
-    seconds : tuple of float
-        How long each took to learn.
-    """
-
-    views: tuple[tuple[View, ...], ...]
-    learners: tuple[MetricLearner, ...]
-    seconds: tuple[float, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(seen.name for seen in self.views[0])
-
-    @property
-    def errors(self) -> np.ndarray:
-        """10-NN errors, halves × distances."""
-        return np.array([[seen.error for seen in half] for half in self.views])
-
-    @property
-    def aucs(self) -> np.ndarray:
-        """Pair AUCs, halves × distances."""
-        return np.array([[seen.auc for seen in half] for half in self.views])
-
-
-def compare(
-    X: ArrayLike,
-    y: ArrayLike,
-    *,
-    standardise: bool = False,
-    n_repeats: int = 1,
-    random_state: int = 0,
-    on_half: Callable[[int, int], None] | None = None,
-) -> Comparison:
-    """Euclidean, inverse covariance and learned: learn on one half of the rows, judge on the other, and vice versa.
-
-    Parameters
-    ----------
-    X, y : array-like
-    standardise : bool
-        Bring every column to mean 0 and variance 1 on the training half first: for columns in different units.
-    n_repeats : int
-        Number of times the rows are cut in two; each gives two held-out halves.
-    random_state : int
-        Of the cuts and of the learner, a `MetricLearnerCV` otherwise at its defaults. It sees the training half only.
-    on_half : callable, optional
-        Called as on_half(k, n) before half k of n.
-    """
-    X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
-    splitter = RepeatedStratifiedKFold(n_splits=2, n_repeats=n_repeats, random_state=random_state)
-    views, learners, seconds = [], [], []
-    for k, (train, test) in enumerate(splitter.split(X, y)):
-        if on_half is not None:
-            on_half(k, 2 * n_repeats)
-        Z = StandardScaler().fit(X[train]).transform(X) if standardise else X
-        learner = MetricLearnerCV(random_state=random_state)
-        began = time.perf_counter()
-        learner.fit(Z[train], y[train])
-        seconds.append(time.perf_counter() - began)
-        learners.append(learner)
-        spaces = {
-            "Euclidean": Z,
-            "inverse covariance": inverse_covariance(Z[train]).transform(Z),
-            "learned": learner.transform(Z),
-        }
-        views.append(tuple(view(name, S[train], y[train], S[test], y[test]) for name, S in spaces.items()))
-    return Comparison(tuple(views), tuple(learners), tuple(seconds))
 
 
 def inverse_covariance(X: np.ndarray) -> Metric:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import intervals
 from ..persistence import write_bytes
 from ..solvers import Step
 from .evaluation import View, neighbour_maps
@@ -246,7 +247,7 @@ def draw_choosing(ax: Axes, learner: Any) -> None:
     """Mean score over folds against γ, of the best variant of every prior and strategy, with 95 % intervals."""
     results = learner.cv_results_
     gamma, mean = results["gamma"], results["mean_score"]
-    half = 1.96 * results["std_score"] / np.sqrt(max(results["scores"].shape[1] - 1, 1))
+    half = np.array([intervals.of_mean(scores) or 0.0 for scores in results["scores"]])  # of one fold there is none
     what = [f"{prior}, {strategy} pairs" for prior, strategy in zip(results["prior"], results["strategy"], strict=True)]
     for k, name in enumerate(dict.fromkeys(what)):
         of_name = np.array([one == name for one in what])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,28 +13,25 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Constraints, Labels, as_constraints, as_labels
-from ..coordinates import KernelCoordinates, LinearCoordinates
+from ..coordinates import KernelCoordinates
 from ..explain import fingerprint, fit_record
 from ..explain.features import FeatureShares, feature_shares, known_pairs
-from ..explain.influence import influential
+from ..explain.influence import Pulls, pulls
+from ..explain.notes import N_NOTED, FitNotes
+from ..explain.suspects import DoubtfulConstraints, DoubtfulRows, doubtful_constraints, doubtful_of_some
 from ..explain.suspects import Judged as Suspected
-from ..explain.suspects import suspect_constraints, suspect_rows
 from ..learner import MetricLearner
 from ..metric import Metric
+from ..rows import sample
 from ..validation import as_objects, at_least_single, len_of
-from .distance import Distance, among, before_learning, euclidean_name
+from .distance import Distance, among, before_learning
 from .judged import Judged, as_noted, on_held_out, on_new_rows
-from .views import Hubs, hubs, maps, sample
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from .views import Hubs, hubs, maps
 
 __all__ = ["Findings", "Missing"]
 
 MOST_MAPPED = 1_500  # rows on the maps, and that hubs are counted among
 _MOST_JUDGED = 3_000  # rows asking each other, where nothing is learned anew
-_MOST_SUSPECTED = 10_000
-_N_LISTED = 50
 
 
 class Missing(Exception):
@@ -181,14 +178,6 @@ class Findings:
             scale[scale <= 1e-12 * np.abs(self.X).max(axis=0)] = 1.0
         return before_learning(self.metric, scale)
 
-    @property
-    def before_name(self) -> str:
-        """What “before” is; measures that were noted down at the fit are beside the Euclidean distance."""
-        name = self.before[1]
-        if not self._noted.get("before") or isinstance(self.metric.coordinates, LinearCoordinates):
-            return name
-        return f"{euclidean_name(bool(self._fitted.get('standardised')))}, and on maps and histograms {name}"
-
     def _how_as_they_are(self) -> str:
         n = self.record.get("n_rows")
         text = f"On the {self.n_rows:,} rows given, each asking the others"
@@ -237,47 +226,53 @@ class Findings:
         return feature_shares(self.metric, X, known_pairs(self.codes, self.constraints))
 
     @cached_property
-    def influential(self) -> DataFrame:
-        if self.learner is None:
-            raise Missing("the file holds the metric, not the multipliers of its constraints: report from the learner.")
+    def notes(self) -> FitNotes | None:
+        """What was noted down at the fit about these rows and labels, where the file has it."""
+        noted = (self.metric.about or {}).get("notes")
+        if noted is None or self.learner is not None or not self.learned_here:
+            return None
+        if self._noted_prints.get("labels") != self._prints["labels"]:  # type: ignore[index]
+            return None
+        return FitNotes.read(noted, self.n_rows, [] if self.labels is None else self.labels.classes.tolist())
+
+    @cached_property
+    def pulls(self) -> Pulls:
         if not self.learned_here:
             raise Missing("the constraints are about the rows that were learned from, and these are others.")
-        return influential(self.learner.constraints_, self.learner.duals_, self.learner.values_, _N_LISTED, self.ids)
+        if self.notes is not None:
+            return self.notes.pulls
+        if self.learner is None:
+            raise Missing("the file holds the metric, not the multipliers of its constraints: report from the learner.")
+        return pulls(self.learner.constraints_, self.learner.duals_, self.learner.values_, N_NOTED)
 
     @cached_property
-    def suspected(self) -> np.ndarray:
-        """The rows that labels are judged among."""
-        return sample(self.n_rows, _MOST_SUSPECTED, self.codes)
-
-    @property
-    def learns_again(self) -> bool:
-        """Whether labels are doubted by metrics learned without them: where it was from these labels that one was."""
-        return self.learner is not None and self.learned_here and self.constraints is None
-
-    @cached_property
-    def suspect_rows(self) -> DataFrame:
+    def doubtful_rows(self) -> DoubtfulRows:
         if self.labels is None:
             raise Missing("without labels no label is doubtful.")
-        some = self.suspected
-        settings = self.learner._refit_settings() if self.learns_again else None  # type: ignore[union-attr]
-        suspected = Suspected(self.X[some], settings, self.metric, False)
+        if self.notes is not None and self.notes.rows is not None:
+            return self.notes.rows
         try:
-            found = suspect_rows(suspected, self.codes[some], _N_LISTED, None)  # type: ignore[index]
+            return doubtful_of_some(self._suspected, self.labels.codes, N_NOTED)
         except ValueError as error:
             raise Missing(str(error)) from None
-        return found.set_axis(some[found.index.to_numpy()], axis=0)
 
     @cached_property
-    def suspect_constraints(self) -> DataFrame:
+    def doubtful_constraints(self) -> DoubtfulConstraints:
         if self.constraints is None:
+            if self.notes is not None and self.notes.constraints is not None:
+                return self.notes.constraints
             raise Missing("the pairs were drawn from the labels, so it is labels that would be wrong.")
-        settings = self.learner._refit_settings() if self.learner is not None else None
         try:
-            return suspect_constraints(
-                Suspected(self.X, settings, self.metric, False), self.constraints, _N_LISTED, self.ids
-            )
+            return doubtful_constraints(self._suspected, self.constraints, N_NOTED)
         except ValueError as error:
             raise Missing(str(error)) from None
+
+    @cached_property
+    def _suspected(self) -> Suspected:
+        """By metrics learned again without a label, where it was from these labels that one was learned."""
+        if self.learner is not None and self.learned_here and self.constraints is None:
+            return Suspected.by(self.learner, self.X)
+        return Suspected(self.X, None, self.metric, plain=self.before[0].distances)
 
 
 def _taken_apart(model: Any) -> tuple[Metric, MetricLearner | None, dict[str, Any]]:
@@ -330,7 +325,7 @@ def _from_labels(learner: MetricLearner, labels: Labels | None) -> bool:
     n = len(learned.triplets)
     alike = np.concatenate([learned.pairs.sign > 0, np.ones(n, dtype=bool), np.zeros(n, dtype=bool)])
     first, second = labels.codes[ends].T
-    each = learner._refit_settings().pairs_per_class or 500
+    each = learner.pairs_per_class or 500
     n_drawn = min(int((labels.codes >= 0).sum()), each * len(labels.classes))
     return bool(((first == second) == alike).all()) and learned.n_constraints >= n_drawn / 2
 

@@ -98,7 +98,7 @@ def table(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[Cell]
     identity = f' id="{escaped(name)}" class="sortable"' if name else ""
     return (
         f'<div class="tablebox"><div {box} tabindex="0" role="region" aria-label="{escaped(caption)}">'
-        f"<table{identity}><caption>{escaped(caption)}</caption><thead><tr>{head}</tr></thead>"
+        f"<table{identity}><caption><span>{escaped(caption)}</span></caption><thead><tr>{head}</tr></thead>"
         f"<tbody>\n{body}</tbody></table></div>{download}</div>\n"
     )
 

@@ -71,9 +71,10 @@ def _notes(sheet: Sheet, some: np.ndarray) -> list[str]:
     """What else the page says about a row."""
     notes = dict.fromkeys(some.tolist(), "")
     try:
-        for row, found in sheet.findings.suspect_rows.iterrows():
-            if row in notes and found["score"] > 0.5:
-                notes[row] = f"doubtful: looks like {sheet.class_name(found['suggested'])}"
+        found = sheet.findings.doubtful_rows
+        for row, score, code in zip(found.rows.tolist(), found.score, found.suggested, strict=True):
+            if row in notes and score > 0.5:
+                notes[row] = f"doubtful: looks like {sheet.class_name(code)}"
     except Missing:
         pass
     return list(notes.values())

@@ -46,13 +46,17 @@ def _proof(sheet: Sheet, record: dict[str, Any]) -> str:
     kept = n - c["n_violated"]
     limits = (
         f" Of the {n:,} constraints {kept:,} hold; the others are bent, the most by "
-        f"{percent(float(c['max_violation']), 0)} of its bound. Where classes overlap that is as it should be."
+        f"{_of_bound(float(c['max_violation']))} its bound. Where classes overlap that is as it should be."
         if c["n_violated"]
         else f" All {n:,} constraints hold."
     )
     facts = _facts(record)
     listed = "".join(f"<dt>{escaped(k)}</dt><dd>{escaped(v)}</dd>" for k, v in facts.items())
     return f'<p>{text}{limits}</p><dl class="facts">{listed}</dl>'
+
+
+def _of_bound(violation: float) -> str:
+    return f"{percent(violation, 0)} of" if violation < 2 else f"{number(float(f'{violation:.2g}'))} times"
 
 
 def _facts(record: dict[str, Any]) -> dict[str, str]:
@@ -94,12 +98,13 @@ def _choosing(sheet: Sheet, record: dict[str, Any]) -> str:
     if not candidates:
         return ""
     varied = [k for k in _FACTS if len({str(c[k]) for c in candidates}) > 1]
+    one_fold = any(c["interval"] is None for c in candidates)
     sheet.charts["choosing"] = _curves(candidates, varied)
     columns = [
         Column("γ", True),
         *(Column(_FACTS[k]) for k in varied),
         Column("Score", True),
-        Column("± 95 %", True),
+        *([] if one_fold else [Column("± 95 %", True)]),
     ]
     rows = [
         [
@@ -113,18 +118,20 @@ def _choosing(sheet: Sheet, record: dict[str, Any]) -> str:
                 f"{c['score']:.6f}",
                 f"<strong>{c['score']:.3f} chosen</strong>" if c["chosen"] else "",
             ),
-            Cell(f"{c['interval']:.3f}", f"{c['interval']:.6f}"),
+            *([] if one_fold else [Cell(f"{c['interval']:.3f}", f"{c['interval']:.6f}")]),
         ]
         for c in _best_and_chosen(candidates)
     ]
     more = f" The {len(rows)} best of {len(candidates):,} are listed." if len(rows) < len(candidates) else ""
     return (
         f"<h3>What it was chosen among</h3><p>Every candidate was learned on a part of the rows and scored on the "
-        f"rest. Of candidates that are as good, the simplest is taken: the smallest γ.{more}</p>"
+        f"rest{' (one split: no interval)' if one_fold else ''}. Of candidates that are as good, the simplest is "
+        f"taken: the smallest γ.{more}</p>"
         + chart(
             "choosing",
             "Score of every candidate on held-out rows against γ",
-            "In colour the kind that was chosen, with its interval over folds; in grey the others.",
+            f"In colour the kind that was chosen{'' if one_fold else ', with its interval over folds'}; in grey the "
+            "others.",
         )
         + table("Candidates, best first", columns, rows, name="candidates-table")
     )
@@ -164,7 +171,7 @@ def _curves(candidates: list[dict], varied: list[str]) -> dict[str, Any]:
         if not np.isfinite(gamma):
             continue
         curve = curves.setdefault(tuple(str(c[k]) for k in varied), {"points": [], "best": False})
-        curve["points"].append([gamma, c["score"], c["interval"]])
+        curve["points"].append([gamma, c["score"], c["interval"] or 0.0])
         if c["chosen"]:
             curve["best"], chosen = True, [gamma, c["score"]]
     for curve in curves.values():

@@ -30,7 +30,7 @@ def summary(sheet: Sheet) -> str:
         f'<h1 id="title">{_headline(sheet)}</h1>\n<p class="lede">{_learned_from(sheet)}</p>\n'
         f'<ul class="tiles">{"".join(_tiles(sheet))}</ul>\n'
         f'<p class="note">{told(_brief, sheet, "span")} “Before” is '
-        f"{escaped(f.before_name)}. ± is half a 95 % interval.</p>\n"
+        f"{escaped(f.before[1])}. ± is half a 95 % interval.</p>\n"
         "</section>\n"
     )
 
@@ -149,7 +149,7 @@ def distances(sheet: Sheet) -> str:
 
 def _histograms(sheet: Sheet) -> str:
     judged = sheet.findings.judged
-    sides = list(zip(judged.alike, judged.unalike, strict=True))
+    sides = [(lengths.of(True), lengths.of(False)) for lengths in judged.lengths]
     if not len(sides[0][0]):
         raise Missing("no pairs were held out.")
     end = float(np.clip(max(np.percentile(np.concatenate(side), 99) for side in sides), 2.0, 3.0))
@@ -157,8 +157,7 @@ def _histograms(sheet: Sheet) -> str:
     top = max(max(one["alike"] + one["unalike"]) for one in drawn)
     for name, one, side in zip(("histogramBefore", "histogramAfter"), drawn, sides, strict=True):
         sheet.charts[name] = one | {"top": top, "nAlike": len(side[0]), "nUnalike": len(side[1])}
-    auc = next((m for m in judged.measures if m.name == "pair AUC"), None)
-    said = [f"pair AUC {value:.3f}" for value in (auc.before, auc.after)] if auc else ["", ""]
+    said = [_said_of(lengths.auc) for lengths in judged.lengths]
     figures = "".join(
         f"<div><h3>{title} learning</h3>"
         + chart(name, f"Distances of alike and unalike pairs {title.lower()} learning, {words}", words)
@@ -170,6 +169,10 @@ def _histograms(sheet: Sheet) -> str:
         f"{judged.whose}; what lies beyond the axis is in its last bar.</p>"
         f'<div class="pair">{figures}</div>'
     )
+
+
+def _said_of(auc: float | None) -> str:
+    return "" if auc is None else f"{percent(auc)} of the time an alike pair is closer than an unalike one."
 
 
 def _in_percent(measure: Measure) -> bool:

@@ -12,6 +12,7 @@ from .markup import Cell, bar, escaped, number, percent
 __all__ = ["Sheet", "advice", "part", "share_cell", "told"]
 
 _LONGEST_NAME = 70  # characters of a row's name that tables show
+_SHORT_NAME = 16  # characters of a name that is not broken
 
 
 class Sheet:
@@ -27,15 +28,16 @@ class Sheet:
         ids = [self.findings.ids[i] for i in ends[:4]]
         more = f" and {len(ends) - 4} more" if len(ends) > 4 else ""
         text = " – ".join(ids) + more
-        return Cell(text, text, " – ".join(self._link(i) for i in ends[:4]) + more)
+        return Cell(text, text, "\N{NO-BREAK SPACE}– ".join(self._link(i) for i in ends[:4]) + more)
 
     def _link(self, row: int) -> str:
         name = self.findings.ids[row]
         shown = escaped(name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…")
+        short = " short" if len(name) <= _SHORT_NAME else ""
         if row not in self._mapped:
-            return f'<span title="{escaped(name)}">{shown}</span>'
+            return f'<span class="row{short}" title="{escaped(name)}">{shown}</span>'
         title = f"On the map: {escaped(name)}"
-        return f'<button type="button" class="show" data-row="{row}" title="{title}">{shown}</button>'
+        return f'<button type="button" class="show{short}" data-row="{row}" title="{title}">{shown}</button>'
 
     @cached_property
     def _mapped(self) -> set[int]:

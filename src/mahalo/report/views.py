@@ -12,23 +12,11 @@ from ..coordinates import LinearCoordinates
 from ..metric import Metric
 from ..scoring import nearest_of
 
-__all__ = ["Hubs", "histogram", "hubs", "maps", "sample", "spectrum"]
+__all__ = ["Hubs", "histogram", "hubs", "maps", "spectrum"]
 
 _NEIGHBOURS = 10
 _FEWEST_BINS, _MOST_BINS = 12, 48
 _LONGEST_SPECTRUM = 400  # directions drawn; of more, as many spread evenly over them
-
-
-def sample(n: int, most: int, codes: np.ndarray | None = None) -> np.ndarray:
-    """All rows, or `most` of them, the same every time, in equal shares of every class."""
-    if n <= most:
-        return np.arange(n)
-    rng = np.random.default_rng(0)
-    order = rng.permutation(n)
-    if codes is None:
-        return np.sort(order[:most])
-    order = order[np.argsort(codes[order], kind="stable")]  # classes one after the other, at random within
-    return np.sort(order[np.linspace(0, n - 1, most).round().astype(np.intp)])
 
 
 # -- maps --------------------------------------------------------------------------------------------------------

@@ -1,9 +1,10 @@
 """Rows wherever they are kept: take some, go through all of them in blocks."""
 
+from .drawing import sample
 from .held import HeldRows
 from .lazy import is_lazy
 from .mapped import JoinedRows, MappedRows, combine
 from .protocol import Rows
 from .sampled import Needs, SampledRows
 
-__all__ = ["HeldRows", "JoinedRows", "MappedRows", "Needs", "Rows", "SampledRows", "combine", "is_lazy"]
+__all__ = ["HeldRows", "JoinedRows", "MappedRows", "Needs", "Rows", "SampledRows", "combine", "is_lazy", "sample"]

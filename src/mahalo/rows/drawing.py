@@ -1,10 +1,10 @@
-"""Rows drawn by their number alone: the same ones however the rows are cut into blocks, and whoever looks at them."""
+"""Rows drawn: the same ones every time, however they are cut into blocks, and whoever looks at them."""
 
 from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["in_order", "place_of"]
+__all__ = ["in_order", "place_of", "sample"]
 
 
 def place_of(numbers: np.ndarray, key: int) -> np.ndarray:
@@ -23,3 +23,14 @@ def in_order(numbers: np.ndarray, first: np.ndarray) -> np.ndarray:
     """Positions of the rows `first`, then of the others, both by number, each row once."""
     _, once = np.unique(numbers, return_index=True)
     return np.concatenate([once[first[once]], once[~first[once]]])
+
+
+def sample(n: int, most: int, codes: np.ndarray | None = None) -> np.ndarray:
+    """Of n rows all, or `most` of them, in order, in equal shares of every class."""
+    if n <= most:
+        return np.arange(n)
+    order = np.random.default_rng(0).permutation(n)
+    if codes is None:
+        return np.sort(order[:most])
+    order = order[np.argsort(codes[order], kind="stable")]  # classes one after the other, at random within
+    return np.sort(order[np.linspace(0, n - 1, most).round().astype(np.intp)])

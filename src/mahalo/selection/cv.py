@@ -139,8 +139,8 @@ class MetricLearnerCV(MetricLearner):
         """Choose by cross-validation, then learn on all rows. Arguments as in `MetricLearner.fit`."""
         choosing, X, y, constraints, rows = self._choosing(X, y, constraints, rows)
         self._choose(choosing)
-        on_stage = stages(self.verbose, "posing", Task.N_STAGES) if self.verbose else None
-        task = Task.of(self._refit_settings(), X, y, constraints, rows, on_stage=on_stage)
+        with stages(self.verbose, "posing", Task.N_STAGES) as on_stage:
+            task = Task.of(self._refit_settings(), X, y, constraints, rows, on_stage=on_stage)
         with progress(self.verbose, self.tol, self.gamma_) as on_step:
             solution = task.solve(self.gamma_, on_step=on_step)
         self._keep(X, y, task, solution)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -95,18 +95,19 @@ class Fold:
 
     def auc(self, metric: Metric, constraints: Constraints | None) -> float:
         """Of telling similar from dissimilar pairs among held-out rows."""
-
-        def sq_distances(index: np.ndarray) -> np.ndarray:
-            i, j = index.T
-            if not self.pairwise:
-                return metric.pair_distances(self.X_test[i], self.X_test[j], squared=True)
-            a, b = self.test[i], self.test[j]
-            own = np.diagonal(self.X)
-            return metric.pair_distances(
-                self.X_test[i], self.X_test[j], squared=True, cross=self.X[a, b], diag_x=own[a], diag_y=own[b]
-            )
-
+        sq_distances = partial(self.sq_pair_distances, metric)
         return pair_auc(sq_distances, len(self.test), self.y_test, constraints, self.rows[self.test])
+
+    def sq_pair_distances(self, metric: Metric, index: np.ndarray) -> np.ndarray:
+        """Of pairs of held-out rows."""
+        i, j = index.T
+        if not self.pairwise:
+            return metric.pair_distances(self.X_test[i], self.X_test[j], squared=True)
+        a, b = self.test[i], self.test[j]
+        own = np.diagonal(self.X)
+        return metric.pair_distances(
+            self.X_test[i], self.X_test[j], squared=True, cross=self.X[a, b], diag_x=own[a], diag_y=own[b]
+        )
 
 
 class _Parts:

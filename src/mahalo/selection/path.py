@@ -65,8 +65,8 @@ def metric_path(
     gammas = checked_gammas(np.logspace(-2, 3, 21) if gammas is None else gammas)
     learner = MetricLearner(**params, gamma=float(gammas.max()))
     X, y, constraints, rows = learner._validated(X, y, constraints, rows)
-    on_stage = stages(learner.verbose, "posing", Task.N_STAGES) if learner.verbose else None
-    task = Task.of(learner, X, y, constraints, rows, on_stage=on_stage)
+    with stages(learner.verbose, "posing", Task.N_STAGES) as on_stage:
+        task = Task.of(learner, X, y, constraints, rows, on_stage=on_stage)
     solutions, parts = {}, Parts(len(gammas))
     with progress(learner.verbose, learner.tol, float(gammas.max()), "path", parts) as on_step:
         for k, solution in task.path(gammas, on_step):

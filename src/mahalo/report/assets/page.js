@@ -111,7 +111,7 @@ const line = (points) => points.map(([x, y], k) => `${k ? "L" : "M"}${x.toFixed(
 const CHARTS = {
   measures(box, { rows }) {
     const width = Math.max(260, box.clientWidth);
-    const [left, right, step] = [108, 16, 46];
+    const [left, right, step] = [116, 16, 46];
     const height = rows.length * step + 46;
     const drawing = node("svg", { viewBox: `0 0 ${width} ${height}`, height, "aria-hidden": "true" }, box);
     const low = Math.min(...rows.flatMap((row) => [row.before - row.beforeMargin, row.after - row.afterMargin]));

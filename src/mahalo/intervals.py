@@ -1,0 +1,29 @@
+"""Half the width of a 95 % interval by Student's t, of a mean over values or of anything that rows have a say in."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import stdtrit
+
+__all__ = ["of_mean", "over_rows"]
+
+
+def of_mean(values: np.ndarray) -> float | None:
+    """t s/√n, for values such as the scores of folds; None for a single one, which tells nothing of its spread.
+
+    Folds share rows that were learned from, so that of their scores is the customary interval rather than an exact one.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    return over_rows((values - values.mean()) / len(values))
+
+
+def over_rows(influence: np.ndarray) -> float | None:
+    """t √(n/(n−1) Σ uᵢ²), where row i of n, drawn at random, has the influence uᵢ on what was estimated.
+
+    For a mean over rows, uᵢ = (xᵢ − x̄)/n, this is t s/√n; it holds for the area under an ROC curve over pairs of rows
+    too. That of a difference takes the difference of influences. None for a single row.
+    """
+    n = len(influence)
+    if n < 2:
+        return None
+    return float(stdtrit(n - 1, 0.975) * np.sqrt(n / (n - 1) * np.sum(np.square(influence))))
