@@ -7,7 +7,6 @@ process, and those of its workers, ever held.
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 from contextlib import ExitStack
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .timing import seconds_of
+from .timing import peak_bytes, seconds_of
 
 __all__ = ["Job", "Outcome"]
 
@@ -87,7 +86,7 @@ def _warm() -> None:
 
 
 def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return peak_bytes() / 2**20
 
 
 def write(folder: Any, n: int, d: int, n_classes: int, rows: int) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from sklearn.metrics import roc_auc_score
 from mahalo import Constraints, MetricLearner
 
 from .scale_data import Texts
-from .timing import seconds_of
+from .timing import peak_bytes, seconds_of
 
 __all__ = ["Sizes", "measure"]
 
@@ -41,7 +40,7 @@ def measure(sizes: Sizes) -> dict:
     learner = MetricLearner(basis=sizes.k, residual=sizes.residual, pairs_per_class=sizes.pairs_per_class)
     before = _resident_bytes()
     fit = [seconds_of(lambda: learner.fit(X, y))]
-    beyond = _peak_bytes() - before
+    beyond = peak_bytes() - before
     U = np.random.default_rng(0).standard_normal((sizes.n_features, sizes.k))
     product = [seconds_of(lambda: X @ U)]
     for _ in range(sizes.rounds - 1):
@@ -73,12 +72,7 @@ def _pair_auc(X, y, distance) -> float:
 def _resident_bytes() -> int:
     """Memory in use now; where the system does not say, the most so far: data are made in blocks, so about the same."""
     statm = Path("/proc/self/statm")
-    return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else _peak_bytes()
-
-
-def _peak_bytes() -> int:
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else peak_bytes()
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
-"""Clocks. Ours and theirs take turns, so that other work on the machine disturbs both alike."""
+"""Clocks, and memory. Ours and theirs take turns, so that other work on the machine disturbs both alike."""
 
 from __future__ import annotations
 
 import os
+import resource
+import sys
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from statistics import median
 
 import numpy as np  # noqa: F401  (loads the BLAS that is asked about below)
@@ -13,7 +16,7 @@ from threadpoolctl import threadpool_info
 
 from experiments.results import environment as versions
 
-__all__ = ["alternate", "environment", "fastest", "processor_seconds_of", "seconds_of"]
+__all__ = ["alternate", "environment", "fastest", "peak_bytes", "processor_seconds_of", "seconds_of"]
 
 
 def seconds_of(task: Callable[[], object]) -> float:
@@ -46,6 +49,16 @@ def alternate(tasks: Mapping[str, Callable[[], object]], repeats: int) -> dict[s
             if round_ > 0:
                 seconds[name].append(elapsed)
     return {name: median(values) for name, values in seconds.items()}
+
+
+def peak_bytes() -> int:
+    """The most memory this process ever held. Where Linux tells, of this program alone: getrusage has that of the
+    process it was begun by as well."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+        return int(lines["VmHWM"].split()[0]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def environment() -> dict[str, str | float]:

@@ -1,8 +1,7 @@
-"""Write the tables about adapted embeddings into README.md and docs/embeddings.md, and those about rows on Dask into
-docs/scale.md: `python docs/make_tables.py`.
+"""Write the tables of the benchmarks into the pages that show them: `python docs/make_tables.py`.
 
-The figures are those of `python -m benchmarks adapting --json docs/adapting.json` and
-`python -m benchmarks dask --json docs/scale.json`.
+README.md and docs/embeddings.md have the figures of `python -m benchmarks adapting --seed 7 --json docs/adapting.json`,
+docs/scale.md those of `python -m benchmarks dask --json docs/scale.json`, the others those of `make bench`.
 """
 
 from __future__ import annotations
@@ -21,10 +20,13 @@ METHODS = {
     "EmbeddingAdapter": "**EmbeddingAdapter**",
 }
 MEASURES = ("P@1", "P@10", "MAP")
+BENCH = HERE / "results" / "bench.json"
+SHOWN = {"search": "search.md", "pairs": "pairs.md", "suspects": "explaining.md", "accuracy": "choosing.md"}
+"""Benchmarks whose first table is shown as it is, and where."""
 
 
 def main() -> None:
-    for path, text in (pages() | {HERE / "scale.md": scale_page()}).items():
+    for path, text in (pages() | {HERE / "scale.md": scale_page()} | bench_pages()).items():
         path.write_text(text, encoding="utf-8")
         print(path.relative_to(HERE.parent))
 
@@ -43,6 +45,27 @@ def read_numbers(path: Path = NUMBERS) -> dict:
     """`retrieval`: labels an intent → method → measure → mean over draws; `draws`: how many of them."""
     (benchmark,) = json.loads(path.read_text(encoding="utf-8"))["benchmarks"]
     return benchmark["numbers"]
+
+
+def bench_pages() -> dict[Path, str]:
+    """Pages that show a table of `make bench`."""
+    pages = {}
+    for report in json.loads(BENCH.read_text(encoding="utf-8"))["benchmarks"]:
+        if report["name"] in SHOWN and report["tables"]:
+            path = HERE / SHOWN[report["name"]]
+            pages[path] = _replaced(path.read_text(encoding="utf-8"), _table(report["tables"][0]), report["name"])
+    return pages
+
+
+def _table(table: dict) -> str:
+    head = [_row(*table["columns"]), _row(*["---"] * len(table["columns"]))]
+    return "\n".join([*head, *(_row(*map(_cell, row)) for row in table["rows"])])
+
+
+def _cell(value: str | float) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else value.replace("|", r"\|")
 
 
 def scale_page() -> str:

@@ -24,7 +24,7 @@ def test_auc_of_a_ranking_is_that_of_scikit_learn(rng):
 
 def test_repeated_folds_count_each_row_once(rng):
     X, y = labelled_data(rng, n=60, d=3)
-    choosing = choosing_of(MetricLearnerCV(gammas=[0.1, 1.0]), X, y)
+    choosing, _ = choosing_of(MetricLearnerCV(gammas=[0.1, 1.0]), X, y)
     assert len(choosing.folds) > 3
     told = before_after(choosing, measures(None))
     assert told.n_questions == 60 and set(told.before) == {"10-NN", "P@1", "P@10", "MAP", "AUC"}
@@ -33,7 +33,7 @@ def test_repeated_folds_count_each_row_once(rng):
 
 def test_noise_is_not_sold_as_gain(rng):
     X, y = rng.standard_normal((150, 8)), np.arange(150) % 3
-    told = before_after(choosing_of(MetricLearnerCV(), X, y), measures(None))
+    told = before_after(choosing_of(MetricLearnerCV(), X, y)[0], measures(None))
     for name in told.before:
         assert told.after[name] - told.before[name] < 0.03 + told.interval[name]
 
@@ -41,7 +41,7 @@ def test_noise_is_not_sold_as_gain(rng):
 def test_gain_is_seen(rng):
     y = np.arange(150) % 3
     X = np.column_stack([y + 0.3 * rng.standard_normal(150), 5 * rng.standard_normal((150, 6))])
-    choosing = choosing_of(MetricLearnerCV(gammas=[10.0], prior="within"), X, y)
+    choosing, _ = choosing_of(MetricLearnerCV(gammas=[10.0], prior="within"), X, y)
     for told in (
         before_after(choosing, measures(None)),
         before_after(choosing, measures(None), settled=choosing.table[-1]),
@@ -52,7 +52,7 @@ def test_gain_is_seen(rng):
 def test_pairs_alone_are_judged_by_the_rows_they_are_about(rng):
     X, y = labelled_data(rng, n=80, d=4)
     pairs = Constraints.from_labels(y, pairs_per_class=80)
-    told = before_after(choosing_of(MetricLearnerCV(gammas=[1.0]), X, constraints=pairs), measures(pairs))
+    told = before_after(choosing_of(MetricLearnerCV(gammas=[1.0]), X, constraints=pairs)[0], measures(pairs))
     assert set(told.before) == {"pair AUC"} and 40 < told.n_questions <= 80
     assert 0 < told.interval["pair AUC"] < 0.2 and "held-out rows of pairs" in str(told)
 
@@ -61,7 +61,7 @@ def test_one_split_has_an_interval_over_its_rows(rng):
     X, y = labelled_data(rng, n=80, d=4)
     pairs = Constraints.from_labels(y, pairs_per_class=80)
     cv = MetricLearnerCV(gammas=[1.0], cv=PairSplit(pairs, n_splits=1, random_state=0))
-    told = before_after(choosing_of(cv, X, constraints=pairs), measures(pairs), settled=cv_candidate(1.0))
+    told = before_after(choosing_of(cv, X, constraints=pairs)[0], measures(pairs), settled=cv_candidate(1.0))
     assert 0 < told.interval["pair AUC"] < 0.5 and "inf" not in str(told)
 
 

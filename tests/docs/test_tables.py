@@ -28,3 +28,10 @@ def test_tables_about_adapted_embeddings_are_those_of_the_benchmark(make_tables)
     for path, text in make_tables.pages().items():
         assert path.read_text(encoding="utf-8") == text, f"run docs/make_tables.py: {path.name} is not up to date"
         assert "EmbeddingAdapter" in text.split("adapting:start")[1].split("adapting:end")[0]
+
+
+def test_tables_of_the_whole_run_are_those_in_the_pages(make_tables):
+    for path, text in make_tables.bench_pages().items():
+        assert path.read_text(encoding="utf-8") == text, f"run docs/make_tables.py: {path.name} is not up to date"
+        for report in ("search", "pairs", "suspects", "accuracy"):
+            assert make_tables.SHOWN[report] != path.name or f"<!-- {report}:start -->" in text
