@@ -23,7 +23,7 @@ help:
 	@echo "make wheel        sdist and manylinux wheel in dist/, tried in a clean environment without a compiler"
 	@echo "make lint         ruff, mypy, import layers"
 	@echo "make format       ruff's fixes and layout"
-	@echo "make bench        speed and accuracy against peers, as ratios; docs/results/bench.txt (hours)"
+	@echo "make bench        speed and accuracy against peers, as ratios; docs/results/bench/run.txt (hours)"
 	@echo "make reproduce    the paper's experiments; refreshes docs/results (long)"
 	@echo "make docs         the documentation as a site in build/docs; runs every example"
 	@echo "make clean        remove what the targets made"
@@ -105,7 +105,7 @@ docs: $(VENV)/.installed
 	@echo "open build/docs/index.html"
 
 bench: $(VENV)/.installed
-	$(BIN)/python -m benchmarks --json docs/results/bench.json
+	$(BIN)/python -m benchmarks --json docs/results/bench/run.json
 
 reproduce: $(VENV)/.installed
 	$(BIN)/python -m experiments all --out docs/results

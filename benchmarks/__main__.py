@@ -89,6 +89,7 @@ def _write(path: Path, where: dict, settings: Settings, reports: list[Report], c
         "settings": vars(settings),
         "benchmarks": [report.to_dict() for report in reports],
     }
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(everything, indent=1, default=float, ensure_ascii=False) + "\n")
     path.with_suffix(".txt").write_text(console.export_text(clear=False))
 

@@ -20,7 +20,7 @@ METHODS = {
     "EmbeddingAdapter": "**EmbeddingAdapter**",
 }
 MEASURES = ("P@1", "P@10", "MAP")
-BENCH = HERE / "results" / "bench.json"
+BENCH = HERE / "results" / "bench" / "run.json"
 SHOWN = {"search": "search.md", "pairs": "pairs.md", "suspects": "explaining.md", "accuracy": "choosing.md"}
 """Benchmarks whose first table is shown as it is, and where."""
 

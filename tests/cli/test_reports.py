@@ -83,7 +83,10 @@ def test_notes_are_about_the_rows_and_labels_of_the_fit_alone(fitted, page_of):
     write_csv(Path("mended.csv"), wine({}))
     mended = page_of(fitted, "--data", "mended.csv")
     assert "judged at the fit" not in mended and "what it was told it believes" in mended
-    assert "Not shown: the file holds the metric" in mended
+    as_fitted = page_of(fitted, "--data", "wine.csv")
+    assert [r[:2] for r in rows_of(mended, "constraints-table")] == [
+        r[:2] for r in rows_of(as_fitted, "constraints-table")
+    ]
 
 
 def test_a_file_without_notes_is_still_told_about(fitted, page_of):
@@ -109,6 +112,8 @@ def test_pairs_that_were_learned_from_need_not_be_given_again(fitted, run, page_
     first = [row[0] for row in rows_of(page, "doubtful-pairs")[:20]]
     assert len(set(first) & {f"b{i} – b{j}" for i, j in zip(a[:5], b[:5], strict=True)}) >= 3
     assert rows_of(page, "constraints-table")
+    labelled = page_of("p.safetensors", "--data", "wine.csv", "--label", "kind")
+    assert rows_of(labelled, "constraints-table") and "what it was told it believes" not in labelled
 
 
 @pytest.mark.parametrize("notes", [3, {"constraints": []}, {"constraints": {"count": -1}}])

@@ -165,6 +165,25 @@ def test_labels_of_any_kind(shards, run, monkeypatch, kind):
     assert_same(held, read)
 
 
+def test_categories_that_no_row_has(shards, run, monkeypatch):
+    def as_categories(k, shard):
+        values = pa.array(["elm", "oak", "yew"])
+        places = pa.array([["elm", "oak"].index(name) for name in shard["kind"]], pa.int8())
+        return shard | {"kind": pa.DictionaryArray.from_arrays(places, values)}
+
+    write_shards(as_categories)
+    held, read, *_ = both(run, monkeypatch, "fit", "shards", *FIT)
+    assert_same(held, read)
+    assert read["classes"] == 2
+
+
+def test_one_large_piece(shards, run, monkeypatch):
+    parquet.write_table(pa.table(columns(0)), "one.parquet")
+    held, read, _, model = both(run, monkeypatch, "fit", "one.parquet", *FIT)
+    assert_same(held, read)
+    assert model.about["notes"]["constraints"]["first"] and model.about["notes"]["doubtful_rows"] is None
+
+
 def test_text_that_is_a_number_in_some_shards_only_stays_text(shards, run, monkeypatch):
     write_shards(
         lambda k, shard: shard | {"kind": ["1" if one == "oak" else "x" if k == 3 else "-1" for one in shard["kind"]]}
@@ -246,6 +265,15 @@ def test_what_does_not_fit_is_refused_before_rows_are_read(shards, run, in_piece
     monkeypatch.setattr(on_disk.Shards, "read", lambda *arguments: pytest.fail("rows were read"))
     Path("few.txt").write_text("oak\n")
     refused(run, "fit", "shards", *options, "--out", "m.safetensors", words=words)
+
+
+def test_ids_are_checked_without_pairs_too(shards, run, in_pieces):
+    write_shards(lambda k, shard: shard | {"name": ["twin", "twin", *shard["name"][2:]]})
+    code, _, err = run("fit", "shards", *FIT)
+    assert code == 2 and "twin" in err
+    beside = ["--label", "kind", "--drop", "name", "--ids", "nowhere.txt", "--out", "m2.safetensors"]
+    code, _, err = run("fit", "shards", *beside)
+    assert code == 2 and "nowhere.txt" in err
 
 
 def test_shards_that_differ(shards, run, in_pieces):

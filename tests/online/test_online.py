@@ -182,6 +182,15 @@ def test_sparse_rows_resume(rng, tmp_path):
     assert bits(resumed.partial_fit(X[30:], y[30:])) == bits(learner.partial_fit(X[30:], y[30:]))
 
 
+def test_single_precision_rows_resume(rng, tmp_path):
+    X, y = labelled_data(rng)
+    X = X.astype(np.float32)
+    learner = OnlineMetricLearner().partial_fit(X[:30], y[:30])
+    learner.save(tmp_path / "s")
+    resumed = OnlineMetricLearner.load(tmp_path / "s")
+    assert bits(resumed.partial_fit(X[30:], y[30:])) == bits(learner.partial_fit(X[30:], y[30:]))
+
+
 def test_a_damaged_file_is_an_error(rng, tmp_path):
     X, y = labelled_data(rng)
     path = tmp_path / "s"

@@ -71,6 +71,13 @@ def test_repeated_folds_are_no_more_rows(halves):
     assert often.interval("Euclidean")["MAP"] > 0.8 * once.interval("Euclidean")["MAP"]
 
 
+def test_one_row_has_no_interval(halves):
+    X, y = halves[:2]
+    compared = mahalo.compare(X, y, X_test=X[:1], y_test=y[:1])
+    assert set(compared.interval("Euclidean").values()) == {None}
+    assert "±" not in str(compared).split("; ± 95")[0] and "*" not in str(compared).split(";")[0]
+
+
 def test_what_was_fitted_is_kept(halves):
     X, y, *_ = halves
     table = mahalo.compare(X, y, {"a": MetricLearner(), "b": PCA(2)}, cv=3)

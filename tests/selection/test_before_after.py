@@ -76,6 +76,20 @@ def cv_candidate(gamma):
     }
 
 
+def test_folds_that_differ_widen_the_interval():
+    """Four folds of two rows each: before 0 for all, after the same for both rows of a fold."""
+    tally, change = Tally(), np.repeat([0.0, 1.0, 0.0, 1.0], 2)
+    for fold in np.arange(8).reshape(4, 2):
+        tally.add({"m": Estimate.mean(fold, np.zeros(2))}, {"m": Estimate.mean(fold, change[fold])})
+    told = tally.told()
+    assert told.after["m"] == 0.5
+    assert (
+        told.interval["m"]
+        == pytest.approx(intervals.of_mean(change))
+        == pytest.approx(sem(change) * student.ppf(0.975, 7))
+    )
+
+
 def test_where_one_row_asks_there_is_no_interval():
     tally = Tally()
     tally.add(*({"MAP": Estimate.mean(np.array([7]), np.array([value]))} for value in (0.5, 0.75)))

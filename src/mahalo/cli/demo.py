@@ -116,7 +116,7 @@ class _Told:
 
     def measured(self, name: str) -> dict[str, tuple[float, float]]:
         """10-NN error and AUC of a distance, each with half its 95 % interval."""
-        mean, half = self.compared.mean(name), self.compared.interval(name)
+        mean, half = self.compared.mean(name), {m: h or 0.0 for m, h in self.compared.interval(name).items()}
         return {"10-NN error": (1.0 - mean["10-NN"], half["10-NN"]), "AUC": (mean["AUC"], half["AUC"])}
 
     def summary(self) -> dict[str, Any]:

@@ -48,9 +48,9 @@ class Known:
         return self.rows.X
 
     @property
-    def n_pieces(self) -> int:
-        """In which rows are read; one where they are held."""
-        return 1
+    def n_pieces(self) -> int | None:
+        """In which rows are read; None where they are held."""
+        return None
 
     @cached_property
     def classes(self) -> Classes | None:

@@ -250,11 +250,11 @@ def _about(outcome: Outcome, settings: Settings) -> dict[str, Any]:
 
 
 def _notes(outcome: Outcome, X: Any) -> dict[str, Any]:
-    """For the report. Labels of rows in pieces are not judged: all of them would be read again and again."""
-    if outcome.known.n_pieces > 1:
-        return {}
+    """For the report. Of rows in pieces nothing is judged: all of them would be read again and again."""
+    known = outcome.known
     with _few_threads(X):
-        return {"notes": fit_notes(outcome.learner, X, outcome.known.y, outcome.known.constraints)}
+        held = (X, known.y, known.constraints) if known.n_pieces is None else ()
+        return {"notes": fit_notes(outcome.learner, *held)}
 
 
 def _plain(value: Any) -> Any:

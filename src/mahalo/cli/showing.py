@@ -83,8 +83,8 @@ def _footnote(outcome: Outcome) -> str:
     lines = [f"{outcome.told.n_questions:,} {outcome.told.asking}; ± is a 95 % interval"]
     if outcome.n_looked_at < outcome.known.table.n_rows:
         lines.append(f"chosen and judged by a sample of {outcome.n_looked_at:,} of {outcome.known.table.n_rows:,} rows")
-    if outcome.known.n_pieces > 1:
-        lines.append(f"rows read in {outcome.known.n_pieces:,} pieces, never all of them at once")
+    if (n_pieces := outcome.known.n_pieces) is not None:
+        lines.append(f"rows read in {n_pieces:,} piece{'s' * (n_pieces > 1)}, as they do not fit into memory")
     return "\n".join(lines)
 
 

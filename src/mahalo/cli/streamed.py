@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..constraints import as_labels
-from ..explain.fingerprint import fingerprint_of, rows_looked_at
+from ..explain.fingerprint import fingerprint_of
 from ..metric import Scaling
 from ..validation import is_linear
 from .known import Known, Source, columns_of, gather, refuse_nothing_known
@@ -41,7 +41,7 @@ class Streamed(Known):
     labels: _Labels | None
 
     @property
-    def n_pieces(self) -> int:
+    def n_pieces(self) -> int | None:
         return len(self.table.pieces)
 
     @cached_property
@@ -51,9 +51,9 @@ class Streamed(Known):
     @cached_property
     def fingerprint(self) -> dict[str, str | None]:
         if self.labels is None:
-            return fingerprint_of(self.X.shape, self.look.rows)
+            return fingerprint_of(self.X.shape, self.look.checksum)
         codes = map(self.labels.codes, self.table.pieces)
-        return fingerprint_of(self.X.shape, self.look.rows, self.labels.classes.names, codes)
+        return fingerprint_of(self.X.shape, self.look.checksum, self.labels.classes.names, codes)
 
     def scaling(self) -> Scaling:
         moments = self.look.moments
@@ -85,7 +85,7 @@ def gather_in_pieces(source: Source, shards: Shards, kernel: str, watch: Watch) 
     ids = _ids(source, shards)
     constraints = read_constraints(source.pairs, source.triplets, shards.n_rows, ids, source.encoding)
     encoding = _encoding(source, shards, merged_over, watch)
-    looking = Looking(shards, encoding, source.label, rows_looked_at(shards.n_rows))
+    looking = Looking(shards, encoding, source.label)
     look = merged_over(looking, shards.pieces, Look.merged, "first look", watch.show)
     look.refuse_missing(shards)
     numbers = partial(_numbers, shards, encoding)
@@ -142,14 +142,13 @@ def _labels(source: Source, shards: Shards, look: Look, given: np.ndarray | None
 
 
 def _ids(source: Source, shards: Shards) -> list[str] | None:
-    """Held only where constraints name rows by them."""
-    if source.pairs is None and source.triplets is None:
-        return None
+    """Read and checked; kept where constraints name rows by them."""
+    ids = None
     if source.id is not None:
-        return read_ids(shards.column(source.id), source.id, None)
-    if source.ids is not None:
-        return check_ids(read_beside(source.ids, shards, "ids", source.encoding), shards, source.ids)
-    return None
+        ids = read_ids(shards.column(source.id), source.id, None)
+    elif source.ids is not None:
+        ids = check_ids(read_beside(source.ids, shards, "ids", source.encoding), shards, source.ids)
+    return None if source.pairs is None and source.triplets is None else ids
 
 
 def _numbers(shards: Shards, encoding: Encoding, piece: Piece) -> np.ndarray:

@@ -1,8 +1,8 @@
 """Notes on a fit in plain values, for the file of its metric: what shaped it, and labels that look wrong.
 
 They are taken where the learner is at hand: a file holds neither its multipliers nor what it takes to judge a label by
-a metric that has not seen it. They are about rows by number, so they are read only for the rows of the fit, which
-`fingerprint` tells.
+a metric that has not seen it. They are about rows by number, so they are read only for the rows of the fit, and those
+about labels only beside the same labels; `fingerprint` tells both.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from .suspects import (
     DoubtfulConstraints,
     DoubtfulRows,
     Judged,
+    can_be_judged,
     doubtful_constraints,
     doubtful_of_some,
 )
@@ -55,14 +56,14 @@ class FitNotes:
             raise ValueError(f"the notes of this model on its fit are damaged ({why}); fit it again.") from None
 
 
-def fit_notes(learner: Any, X: Any, y: Any = None, constraints: Constraints | None = None) -> dict[str, Any]:
+def fit_notes(learner: Any, X: Any = None, y: Any = None, constraints: Constraints | None = None) -> dict[str, Any]:
     """The 50 constraints that pull hardest and the 50 most doubtful labels, in values that JSON knows.
 
     Parameters
     ----------
     learner : MetricLearner
     X, y : array-like
-        What it was fitted to, as it was; of many rows the labels of 10,000 are judged.
+        What it was fitted to, as it was; of many rows the labels of 10,000 are judged. Without them nothing is.
     constraints : Constraints, optional
         Those it was given; None where pairs were drawn from the labels.
 
@@ -73,19 +74,20 @@ def fit_notes(learner: Any, X: Any, y: Any = None, constraints: Constraints | No
         "doubtful_constraints", None where there is nothing to judge: scores as those of `suspects`, classes by name.
     """
     labels = None if y is None else as_labels(y)
+    found = _plain_pulls(pulls(learner.constraints_, learner.duals_, learner.values_, N_NOTED))
+    notes: dict[str, Any] = {"constraints": found, "doubtful_rows": None, "doubtful_constraints": None}
+    if X is None:
+        return notes
     judged = Judged.by(learner, X, again=constraints is None)
-    return {
-        "constraints": _plain_pulls(pulls(learner.constraints_, learner.duals_, learner.values_, N_NOTED)),
-        "doubtful_rows": None if labels is None else _noted_rows(judged, labels.codes, labels.classes),
-        "doubtful_constraints": None if constraints is None else _noted_constraints(judged, learner.constraints_),
-    }
+    if labels is not None and can_be_judged(labels.codes):
+        notes["doubtful_rows"] = _noted_rows(judged, labels.codes, labels.classes)
+    if constraints is not None:
+        notes["doubtful_constraints"] = _noted_constraints(judged, learner.constraints_)
+    return notes
 
 
-def _noted_rows(judged: Judged, codes: np.ndarray, classes: np.ndarray) -> dict[str, Any] | None:
-    try:
-        found = doubtful_of_some(judged, codes, N_NOTED)
-    except ValueError:  # too few rows of a class to leave some out
-        return None
+def _noted_rows(judged: Judged, codes: np.ndarray, classes: np.ndarray) -> dict[str, Any]:
+    found = doubtful_of_some(judged, codes, N_NOTED)
     entries = zip(found.rows.tolist(), found.score, found.suggested, found.neighbours, strict=True)
     return {
         "judged": found.n_judged,

@@ -232,6 +232,11 @@ def suspect_constraints(judged: Judged, constraints: Constraints, n: int, index:
     return data_frame(columns, found.which, "constraint")
 
 
+def can_be_judged(codes: np.ndarray) -> bool:
+    """Whether there are two classes of two rows or more."""
+    return bool((np.bincount(codes[codes >= 0]) >= 2).sum() >= 2)
+
+
 def _check_rows(judged: Judged, codes: np.ndarray) -> None:
     n = judged.n_rows
     if len(codes) != n:
@@ -241,7 +246,7 @@ def _check_rows(judged: Judged, codes: np.ndarray) -> None:
             f"with a precomputed kernel labels are judged among the training rows: X must be their n × n matrix; got "
             f"shape {judged.X.shape}."
         )
-    if (np.bincount(codes[codes >= 0]) >= 2).sum() < 2:
+    if not can_be_judged(codes):
         raise ValueError(
             "to tell whether a label is wrong takes two classes with two rows each, at least; pass more labelled rows."
         )

@@ -107,12 +107,14 @@ def _metric_arrays(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name.removeprefix("metric."): a for name, a in arrays.items() if name.startswith("metric.")}
 
 
-def _numbers(arrays: dict[str, np.ndarray], name: str, shape: tuple[int | None, ...]) -> np.ndarray:
-    """A float64 array of that shape, None being any length."""
+def _numbers(
+    arrays: dict[str, np.ndarray], name: str, shape: tuple[int | None, ...], kinds: tuple[type, ...] = (np.float64,)
+) -> np.ndarray:
+    """An array of that shape, None being any length."""
     array = arrays[name]
     fits = array.ndim == len(shape) and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
-    if not fits or array.dtype != np.float64 or not np.isfinite(array).all():
-        raise ValueError(f"{name!r} is of shape {array.shape} or not of finite float64")
+    if not fits or array.dtype not in kinds or not np.isfinite(array).all():
+        raise ValueError(f"{name!r} of shape {array.shape}, {array.dtype}, does not belong there or is not finite")
     return array
 
 
@@ -192,7 +194,7 @@ def _rows_in_arrays(X: Any) -> dict[str, np.ndarray]:
 
 def _rows(arrays: dict[str, np.ndarray], n_features: int) -> Any:
     if "rows" in arrays:
-        return _numbers(arrays, "rows", (None, n_features))
+        return _numbers(arrays, "rows", (None, n_features), (np.float64, np.float32))
     if "rows_data" not in arrays:
         return None
     data, indices, indptr = (arrays[f"rows_{part}"] for part in ("data", "indices", "indptr"))

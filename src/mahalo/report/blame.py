@@ -86,7 +86,7 @@ def _how_judged(sheet: Sheet) -> str:
     noted = f.notes is not None and f.notes.rows is not None
     judge = "metrics that had not seen its label" if found.held_out else "the metric as it is"
     text = f"Each was judged{' at the fit' if noted else ''} by its nearest neighbours under {judge}."
-    if not found.held_out and f.learned_here and f.constraints is None:
+    if not found.held_out and f.believed:
         text += " That metric was learned from these rows, and what it was told it believes: fewer stand out."
     n_labelled = int((f.labels.codes >= 0).sum())  # type: ignore[union-attr]
     return text + (f" {found.n_judged:,} rows, drawn at random, were looked at." if found.n_judged < n_labelled else "")

@@ -78,25 +78,25 @@ class ComparedMetrics:
         """Of every measure."""
         return dict(zip(MEASURES, self.scores[name].mean(axis=1).tolist(), strict=True))
 
-    def interval(self, name: str) -> dict[str, float]:
-        """Half the width of the 95 % interval of every mean, over held-out rows."""
+    def interval(self, name: str) -> dict[str, float | None]:
+        """Half the width of the 95 % interval of every mean, over held-out rows; None where there is one row."""
         return dict(zip(MEASURES, map(self._half_width, self.scores[name]), strict=True))
 
-    def difference(self, name: str) -> dict[str, tuple[float, float]]:
+    def difference(self, name: str) -> dict[str, tuple[float, float | None]]:
         """Above the Euclidean distance, row by row: mean and half the width of its 95 % interval."""
         change = self.scores[name] - self.scores[PLAIN]
         return {m: (float(one.mean()), self._half_width(one)) for m, one in zip(MEASURES, change, strict=True)}
 
-    def _half_width(self, values: np.ndarray) -> float:
-        return intervals.over_rows(np.bincount(self.rows, values - values.mean()) / len(values)) or 0.0
+    def _half_width(self, values: np.ndarray) -> float | None:
+        _, row = np.unique(self.rows, return_inverse=True)
+        return intervals.over_rows(np.bincount(row, values - values.mean()) / len(values))
 
     def _cells(self) -> list[list[str]]:
         """One row a distance; after the Euclidean one, a star where the difference is beyond its interval."""
         rows = []
         for name in self.names:
             mean, half, change = self.mean(name), self.interval(name), self.difference(name)
-            marks = {m: "*" if abs(change[m][0]) > change[m][1] else " " for m in MEASURES}
-            rows.append([name, *(f"{mean[m]:.3f} ± {half[m]:.3f}{marks[m]}" for m in MEASURES)])
+            rows.append([name, *(_cell(mean[m], half[m], *change[m]) for m in MEASURES)])
         return rows
 
     @property
@@ -116,6 +116,12 @@ class ComparedMetrics:
         head = "".join(f"<th>{escape(measure)}</th>" for measure in ("", *MEASURES))
         body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self._cells())
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{escape(self._note)}</p>"
+
+
+def _cell(mean: float, half: float | None, change: float, around: float | None) -> str:
+    if half is None or around is None:
+        return f"{mean:.3f}"
+    return f"{mean:.3f} ± {half:.3f}{'*' if abs(change) > around else ' '}"
 
 
 def compare(

@@ -227,13 +227,25 @@ class Findings:
 
     @cached_property
     def notes(self) -> FitNotes | None:
-        """What was noted down at the fit about these rows and labels, where the file has it."""
+        """What was noted down at the fit about these rows, and about their labels if they are the same."""
         noted = (self.metric.about or {}).get("notes")
         if noted is None or self.learner is not None or not self.learned_here:
             return None
-        if self._noted_prints.get("labels") != self._prints["labels"]:  # type: ignore[index]
-            return None
+        if not self._same_labels and isinstance(noted, dict):
+            noted = noted | {"doubtful_rows": None}
         return FitNotes.read(noted, self.n_rows, [] if self.labels is None else self.labels.classes.tolist())
+
+    @property
+    def _same_labels(self) -> bool:
+        """Whether a file was learned from these labels."""
+        then = self._noted_prints.get("labels")
+        return then is not None and self._prints is not None and then == self._prints["labels"]
+
+    @property
+    def believed(self) -> bool:
+        """Whether the metric was learned from labels of these rows, if perhaps not from all of these."""
+        from_labels = self.constraints is None if self.learner else self._noted_prints.get("labels") is not None
+        return self.learned_here and from_labels
 
     @cached_property
     def pulls(self) -> Pulls:

@@ -186,10 +186,12 @@ class Tally:
 
 
 def _joined(parts: tuple[Estimate, ...]) -> Estimate:
-    weight = np.array([len(part.rows) for part in parts]) / sum(len(part.rows) for part in parts)
+    """The mean over folds, weighed by their rows; where a fold is above it, so is every one of its rows."""
+    n_rows = sum(len(part.rows) for part in parts)
+    value = sum(len(part.rows) * part.value for part in parts) / n_rows
     rows, row = np.unique(np.concatenate([part.rows for part in parts]), return_inverse=True)
-    influence = np.concatenate([w * part.influence for w, part in zip(weight, parts, strict=True)])
-    return Estimate(float(weight @ [part.value for part in parts]), rows, np.bincount(row, influence))
+    influence = np.concatenate([(len(part.rows) * part.influence + (part.value - value)) / n_rows for part in parts])
+    return Estimate(float(value), rows, np.bincount(row, influence))
 
 
 # -- what is measured ----------------------------------------------------------------------------------------------

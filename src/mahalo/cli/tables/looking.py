@@ -1,4 +1,4 @@
-"""A look at all rows of shards, a piece at a time: what is missing, moments of the columns, labels, a few rows."""
+"""A look at all rows of shards, a piece at a time: what is missing, moments of the columns, labels, a checksum."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mahalo.constraints import Labels, as_labels
+from mahalo.explain.fingerprint import checksum
 from mahalo.linalg import ClassMoments
 
 from .columns import Encoding, Missing, not_finite_in, nulls_in, numbers_of, refuse_missing, values_in
@@ -31,7 +32,7 @@ class Look:
     moments: ClassMoments | None
     largest: np.ndarray
     labels: Counter
-    rows: np.ndarray
+    checksum: int
 
     @staticmethod
     def merged(looks: Sequence[Look]) -> Look:
@@ -49,7 +50,7 @@ class Look:
             None if None in moments else reduce(ClassMoments.merged, moments),  # type: ignore[arg-type]
             np.max([look.largest for look in looks], axis=0),
             labels,
-            np.concatenate([look.rows for look in looks]),
+            sum(look.checksum for look in looks) % 2**64,
         )
 
     def refuse_missing(self, shards: Shards) -> None:
@@ -68,24 +69,21 @@ def _all_missing(parts: Sequence[dict[str, Missing]]) -> dict[str, Missing]:
 
 @dataclass(frozen=True)
 class Looking:
-    """How to look at a piece: its columns as `encoding` says, its labels if there are any, rows of these numbers."""
+    """How to look at a piece: its columns as `encoding` says, its labels if there are any."""
 
     shards: Shards
     encoding: Encoding
     label: str | None
-    wanted: np.ndarray
 
     def __call__(self, piece: Piece) -> Look:
         beside = [] if self.label is None else [self.label]
         table = self.shards.read(piece, [*self.encoding.columns, *beside])
         labels = Counter() if self.label is None else _counted(table.frame.column(self.label))
-        none = np.empty((0, len(self.encoding.names)))
         nulls = _from_row(nulls_in(table, self.encoding), piece.first)
         if nulls:
-            return Look(nulls, {}, None, none.max(axis=0, initial=0.0), labels, none)
+            return Look(nulls, {}, None, np.zeros(len(self.encoding.names)), labels, 0)
         X = numbers_of(table, self.encoding)
         not_finite = _from_row(not_finite_in(X, self.encoding), piece.first)
-        here = (self.wanted >= piece.first) & (self.wanted < piece.first + len(piece))
         one_class = np.zeros(len(X), dtype=np.intp)
         return Look(
             nulls,
@@ -93,7 +91,7 @@ class Looking:
             None if not_finite else ClassMoments.of(X, one_class, 1, "variances"),
             np.maximum(X.max(axis=0), -X.min(axis=0)),
             labels,
-            X[self.wanted[here] - piece.first],
+            checksum(X, piece.first),
         )
 
 
@@ -134,7 +132,8 @@ class CodedLabels:
     def of_column(self, column: Any) -> np.ndarray:
         """The number of each label."""
         encoded = column.combine_chunks().dictionary_encode()
-        codes = [self.codes[_as_key(value)] for value in encoded.dictionary.to_pylist()]
+        # A dictionary that came with the column may have values that no row has.
+        codes = [self.codes.get(_as_key(value), -1) for value in encoded.dictionary.to_pylist()]
         place = encoded.indices.fill_null(len(codes)).to_numpy()
         return np.array([*codes, -1], dtype=np.int64)[place]
 
