@@ -75,7 +75,9 @@ def read_arrays(path: str | PathLike, kind: str, versions: tuple[int, ...]) -> t
     except (KeyError, TypeError, ValueError, RecursionError):
         ours = False
     if not ours:
-        raise ValueError(f"{str(path)!r} is a safetensors file, but its header does not say {kind!r}.")
+        raise ValueError(
+            f"{str(path)!r} is a safetensors file, but its header does not say {kind!r}{_instead(metadata)}."
+        )
     if header.get("version") not in versions:
         raise ValueError(
             f"{str(path)!r} has format version {header.get('version')!r}; this mahalo reads version {versions[-1]}. "
@@ -84,6 +86,13 @@ def read_arrays(path: str | PathLike, kind: str, versions: tuple[int, ...]) -> t
     if header.pop("sha256", None) != _digest(header, arrays):
         raise ValueError(f"{str(path)!r} is damaged: its numbers are not those that were written; save it again.")
     return header, arrays
+
+
+def _instead(metadata: dict[str, str]) -> str:
+    try:
+        return f" but {str(json.loads(metadata['mahalo'])['format'])[:40]!r}"
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return ""
 
 
 def _digest(header: dict, arrays: dict[str, np.ndarray]) -> str:

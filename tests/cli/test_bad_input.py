@@ -19,6 +19,7 @@ from pyarrow import parquet
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
+from mahalo import MetricLearner
 from mahalo.cli.tables import reading
 
 FIT = ("--label", "kind", "--drop", "name", "--gamma", "1", "--out", "new.safetensors")
@@ -409,3 +410,34 @@ def test_a_fit_that_is_interrupted_leaves_nothing(trees):
     _, err = process.communicate(timeout=60)
     assert seen and process.returncode == 130 and err.splitlines()[-1] == "mahalo: interrupted", err
     assert sorted(Path().iterdir()) == before
+
+
+def test_a_column_without_a_name_is_no_measurement(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    rows = "\n".join(f"{i},{i % 2 + 0.1 * i},{i % 3},{'ab'[i % 2]}" for i in range(40))
+    Path("t.csv").write_text(f",u,v,kind\n{rows}\n")
+    code, _, err = run("fit", "t.csv", "--label", "kind", "--out", "m.safetensors")
+    assert code == 2 and "has no name" in err and "--drop ''" in err
+    code, _, err = run("fit", "t.csv", "--label", "kind", "--drop", "", "--gamma", "1", "--out", "m.safetensors")
+    assert code == 0, err
+
+
+def test_measurements_are_no_classes(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    rows = "\n".join(f"{i % 5},{i % 3},{0.5 * i}" for i in range(40))
+    Path("t.csv").write_text(f"u,v,length\n{rows}\n")
+    code, _, err = run("fit", "t.csv", "--label", "length", "--out", "m.safetensors")
+    assert code == 2 and "'length' holds measurements, such as 0.5" in err
+
+
+def test_a_model_that_names_no_columns_takes_those_of_numbers(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    MetricLearner().fit(X, np.arange(30) % 2).metric_.save("m.safetensors")
+    rows = "\n".join(f"r{i},{u},{v}" for i, (u, v) in enumerate(X))
+    Path("t.csv").write_text(f"name,u,v\n{rows}\n")
+    code, out, err = run("neighbors", "m.safetensors", "--index", "t.csv", "--id", "name", "-k", "1", "--json")
+    assert code == 0 and json.loads(out)["neighbors"][0]["neighbors"], err
+    Path("t.csv").write_text("name,u\n" + "\n".join(f"r{i},{u}" for i, (u, _) in enumerate(X)) + "\n")
+    code, _, err = run("neighbors", "m.safetensors", "--index", "t.csv", "-k", "1")
+    assert code == 2 and "1 columns of numbers" in err and "fitted on 2" in err

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..metric import Metric, load
 from .known import Source
-from .tables import Columns, Encoding, Part, Table, encoded, read, read_ids, rows_of, too_large
+from .tables import Columns, Encoding, Part, Table, encoded, numeric_columns, read, read_ids, rows_of, too_large
 from .tables.reading import some
 from .watching import Watch
 
@@ -76,9 +76,15 @@ def _parts(metric: Metric, table: Table, model: Path, starts: Iterable[int]) -> 
 
 
 def _by_width(metric: Metric, table: Table, model: Path) -> Any:
-    X = rows_of(table, Columns(metric.about.get("label"), metric.about.get("id"))).X
+    """Of a model that names no columns: all that hold numbers."""
+    only = numeric_columns(table)
+    X = rows_of(table, Columns(metric.about.get("label"), metric.about.get("id"), only)).X
     if X.shape[1] != metric.n_features:
-        raise ValueError(f"{table.source} has {X.shape[1]} columns; {model.name} was fitted on {metric.n_features}.")
+        names = f": {some(only)}. It names none, so give a table of those it was fitted on, in their order" * bool(only)
+        raise ValueError(
+            f"{table.source} has {X.shape[1]} columns{' of numbers' * bool(only)}; {model.name} was fitted on "
+            f"{metric.n_features}{names}."
+        )
     return X
 
 

@@ -34,9 +34,10 @@ def show_fit(outcome: Outcome, out: Path) -> None:
     facts(
         {
             "certificate": f"relative gap {certificate.relative_gap:.1e} (asked for {learner.tol:.0e}), {ended} in "
-            f"{learner.n_iter_} steps; {certificate.n_violated:,} of {len(learner.duals_):,} constraints violated",
+            f"{learner.n_iter_} step{'s' * (learner.n_iter_ != 1)}; {certificate.n_violated:,} of "
+            f"{len(learner.duals_):,} constraints violated",
             "written": str(out),
-            "next": f"mahalo transform {shlex.quote(str(out))} {data} --out new{suffix}",
+            "next": f"mahalo transform {shlex.quote(str(out))} {data} --out {shlex.quote(f'{out.stem}-rows{suffix}')}",
         }
     )
 

@@ -251,6 +251,8 @@ class Findings:
     def pulls(self) -> Pulls:
         if not self.learned_here:
             raise Missing("the constraints are about the rows that were learned from, and these are others.")
+        if self._fitted.get("untouched"):
+            raise Missing("nothing was learned beyond the metric it starts from, so no constraint shaped it.")
         if self.notes is not None:
             return self.notes.pulls
         if self.learner is None:

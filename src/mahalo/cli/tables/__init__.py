@@ -1,6 +1,6 @@
 """Tables on disk: read by suffix, from one file, a glob or a folder of shards; written whole or not at all."""
 
-from .columns import Columns, Encoding, Rows, chosen_columns, encoded, rows_of
+from .columns import Columns, Encoding, Rows, chosen_columns, encoded, numeric_columns, rows_of
 from .named import Classes, read_ids, read_labels
 from .reading import Named, Table, read
 from .shards import Shards, too_large
@@ -19,6 +19,7 @@ __all__ = [
     "check_output",
     "chosen_columns",
     "encoded",
+    "numeric_columns",
     "read",
     "read_constraints",
     "read_ids",

@@ -25,6 +25,7 @@ __all__ = [
     "not_finite_in",
     "nulls_in",
     "numbers_of",
+    "numeric_columns",
     "refuse_missing",
     "refuse_text",
     "rows_of",
@@ -92,6 +93,11 @@ def chosen_columns(table: Named, columns: Columns) -> list[str]:
     names = [name for name in dict.fromkeys(asked) if name not in left_out]
     if not names:
         raise ValueError(f"no columns of {table.source} are left to learn from; it has {some(table.names)}.")
+    if "" in names:
+        raise ValueError(
+            f"a column of {table.source} has no name, as row numbers have that pandas writes: write the table without "
+            "them (to_csv(…, index=False)), or leave them out (--drop '')."
+        )
     return names
 
 
@@ -143,6 +149,13 @@ def _numbers(column: Any, name: str, source: str) -> np.ndarray:
             f"{name!r} of {source} has whole numbers beyond 2⁵³, which floating point does not tell apart: if they "
             f"name rows leave them out (--drop {name}), or write them as decimals."
         ) from None
+
+
+def numeric_columns(table: Table) -> tuple[str, ...]:
+    """Names of the columns of numbers; none of an array."""
+    if table.frame is None:
+        return ()
+    return tuple(name for name in table.names if _is_numeric(table.frame.column(name).type))
 
 
 def _is_numeric(column_type: Any) -> bool:

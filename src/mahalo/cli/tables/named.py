@@ -37,10 +37,21 @@ def read_labels(table: Table, column: str | None, file: str | None, encoding: st
     """One label for each row, None where there is none; svmlight files bring their own."""
     one_of("label", column, file)
     if file is not None:
-        return read_beside(file, table, "labels", encoding)
+        return _no_measurements(read_beside(file, table, "labels", encoding), file)
     if column is None and "label" in table.beside and table.matrix is not None and len(table.beside) == 1:
         column = "label"
-    return None if column is None else _from_table(table, column, "label")
+    return None if column is None else _no_measurements(_from_table(table, column, "label"), column)
+
+
+def _no_measurements(labels: np.ndarray, called: str) -> np.ndarray:
+    if labels.dtype.kind == "f":
+        broken = labels[np.isfinite(labels) & (labels != np.round(labels))]
+        if len(broken):
+            raise ValueError(
+                f"{called!r} holds measurements, such as {broken[0]:g}, not classes: name another column (--label), or "
+                "cut it into classes first."
+            )
+    return labels
 
 
 def read_ids(table: Table, column: str | None, file: str | None, encoding: str = "utf-8") -> list[str] | None:
