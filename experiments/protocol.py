@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student
 from sklearn.model_selection import RepeatedStratifiedKFold
 
-from mahalo import Metric, MetricLearnerCV
+from mahalo import Metric, MetricLearnerCV, intervals
 from mahalo.scoring import knn_predict, nearest_of, vote
 
 from .outcome import Measurement, Verdict
@@ -78,11 +77,7 @@ def mean_interval(values: Sequence[float] | np.ndarray) -> tuple[float, float | 
 
     Values from repeated two-fold splits are not independent, so the interval is the customary one rather than exact.
     """
-    n = len(values)
-    mean = float(np.mean(values))
-    if n < 2:
-        return mean, None
-    return mean, float(student.ppf(0.975, n - 1) * np.std(values, ddof=1) / np.sqrt(n))
+    return float(np.mean(values)), intervals.of_mean(np.asarray(values))
 
 
 def above(claim: str, one: Sequence[float] | np.ndarray, other: Sequence[float] | np.ndarray) -> Verdict:
