@@ -14,6 +14,7 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from mahalo.losses import Frobenius, SDPFrobenius, SDPLogDet, VonNeumann
 from mahalo.solvers import Problem
@@ -55,6 +56,7 @@ def solve_by_cvxpy(problem: Problem, solver: str, time_limit: float) -> ConvexFi
 def _child(connection, problem: Problem, solver: str, time_limit: float) -> None:
     import cvxpy as cp
 
+    threadpool_limits(1)  # of this process, to its end
     begin = time.process_time()
     limit = math.ceil(begin + time_limit)
     resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
