@@ -30,6 +30,7 @@ from mahalo.basis import simple as simple_module
 from mahalo.basis.common import Seen
 from mahalo.constraints import class_codes
 from mahalo.coordinates import orthonormal
+from mahalo.priors import Known, Prior
 from mahalo.rows import HeldRows
 
 BASES = [ClassBasis, KMeansBasis, KernelKMeans, RandomCombination, RandomSubset, SingularVectors, SpectralBasis]
@@ -202,6 +203,32 @@ def test_clusters_are_found(rng, explicit, kind):
     np.testing.assert_allclose(J.sum(axis=0), 1.0)
     means = J.T @ X
     np.testing.assert_allclose(means[np.lexsort(means.T)], means_of(X, label)[np.lexsort(means_of(X, label).T)])
+
+
+@pytest.mark.parametrize("prior", ["identity", "diagonal", "covariance"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_centres_are_of_all_rows_though_some_were_clustered(rng, monkeypatch, prior, form):
+    """One step of Lloyd's from the centres of rows that were drawn, in the prior's coordinates; by brute force."""
+    monkeypatch.setattr("mahalo.basis.clusters.SUPPORT_ROWS", 50)
+    monkeypatch.setattr("mahalo.linalg.covariance._NUMBERS", 64)  # blocks of 256 rows
+    X, y = rng.standard_normal((700, 3)) * [1, 2, 5] + 3.0, rng.integers(0, 2, 700)
+    rows = HeldRows(form(X))
+    whitened = Prior.of(prior, rows, Known(y)).whitened(rows)
+    seen = Seen(len(X), whitened, lambda index: whitened.take(index) @ whitened.take(index).T)
+    drawn = KMeansBasis(4).coefficients(seen, np.random.default_rng(0))
+    assert drawn.nnz == 50
+    Z = whitened.take(np.arange(len(X)))
+    Z = Z.toarray() if sp.issparse(Z) else Z
+    nearest = ((Z[:, None] - (drawn.T @ Z)[None]) ** 2).sum(axis=2).argmin(axis=1)
+    found = KMeansBasis(4).vectors(seen, np.random.default_rng(0)).T
+    np.testing.assert_allclose(found, means_of(Z, nearest), rtol=1e-10)
+
+
+def test_a_centre_that_no_row_is_nearest_to_stays(rng):
+    X = rng.standard_normal((20, 2))
+    centres = np.array([[0.0, 0.0], [1e3, 1e3]])
+    found = rows_of(X).recentred(centres)
+    np.testing.assert_allclose(found, [X.mean(axis=0), centres[1]])
 
 
 def test_spectral_clusters_of_rows_that_are_like_no_other(rng):

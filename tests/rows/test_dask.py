@@ -118,6 +118,19 @@ def test_singular_vectors_of_very_many_columns_are_of_drawn_rows(few_drawn, monk
     assert 1e-6 < np.abs(U @ U.T - V @ V.T).max() < 0.3
 
 
+@pytest.mark.parametrize("prior", ["identity", "within"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_cluster_centres_are_those_of_all_rows(prior, form, few_drawn):
+    """Clusters so far apart that the nearest centre is that of one's own: their means are the basis."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 4_000)
+    X = 100.0 * np.eye(6)[y] + rng.standard_normal((4_000, 6))
+    rows = da.from_array(X, chunks=(777, -1)).map_blocks(form)
+    learner = MetricLearner(prior=prior, basis=KMeansBasis(3)).fit(rows, y)
+    means = np.array([X[y == c].mean(axis=0) for c in range(3)])
+    assert_same(learner, MetricLearner(prior=prior, basis=means.T).fit(X, y, constraints=learner.constraints_))
+
+
 @pytest.mark.parametrize("settings", [*SETTINGS, *DRAWN], ids=str)
 def test_blocks_do_not_matter(settings, few_drawn):
     X, y = classes_of(5_000)
@@ -253,6 +266,8 @@ def counted(X, rows=500):
         ({"prior": "within"}, 2),
         ({"prior": "within", "basis": ClassBasis(4)}, 2),
         ({"prior": "within", "basis": SingularVectors(2)}, 2),
+        ({"basis": KMeansBasis(4)}, 2),
+        ({"prior": "within", "basis": KMeansBasis(4)}, 3),
     ],
     ids=str,
 )

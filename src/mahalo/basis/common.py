@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from ..rows import HeldRows, MappedRows, Needs, Rows
+from ..rows import Centring, HeldRows, MappedRows, Needs, Rows
 
 __all__ = ["Basis", "FixedBasis", "Seen", "as_basis", "basis_needs", "indicator"]
 
@@ -51,6 +51,21 @@ class Seen:
     def condensed(self) -> np.ndarray | None:
         """Few rows with the Σ x xᵀ of all, None where that would take long."""
         return self.rows.condensed() if isinstance(self.rows, (HeldRows, MappedRows)) else None
+
+    @property
+    def n_all(self) -> int:
+        """The number of rows that these are, or are a sample of."""
+        base = self.rows.rows if isinstance(self.rows, MappedRows) else self.rows
+        return base.n_all if isinstance(base, HeldRows) else self.n_rows
+
+    def recentred(self, centres: np.ndarray) -> np.ndarray:
+        """The means of all rows that are nearest to each centre, which stays where there are none."""
+        mapped = self.rows if isinstance(self.rows, MappedRows) else None
+        base = self.rows if mapped is None else mapped.rows
+        assert isinstance(base, HeldRows)
+        found = base.nearest_to(Centring(centres, None if mapped is None else mapped.function))
+        means = found.means if mapped is None else np.asarray(mapped.function(found.means), dtype=np.float64)
+        return np.where(found.sizes[:, None] > 0, means, centres)
 
     def sample(self, rng: np.random.Generator, most: int, among: np.ndarray | None = None) -> np.ndarray:
         """At most `most` rows, in order."""

@@ -1,5 +1,6 @@
 """Rows wherever they are kept: take some, go through all of them in blocks."""
 
+from .centres import Centring
 from .drawing import sample
 from .held import HeldRows
 from .lazy import is_lazy
@@ -7,4 +8,15 @@ from .mapped import JoinedRows, MappedRows, combine
 from .protocol import Rows
 from .sampled import Needs, SampledRows
 
-__all__ = ["HeldRows", "JoinedRows", "MappedRows", "Needs", "Rows", "SampledRows", "combine", "is_lazy", "sample"]
+__all__ = [
+    "Centring",
+    "HeldRows",
+    "JoinedRows",
+    "MappedRows",
+    "Needs",
+    "Rows",
+    "SampledRows",
+    "combine",
+    "is_lazy",
+    "sample",
+]

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..linalg import (
+    ClassMoments,
     Scatter,
     class_means,
     column_variances,
@@ -18,6 +19,7 @@ from ..linalg import (
     shrunk_correlation,
     within_scatter,
 )
+from .centres import Centring
 
 __all__ = ["NARROW", "HeldRows"]
 
@@ -46,6 +48,11 @@ class HeldRows:
             return (self.X[a : a + _OBJECTS] for a in range(0, len(self.X), _OBJECTS))
         return iter(row_blocks(self.X)())
 
+    @property
+    def n_all(self) -> int:
+        """The number of rows that these are, or are a sample of."""
+        return self.shape[0]
+
     # -- of all rows together ---------------------------------------------------------------------------------
 
     def class_means(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -59,6 +66,10 @@ class HeldRows:
     def scatter_within(self, codes: np.ndarray) -> Scatter:
         """Of the labelled rows around the means of their classes."""
         return within_scatter(self.blocks, codes)
+
+    def nearest_to(self, centring: Centring) -> ClassMoments:
+        """Numbers and means of the rows that are nearest to every centre."""
+        return centring.merged(map(centring.of, self.blocks()))
 
     def column_variances(self) -> np.ndarray:
         return column_variances(self.blocks)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..linalg import ClassMoments, Moments, Order, Scatter, condensed, invertible, positive_variances
+from .centres import Centring
 from .digest import Centre
 from .held import NARROW, HeldRows
 
@@ -55,10 +56,15 @@ class SampledRows(HeldRows):
     labelled: ClassMoments = field(repr=False)
     unlabelled: ClassMoments = field(repr=False)
     fourth: Callable[[Centre], float] = field(repr=False)
+    nearest: Callable[[Centring], ClassMoments] = field(repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.n_even = self.even
+
+    @property
+    def n_all(self) -> int:
+        return self.total
 
     @property
     def dtype(self) -> Any:
@@ -77,6 +83,9 @@ class SampledRows(HeldRows):
 
     def class_means(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self.labelled.sizes, self.labelled.means
+
+    def nearest_to(self, centring: Centring) -> ClassMoments:
+        return self.nearest(centring)
 
     def scatter(self) -> Scatter:
         return self._scatter(self._all, by_class=False)

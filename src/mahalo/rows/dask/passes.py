@@ -1,10 +1,11 @@
 """The passes over rows on Dask, and what is kept of them.
 
-A fit goes through the rows twice:
+A fit goes through the rows twice, and a third time for `KMeansBasis`:
 
 1. Every block gives a digest: sizes and means of its classes, their pooled scatter, and the rows drawn by a hash of
    their number; rows that constraints mention come along. Digests are merged in the order of the rows, eight at a time.
 2. Once means are known, Σ ‖x − m‖⁴ for the shrinkage of Ledoit and Wolf, and more rows of classes that are rare.
+3. Once clusters are found among rows that were drawn, the mean of all rows that are nearest to the centre of each.
 
 What is collected is small, whatever the number of rows: c × d means, a d × d scatter and some 20,000 rows, of which
 pairs are drawn and bounds and most bases are found; all else happens on the client as it does for rows in memory. Up to
@@ -22,8 +23,9 @@ from typing import Any
 import numpy as np
 from dask.delayed import Delayed, delayed
 
-from ...linalg import WIDEST, WIDEST_DENSE
-from ..digest import Carried, Centre, Coding, Digest, Draw, Second, SecondLook, digest_of, merged
+from ...linalg import WIDEST, WIDEST_DENSE, ClassMoments
+from ..centres import Centring
+from ..digest import Carried, Centre, Coding, Digest, Draw, Second, SecondLook, as_block, digest_of, merged
 from ..drawing import in_order, place_of
 from ..sampled import Needs, SampledRows
 from .running import Show, run
@@ -92,6 +94,7 @@ class DaskRows:
             labelled=digest.labelled,
             unlabelled=digest.unlabelled,
             fourth=fourths,
+            nearest=self._nearest_to,
         )
 
     def _check(self, needs: Needs) -> None:
@@ -115,6 +118,17 @@ class DaskRows:
         shared = delayed(look, pure=False, traverse=False)
         parts = [delayed(SecondLook.of, pure=False)(shared, block, labels, a) for block, labels, a, _ in self._source]
         return run([tree(parts, SecondLook.merged)], "second pass", self.show)[0]
+
+    def _nearest_to(self, centring: Centring) -> ClassMoments:
+        shared = delayed(centring, pure=False, traverse=False)
+        parts = [
+            delayed(_nearest_in, pure=False)(shared, block, a, self._source.dtype) for block, _, a, _ in self._source
+        ]
+        return run([tree(parts, Centring.merged)], "pass for clusters", self.show)[0]
+
+
+def _nearest_in(centring: Centring, block: Any, first: int, dtype: np.dtype) -> ClassMoments:
+    return centring.of(as_block(block, first, dtype))
 
 
 @dataclass
