@@ -26,6 +26,7 @@ NAMES = (
     "suspects",
     "online",
     "dask",
+    "commands",
     "losses",
     "adapting",
     "scale",
