@@ -22,6 +22,7 @@ __all__ = [
     "ranked",
     "ranked_auc",
     "recall_at",
+    "share_below",
     "vote",
 ]
 
@@ -97,14 +98,15 @@ def auc_of_pairs(
         return None
     # of every pair, the share of the other kind on the right side of it, ties counting half
     placed = np.empty(len(distance))
-    placed[alike] = 1.0 - _share_below(far, distance[alike])
-    placed[~alike] = _share_below(near, distance[~alike])
+    placed[alike] = 1.0 - share_below(far, distance[alike])
+    placed[~alike] = share_below(near, distance[~alike])
     auc = float(placed[alike].mean())
     pull = (placed - auc) / np.where(alike, len(near), len(far))
     return auc, np.bincount(ends[:, 0], pull, n_rows) + np.bincount(ends[:, 1], pull, n_rows)
 
 
-def _share_below(ordered: np.ndarray, values: np.ndarray) -> np.ndarray:
+def share_below(ordered: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The share of `ordered`, which rises, that each value is above; ties count half."""
     both = np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")
     return both / (2.0 * len(ordered))
 

@@ -356,6 +356,16 @@ def test_a_solver_that_stopped_early_is_said_so(scaled, tmp_path):
     assert "The solver stopped early" in text and "The answer is proved" not in text
 
 
+def test_a_start_that_was_kept_is_not_praised(rng, tmp_path):
+    """Classes far apart: nothing is better than the prior itself."""
+    y = np.repeat([0, 1], 60)
+    X = rng.standard_normal((120, 2)) + 8.0 * y[:, None]
+    learner = MetricLearnerCV(prior="identity", gammas=[1.0, 10.0], cv=3).fit(X, y)
+    assert learner.gamma_ < 1e-3 and learner.best_score_ == 1.0
+    text = page_of(learner, X, y, tmp_path)
+    assert "The start was kept" in text and "The answer is proved" not in text
+
+
 def test_precomputed_kernels_are_refused(scaled, tmp_path):
     X, y = scaled
     learner = MetricLearner(kernel="precomputed").fit(X @ X.T, y)

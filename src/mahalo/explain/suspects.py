@@ -22,7 +22,7 @@ from ..coordinates import LinearCoordinates
 from ..metric import Metric
 from ..progress import parts_of
 from ..rows import sample
-from ..scoring import vote
+from ..scoring import share_below, vote
 from ..task import Task
 from ..validation import len_of
 from .doubt import N_NEIGHBOURS, log_ratio
@@ -306,17 +306,13 @@ def _contradicted(judged: Judged, constraints: Constraints) -> np.ndarray:
     for kind, side in ((similar, 1.0), (~similar, -1.0)):
         if kind.any():
             others = length[~kind] if (~kind).any() else judged.sq_lengths(_random_pairs(judged.n_rows))
-            score[: len(pairs)][kind] = _share_below(side * others, side * length[kind])
+            score[: len(pairs)][kind] = share_below(np.sort(side * others), side * length[kind])
     a, b, c = triplets.index.T
     near, far = (judged.sq_lengths(np.column_stack([a, end])) for end in (b, c))
     total = near + far
     part = slice(len(pairs), len(pairs) + len(triplets))
     score[part] = np.divide(near, total, out=np.full(len(near), 0.5), where=total > 0)
     return score
-
-
-def _share_below(others: np.ndarray, values: np.ndarray) -> np.ndarray:
-    return np.searchsorted(np.sort(others), values) / len(others)
 
 
 def _random_pairs(n_rows: int) -> np.ndarray:

@@ -32,7 +32,13 @@ def proof(sheet: Sheet) -> str:
 def _proof(sheet: Sheet, record: dict[str, Any]) -> str:
     c = record["certificate"]
     gap, n = float(c["relative_gap"]), sum(record["n_constraints"].values())
-    if c["converged"]:
+    if _start_was_chosen(record):
+        text = (
+            "<strong>The start was kept.</strong> On held-out rows no candidate was clearly better than the metric that "
+            "learning starts from, so the constraints have next to no say in this one. That nothing does better at what "
+            f"was asked is proved to within {part(gap)} of the objective, but says little here."
+        )
+    elif c["converged"]:
         text = (
             f"<strong>The answer is proved.</strong> No metric at all does better at what was asked by more than "
             f"{part(gap)} of the objective. The proof is worked out from the problem and the answer alone, whoever "
@@ -153,6 +159,11 @@ def _untouched(candidate: dict[str, Any], candidates: list[dict[str, Any]]) -> b
     """Whether this is the prior itself, which every choice has beside the γ that were asked for."""
     gammas = sorted({float(c["gamma"]) for c in candidates})
     return len(gammas) > 1 and float(candidate["gamma"]) == gammas[0] and gammas[0] < 1e-5 * gammas[1]
+
+
+def _start_was_chosen(record: dict[str, Any]) -> bool:
+    candidates = record.get("choosing") or []
+    return any(c["chosen"] and _untouched(c, candidates) for c in candidates)
 
 
 def _best_and_chosen(candidates: list[dict]) -> list[dict]:
