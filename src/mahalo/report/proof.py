@@ -34,9 +34,9 @@ def _proof(sheet: Sheet, record: dict[str, Any]) -> str:
     gap, n = float(c["relative_gap"]), sum(record["n_constraints"].values())
     if _start_was_chosen(record):
         text = (
-            "<strong>The start was kept.</strong> On held-out rows no candidate was clearly better than the metric that "
-            "learning starts from, so the constraints have next to no say in this one. That nothing does better at what "
-            f"was asked is proved to within {part(gap)} of the objective, but says little here."
+            "<strong>The start was kept.</strong> On held-out rows no candidate was clearly better than the metric "
+            "that learning starts from, so the constraints have next to no say in this one. That nothing does better "
+            f"at what was asked is proved to within {part(gap)} of the objective, but says little here."
         )
     elif c["converged"]:
         text = (
