@@ -27,6 +27,7 @@ _EXTRA = (0.0, 0.3, 1.0, 3.0)  # mean eigenvalues added to the covariance within
 _RESIDUAL = (0.5, 0.2, 0.1, 0.0)  # from what keeps most of the vectors as they came
 _GAMMAS = (0.01, 0.03, 0.1, 0.3, 1.0)
 _MOST_ASKED, _MOST_FOUND = 1_000, 2_000  # pairs judged by, and rows they are looked for among
+_ROUNDING = 1e-6  # of distances that are the same, relatively
 _MEASURES = ("P@1", "P@10", "MAP")
 
 
@@ -175,8 +176,8 @@ def _measures(metric: Metric, fold: Fold) -> Measured:
 def _pair_precision(metric: Metric, fold: Fold, constraints: Constraints) -> float:
     """Average precision, up to a factor that is the same for all metrics, where only some of what is alike is known.
 
-    A row of a similar pair asks for the other among all held-out rows. Up to rank r it finds the share S(r) of what
-    is alike, known or not, so that precision is S(r)/r times the share of rows that are alike.
+    A row of a similar pair asks for the other among all held-out rows but itself. Up to rank r it finds the share S(r)
+    of what is alike, known or not, so that precision is S(r)/r times the share of rows that are alike.
     """
     pairs = constraints.on_rows(fold.rows[fold.test])[0].pairs
     asked = pairs.index[pairs.sign > 0][:_MOST_ASKED]
@@ -184,9 +185,10 @@ def _pair_precision(metric: Metric, fold: Fold, constraints: Constraints) -> flo
         return fold.auc(metric, constraints)
     n = len(fold.test)
     others = np.arange(n) if n <= _MOST_FOUND else np.random.default_rng(0).choice(n, _MOST_FOUND, replace=False)
-    a, b = (metric.transform(fold.X_test[rows]) for rows in asked.T)
-    D = euclidean_distances(a, metric.transform(fold.X_test[others]), squared=True)
+    a, b, Z = (metric.transform(fold.X_test[rows]).astype(np.float64) for rows in (*asked.T, others))
+    D = euclidean_distances(a, Z, squared=True)
+    D[(asked[:, :1] == others) | (asked[:, 1:] == others)] = np.inf
     own = np.einsum("ij,ij->i", a - b, a - b)
-    rank = np.sort(np.maximum((own[:, None] >= D).sum(axis=1), 1))  # behind all that are as near
+    rank = np.sort(1 + ((1.0 + _ROUNDING) * own[:, None] >= D).sum(axis=1))  # behind all that are as near
     found = np.searchsorted(rank, rank, side="right") / len(rank)
     return float((found / rank).mean())

@@ -41,6 +41,7 @@ def test_rows_as_they_come_are_measured_like_standardised_ones(learned):
     raw = for_rows_as_they_come(metric, scaling)
     np.testing.assert_allclose(raw.distances(X), metric.distances(Z), atol=1e-7)
     np.testing.assert_allclose(raw.pair_distances(X[:5], X[5:10]), metric.pair_distances(Z[:5], Z[5:10]), rtol=1e-6)
+    np.testing.assert_array_equal(raw.kneighbors(X, X, 5)[1], metric.kneighbors(Z, Z, 5)[1])
     moved = raw.transform(X) - metric.transform(Z)
     np.testing.assert_allclose(moved, np.broadcast_to(moved[0], moved.shape), atol=1e-6)
 

@@ -74,13 +74,48 @@ def test_variants_are_judged_as_metrics_of_their_own(rng, exact_folds):
     choosing = Choosing(learner, X, y, y, None, np.arange(60))
     fold = choosing.folds[0]
     task = choosing.task("within", "random", fold)
-    metric = task.metric(task.solve(0.5))
+    solution = task.solve(0.5)
     for residual in (0.0, 0.5):
         for normalize in (False, True):
-            variant = fold.variant(metric, None, residual, normalize)
+            variant = fold.variant(task.metric(solution, residual), None, normalize)
             for among, others in ((True, fold.X_test), (False, fold.X_train)):
                 expected = variant.distances(fold.X_test, others, squared=True)
                 np.testing.assert_allclose(fold.sq_distances(variant, among=among), expected, atol=1e-9)
+
+
+def test_variants_of_rows_far_from_the_origin_and_of_zero_rows(rng, exact_folds):
+    """The distances that candidates are judged by keep their digits, and a row without length is no row's opposite."""
+    X, y = labelled_data(rng, n=60, d=6, apart=0.5)
+    far, with_zeros = X.copy(), X.copy()
+    far[:, 2] += 1.7e9
+    with_zeros[::10] = 0.0
+    for rows, normalize, tolerance in ((far, False, 1e-5), (with_zeros, True, 1e-9)):
+        choosing = Choosing(MetricLearnerCV(basis=BetweenBasis()), rows, y, y, None, np.arange(60))
+        fold = choosing.folds[0]
+        task = choosing.task("identity", "random", fold)
+        metric = fold.variant(task.metric(task.solve(0.5)), None, normalize)
+        for among, others in ((True, fold.X_test), (False, fold.X_train)):
+            expected = metric.distances(fold.X_test, others, squared=True)
+            found = fold.sq_distances(metric, among=among)
+            np.testing.assert_allclose(found, expected, atol=tolerance * expected.max())
+
+
+@pytest.mark.parametrize(
+    "basis, residual", [(None, 1.0), (BetweenBasis(), 0.0), (BetweenBasis(), 0.3), (BetweenBasis(), 1.0)]
+)
+def test_a_prior_over_a_kernel_is_judged_as_it_is_returned(rng, exact_folds, basis, residual):
+    X, y = labelled_data(rng, n=60, d=4, apart=0.5)
+    same = {"kernel": "rbf", "kernel_params": {"gamma": 0.05}, "prior": "within", "basis": basis}
+    learner = MetricLearnerCV(**same, residual=[residual], strategy=["random"], gammas=[0.1, 1.0])
+    choosing = Choosing(learner, X, y, y, None, np.arange(60))
+    fold = choosing.folds[0]
+    task = choosing.task(choosing.choices.prior[0], "random", fold)
+    found = fold.variant(task.metric(task.solve(0.5), residual), None, False)
+    alone = MetricLearner(
+        **same, residual=residual, gamma=0.5, tol=task._settings.tol, pairs_per_class=task._settings.pairs_per_class
+    )
+    expected = alone.fit(fold.X_train, fold.y_train).metric_.distances(fold.X_test, fold.X_train, squared=True)
+    np.testing.assert_allclose(fold.sq_distances(found, among=False), expected, atol=1e-9)
 
 
 def test_classes_are_held_out_whole(rng):

@@ -54,6 +54,22 @@ def test_it_does_not_depend_on_units():
     assert _pair_precision(metric_of([1, 2, 3]), fold, pairs) == _pair_precision(metric_of([4, 8, 12]), fold, pairs)
 
 
+def test_it_does_not_depend_on_the_last_bits():
+    """The other row of a pair is found at its own distance, however that is rounded."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((200, 30)).astype(np.float32)
+    pairs = Constraints.from_pairs(np.arange(50, 200).reshape(-1, 2))
+    weights = rng.uniform(0.1, 3.0, 30)
+    single, double = (_pair_precision(metric_of(weights), held_out(X.astype(kind), 50), pairs) for kind in "fd")
+    assert abs(single - double) < 1e-9
+
+
+def test_a_pair_that_is_nearest_has_rank_one():
+    X = np.array([[0.0], [0.1], [5.0], [5.1], [9.0], [9.1]])
+    pairs = Constraints.from_pairs([[2, 3], [4, 5]])
+    assert _pair_precision(metric_of([1.0]), held_out(X, 2), pairs) == 1.0
+
+
 def test_without_similar_pairs_it_is_the_auc():
     X = np.random.default_rng(1).standard_normal((80, 3))
     fold = held_out(X, 20)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from os import PathLike
 from typing import Any
@@ -286,7 +286,11 @@ class Metric:
             from ..rows.dask import nearest_rows
 
             return nearest_rows(self.kneighbors, X, Y, k)
-        return nearest_among(self.distances, self._checked(X), self._checked(Y), k)
+        return nearest_among(self.of_scaled_rows().distances, self._checked(X), self._checked(Y), k)
+
+    def of_scaled_rows(self) -> Metric:
+        """The same metric for rows whose columns are scaled already."""
+        return self if self.scaling is None else replace(self, scaling=None)
 
     def _sq_cosine_distances(self, X: Any, Y: Any, cross: Any, diag_x: Any, diag_y: Any) -> np.ndarray:
         if self._explicit(X, Y):

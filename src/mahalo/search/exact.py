@@ -244,7 +244,7 @@ class SimilaritySearch:
             wide = self.metric.n_features if self._dense_prior else 64
             step = max(1, _BLOCK // max(1, wide or 1))
             parts = [slice(a, a + step) for a in range(0, len(rows), step)]
-            scaled = _without_scaling(self.metric)
+            scaled = self.metric.of_scaled_rows()
             return np.concatenate([scaled.pair_distances(Q[rows[p]], self.rows[positions[p]]) for p in parts])
 
         return distances
@@ -270,10 +270,3 @@ class SimilaritySearch:
 
 def _double(X: Any) -> Any:
     return X.astype(np.float64) if getattr(X, "dtype", None) == np.float32 else X
-
-
-def _without_scaling(metric: Metric) -> Metric:
-    """For rows whose columns are scaled already."""
-    from dataclasses import replace
-
-    return metric if metric.scaling is None else replace(metric, scaling=None)

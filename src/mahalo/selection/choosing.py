@@ -113,8 +113,8 @@ class Choosing:
         scores = np.empty((len(variants), len(self.gammas)))
         best, fallen = -np.inf, 0
         for k, solution in task.path(self.gammas):
-            metric = task.metric(solution)
-            scores[:, k] = [self.score(fold.variant(metric, *variant), fold) for variant in variants]
+            metrics = {weight: task.metric(solution, float(weight)) for weight in self.choices.residual}
+            scores[:, k] = [self.score(fold.variant(metrics[rho], n, cosine), fold) for n, rho, cosine in variants]
             best = max(best, scores[:, k].max())
             fallen = fallen + 1 if scores[:, k].max() < best - _FALLEN else 0
             if fallen == 2:

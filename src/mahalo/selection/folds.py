@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from ..constraints import Constraints
 from ..coordinates import LinearCoordinates
-from ..metric import Metric, leading_part
+from ..metric import Metric, cosines, is_positive, leading_part
 from ..scoring import pair_auc
 
 __all__ = ["Fold"]
@@ -60,12 +60,9 @@ class Fold:
 
     # -- distances under one variant of a metric --------------------------------------------------------------------
 
-    def variant(self, metric: Metric, n_components: int | None, residual: float, normalize: bool) -> Metric:
-        """The metric with another weight outside its basis, by distance or by cosine, or of fewer directions."""
-        c = metric.coordinates
-        if not (isinstance(c, LinearCoordinates) and c.basis is None) and c.residual != residual:
-            c = dataclasses.replace(c, residual=residual)
-        metric = dataclasses.replace(metric, coordinates=c, normalize=normalize)
+    def variant(self, metric: Metric, n_components: int | None, normalize: bool) -> Metric:
+        """The metric by distance or by cosine, or of fewer directions."""
+        metric = dataclasses.replace(metric, normalize=normalize)
         if n_components is None:
             return metric
         # A part of the rows may have fewer outputs than all.
@@ -75,7 +72,7 @@ class Fold:
         """Of held-out rows to training rows, or among themselves."""
         c = metric.coordinates
         if isinstance(c, LinearCoordinates) and c.basis is not None and not sp.issparse(self.X):
-            return self._parts(c, among).sq_distances(metric)
+            return self._parts(c, among, centred=not metric.normalize).sq_distances(metric)
         if not self.pairwise:
             return metric.distances(self.X_test, None if among else self.X_train, squared=True)
         own = np.diagonal(self.X)
@@ -86,11 +83,15 @@ class Fold:
             cross, self.X_train, squared=True, cross=cross, diag_x=own[self.test], diag_y=own[self.train]
         )
 
-    def _parts(self, c: LinearCoordinates, among: bool) -> _Parts:
+    def _parts(self, c: LinearCoordinates, among: bool, centred: bool) -> _Parts:
         """What all metrics over the same basis share, kept for the last one asked for."""
-        kept = self._parts_kept.get(among)
+        kept = self._parts_kept.get((among, centred))
         if kept is None or kept.coordinates.basis is not c.basis:
-            kept = self._parts_kept[among] = _Parts(c, self.X_test, self.X_test if among else self.X_train)
+            X, Y = (rows.astype(np.float64) for rows in (self.X_test, self.X_test if among else self.X_train))
+            if centred:  # a common shift changes no distance and spares digits where rows are far from the origin
+                centre = Y.mean(axis=0)
+                X, Y = X - centre, Y - centre
+            kept = self._parts_kept[among, centred] = _Parts(c, X, Y)
         return kept
 
     def auc(self, metric: Metric, constraints: Constraints | None) -> float:
@@ -113,15 +114,15 @@ class Fold:
 class _Parts:
     """κ = φᵀ F φ + w (κ0 − φᵀφ) of some rows with others: φ and the second term's factor, whatever F and w are."""
 
-    def __init__(self, coordinates: LinearCoordinates, X: Any, Y: Any):
+    def __init__(self, coordinates: LinearCoordinates, X: np.ndarray, Y: np.ndarray):
         self.coordinates = coordinates
-        self.phi_x, self.phi_y = (coordinates.map(rows.astype(np.float64)) for rows in (X, Y))
+        self.phi_x, self.phi_y = coordinates.map(X), coordinates.map(Y)
         self._rows = X, Y
 
     @cached_property
     def _outside(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """κ0 − φᵀφ of all rows with all, and of each with itself."""
-        Zx, Zy = (self.coordinates.prior.whiten(rows.astype(np.float64)) for rows in self._rows)
+        Zx, Zy = (self.coordinates.prior.whiten(rows) for rows in self._rows)
         own = (
             np.einsum("ij,ij->i", Z, Z) - np.einsum("ij,ij->i", p, p) for Z, p in ((Zx, self.phi_x), (Zy, self.phi_y))
         )
@@ -138,8 +139,5 @@ class _Parts:
             K += weight * outside
             own_x, own_y = own_x + weight * outside_x, own_y + weight * outside_y
         if metric.normalize:
-            lengths = [np.sqrt(np.maximum(own, 1e-300)) for own in (own_x, own_y)]
-            K /= lengths[0][:, None]
-            K /= lengths[1]
-            own_x, own_y = np.ones_like(own_x), np.ones_like(own_y)
+            K, own_x, own_y = cosines(K, own_x, own_y), is_positive(own_x), is_positive(own_y)
         return own_x[:, None] + own_y - 2.0 * K

@@ -147,18 +147,22 @@ class Task:
             solution = self.solve(gammas[k], start=start, on_step=on_step)
             yield int(k), solution
 
-    def metric(self, solution: Solution) -> Metric:
-        """What was learned, of `n_components` directions if the settings say so."""
+    def metric(self, solution: Solution, residual: float | None = None) -> Metric:
+        """What was learned, of `n_components` directions if the settings say so; with another weight outside the basis
+        than it was posed with, if one is given."""
         pose, eta = self._pose, self._pose.eta
         F = solution.F
         if pose.span is not None:
             # Outside the span nothing pulls: the loss rests.
             F = symmetrize(pose.span @ (F - eta * np.eye(len(F))) @ pose.span.T) + eta * np.eye(len(pose.span))
         coordinates = pose.coordinates
+        residual = coordinates.residual if residual is None else residual
         if isinstance(coordinates, EmbeddedCoordinates):
-            coordinates, F = coordinates.settled(F, eta * coordinates.residual)
+            coordinates, F = coordinates.settled(F, eta * residual)
+        elif residual != coordinates.residual and not _is_everything(coordinates):
+            coordinates = replace(coordinates, residual=residual)
         metric = Metric(coordinates, F, eta=eta, normalize=self._settings.normalize)
-        if not F.any() and eta * pose.coordinates.residual == 0 and not self._quiet:
+        if not F.any() and eta * residual == 0 and not self._quiet:
             warn(
                 "the learned metric is zero: under this loss nothing keeps distances up but dissimilar pairs, triplets "
                 "and lower bounds, and there are none, or gamma is too small for them to count.",
@@ -193,6 +197,11 @@ class Task:
             multipliers=multipliers,
             trace_bound=error.trace_bound,
         )
+
+
+def _is_everything(coordinates: Any) -> bool:
+    """Whether nothing lies outside them."""
+    return isinstance(coordinates, LinearCoordinates) and coordinates.basis is None
 
 
 def _silent(what: str) -> None:
