@@ -348,6 +348,28 @@ def test_as_many_other_rows_are_not_those_learned_from(scaled, chosen, tmp_path,
     assert ("was learned from these rows" in text) == (noted and change == "labels")
 
 
+@pytest.mark.parametrize("given", ["pairs", "pairs and notes", "notes", "nothing"])
+def test_metrics_learned_from_pairs_alone_are_judged_by_pairs(scaled, tmp_path, given):
+    X, y = scaled
+    pairs = Constraints.from_labels(y, pairs_per_class=30, random_state=0)
+    learner = MetricLearner().fit(X, constraints=pairs)
+    told = {"before": {"pair AUC": 0.123}, "after": {"pair AUC": 0.987}, "interval": {"pair AUC": 0.01}}
+    told |= {"fingerprint": fingerprint(X, None), "rows": len(X)}
+    about = {"fit": fit_record(learner)} | ({"fitted": told} if "notes" in given else {})
+    metric = dataclasses.replace(learner.metric_, about=about)
+    text = page_of(metric, X, None, tmp_path, constraints=pairs if "pairs" in given else None)
+    charts = data_of(text)["charts"]
+    assert ("measures" in charts) == (given != "nothing") and ("histogramAfter" in charts) == ("pairs" in given)
+    if "notes" in given:
+        assert charts["measures"]["rows"][0]["after"] == 0.987
+    elif given == "pairs":
+        ends, alike = pairs.pairs.index, pairs.pairs.sign > 0
+        expected = roc_auc_score(alike, -learner.metric_.pair_distances(X[ends[:, 0]], X[ends[:, 1]]))
+        assert charts["measures"]["rows"][0]["after"] == pytest.approx(expected)
+    else:
+        assert "give labels of two classes or more, or pairs" in text
+
+
 def test_a_solver_that_stopped_early_is_said_so(scaled, tmp_path):
     X, y = scaled
     with pytest.warns(ConvergenceWarning):

@@ -84,6 +84,14 @@ def test_spectrum_shows_all_directions(wine):
     assert ax.get_yscale() == "log"
 
 
+def test_spectrum_outside_a_basis_is_what_is_kept_there():
+    X = np.random.default_rng(0).normal(size=(40, 8))
+    learner = MetricLearner(basis=3, residual=0.2).fit(X, np.arange(40) % 2)
+    (ax,) = MetricDisplay.from_estimator(learner, kind="spectrum").axes_
+    heights = next(line.get_ydata() for line in ax.lines if len(line.get_ydata()) == 8)
+    np.testing.assert_allclose(heights, np.sort(np.linalg.eigvalsh(learner.metric_.matrix))[::-1], rtol=1e-9)
+
+
 def test_spectrum_counts_directions_that_no_constraint_sees():
     X = np.random.default_rng(0).normal(size=(10, 30))
     pairs = mahalo.Constraints.from_pairs(similar=[[0, 1]], dissimilar=[[2, 3]])

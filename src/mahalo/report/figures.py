@@ -187,11 +187,12 @@ def draw_distances(axes: Sequence[Axes], before: View, after: View) -> None:
 
 
 def draw_spectrum(ax: Axes, learner: MetricLearner) -> None:
-    """Eigenvalues of W0^-½ W W0^-½: those of F, and 1 in directions that no constraint sees."""
+    """Eigenvalues of W0^-½ W W0^-½: those of F, and what the metric keeps of the prior in directions outside it."""
     metric = learner.metric_
-    values = np.maximum(np.linalg.eigvalsh(metric.F), 1e-12)
+    values = np.linalg.eigvalsh(metric.F)
     unseen = min(metric.n_outputs - len(values), _MOST_UNSEEN)
-    values = np.sort(np.concatenate([values, np.ones(unseen)]))[::-1]
+    kept = np.full(unseen, metric.eta * float(metric.coordinates.residual))
+    values = np.sort(np.maximum(np.concatenate([values, kept]), 1e-12))[::-1]
     position = np.arange(1, len(values) + 1)
     ax.set_yscale("log")
     _plain_numbers(ax, values)

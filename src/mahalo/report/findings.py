@@ -25,7 +25,7 @@ from ..metric import Metric
 from ..rows import sample
 from ..validation import as_objects, at_least_single, len_of
 from .distance import Distance, among, before_learning
-from .judged import Judged, as_noted, on_held_out, on_new_rows
+from .judged import Judged, Lengths, as_noted, on_held_out, on_new_rows, on_pairs
 from .views import Hubs, hubs, maps
 
 __all__ = ["Findings", "Missing"]
@@ -154,15 +154,24 @@ class Findings:
                 return on_held_out(self.learner, self.X, self.y, self.codes, self.constraints)
             except ValueError as error:
                 raise Missing(f"learning anew on a part of the rows did not work: {error}") from None
-        if self.codes is None or len(self.labels.classes) < 2:  # type: ignore[union-attr]
-            raise Missing("rows of two classes are needed to judge by: pass y, or the learner itself.")
-        some = sample(self.n_rows, _MOST_JUDGED, self.codes)
-        before = self.before[0]
         try:
-            judged = on_new_rows(before, self.metric, self.X[some], self.codes[some], self._how_as_they_are())
+            judged = self._judged_as_they_are()
         except ValueError as error:
             raise Missing(f"these rows cannot be judged: {error}") from None
         return as_noted(judged, self._noted) if self._noted.get("before") else judged
+
+    def _judged_as_they_are(self) -> Judged:
+        if self.labels is not None and len(self.labels.classes) >= 2:
+            some = sample(self.n_rows, _MOST_JUDGED, self.codes)
+            how = self._how_as_they_are("rows given, each asking the others")
+            return on_new_rows(self.before[0], self.metric, self.X[some], self.codes[some], how)  # type: ignore[index]
+        known = self.constraints
+        if known is not None and len(known.pairs) + len(known.triplets):
+            how = self._how_as_they_are("rows given, by the pairs that are known of them")
+            return on_pairs(self.before[0], self.metric, self.X, known, how)
+        if self._noted.get("before"):
+            return Judged("", "", self.n_rows, (), (Lengths(), Lengths()))
+        raise Missing("nothing tells which rows are alike: give labels of two classes or more, or pairs.")
 
     @property
     def _fitted(self) -> dict[str, Any]:
@@ -178,9 +187,9 @@ class Findings:
             scale[scale <= 1e-12 * np.abs(self.X).max(axis=0)] = 1.0
         return before_learning(self.metric, scale)
 
-    def _how_as_they_are(self) -> str:
+    def _how_as_they_are(self, judged_on: str) -> str:
         n = self.record.get("n_rows")
-        text = f"On the {self.n_rows:,} rows given, each asking the others"
+        text = f"On the {self.n_rows:,} {judged_on}"
         if self.learner is None and self.learned_here:
             return (
                 f"{text}. The metric was learned from these rows, so what is said about “after” flatters. Judge with "

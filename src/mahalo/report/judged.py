@@ -13,11 +13,19 @@ from ..learner import MetricLearner
 from ..metric import Metric
 from ..scoring import known_pairs
 from ..selection import MetricLearnerCV
-from ..selection.before_after import BeforeAfter, Tally, choosing_again, measures, measures_among, refits
+from ..selection.before_after import (
+    BeforeAfter,
+    Tally,
+    choosing_again,
+    measure_of_pairs,
+    measures,
+    measures_among,
+    refits,
+)
 from ..selection.folds import Fold
 from .distance import Distance, among
 
-__all__ = ["Judged", "Lengths", "Measure", "as_noted", "on_held_out", "on_new_rows"]
+__all__ = ["Judged", "Lengths", "Measure", "as_noted", "on_held_out", "on_new_rows", "on_pairs"]
 
 _MOST_PAIRS = 20_000  # distances of either kind that a histogram is made of
 _MEASURES = {
@@ -103,6 +111,19 @@ def on_new_rows(before: Distance, metric: Metric, X: Any, codes: np.ndarray, how
     tally.add(*(measures_among(D, codes) for D in tables))
     told = tally.told()
     return Judged("Judged on the rows given.", how, told.n_questions, _measures_of(told), lengths, "the rows given")
+
+
+def on_pairs(before: Distance, metric: Metric, X: Any, constraints: Constraints, how: str) -> Judged:
+    """Pairs that are known to be alike or not, of rows without labels."""
+    ends, alike = known_pairs(constraints)
+    tally, lengths, found = Tally(), (Lengths(), Lengths()), []
+    for distance, side in zip((before, metric), lengths, strict=True):
+        d = np.asarray(distance.pair_distances(X[ends[:, 0]], X[ends[:, 1]]), dtype=np.float64)
+        side.add(d, alike)
+        found.append(measure_of_pairs(d, ends, alike, np.arange(X.shape[0])))
+    tally.add(*found)
+    told = tally.told()
+    return Judged("Judged on the pairs given.", how, told.n_questions, _measures_of(told), lengths, "the rows given")
 
 
 def as_noted(judged: Judged, noted: dict[str, Any]) -> Judged:

@@ -41,6 +41,7 @@ __all__ = [
     "before_after",
     "choosing_again",
     "choosing_of",
+    "measure_of_pairs",
     "measures",
     "measures_among",
     "refits",
@@ -218,6 +219,16 @@ def measures_among(distances: np.ndarray, codes: np.ndarray) -> Measured:
     return {"10-NN": Estimate.mean(rows, right.astype(np.float64))} | _of_ranking(rows, found)
 
 
+def measure_of_pairs(distance: np.ndarray, ends: np.ndarray, alike: np.ndarray, rows: np.ndarray) -> Measured:
+    """Of pairs that are known to be alike or not, whose ends are positions among `rows`."""
+    found = auc_of_pairs(distance, ends, alike, len(rows))
+    if found is None:
+        return {"pair AUC": None}
+    auc, influence = found
+    has_say = np.unique(ends)
+    return {"pair AUC": Estimate(auc, rows[has_say], influence[has_say])}
+
+
 def _of_ranking(rows: np.ndarray, found: np.ndarray) -> Measured:
     """Of rows that ask for what is alike, `found` nearest first; those to which nothing is have no say."""
     some = np.where(found.any(axis=1), 0.0, np.nan)
@@ -236,12 +247,7 @@ def _of_rows(fold: Fold, asked: np.ndarray, values: np.ndarray) -> Estimate | No
 
 def _auc_of_known_pairs(metric: Metric, fold: Fold, constraints: Constraints) -> Estimate | None:
     ends, alike = known_pairs(constraints.on_rows(fold.rows[fold.test])[0])
-    found = auc_of_pairs(fold.sq_pair_distances(metric, ends), ends, alike, len(fold.test))
-    if found is None:
-        return None
-    auc, influence = found
-    has_say = np.unique(ends)
-    return Estimate(auc, fold.test[has_say], influence[has_say])
+    return measure_of_pairs(fold.sq_pair_distances(metric, ends), ends, alike, fold.test)["pair AUC"]
 
 
 # -- folds and candidates ------------------------------------------------------------------------------------------
