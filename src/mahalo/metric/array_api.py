@@ -56,7 +56,7 @@ def distances(metric: Metric, xp: Any, X: Any, Y: Any, squared: bool) -> Any:
     D = own_x[:, None] + own_y[None, :] - 2.0 * (TX @ xp.matrix_transpose(TY))
     D = xp.where(D > 0.0, D, xp.zeros_like(D))
     if itself:
-        D = D * (1.0 - _placed(xp, np.eye(D.shape[0]), D, xp.float64))
+        D = D * (1.0 - xp.eye(D.shape[0], dtype=xp.float64, device=D.device))
     single = X.dtype == xp.float32 and Y.dtype == xp.float32
     return xp.astype(D if squared else xp.sqrt(D), xp.float32 if single else xp.float64)
 
