@@ -94,6 +94,26 @@ def test_classes_are_held_out_whole(rng):
     assert MetricLearnerCV(holdout="classes", gammas=[0.1]).fit(X, y).best_score_ > 0.2
 
 
+@pytest.mark.parametrize("options", [{}, {"kernel": "rbf"}, {"kernel": "rbf", "basis": BetweenBasis()}])
+def test_classes_held_out_leave_no_gap_among_those_learned_from(rng, options):
+    """Beyond 100 columns, or rows under a kernel, folds learn over a basis that is found class by class."""
+    X, y = labelled_data(rng, n=180, d=110, n_classes=6)
+    learner = MetricLearnerCV(holdout="classes", gammas=[0.1], prior="identity", strategy="random", **options)
+    assert np.isfinite(learner.fit(X, y).best_score_)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_names_of_classes_do_not_matter_where_a_fold_lacks_one(rng, kernel):
+    X, y = labelled_data(rng, n=180, d=110, n_classes=3)
+    split = [(np.arange(60, 180), np.arange(60))]
+    found = []
+    for name in (-5, 100):  # of a class of one row, before and after the others
+        alone = np.where(np.arange(180) == 0, name, y)
+        learner = MetricLearnerCV(kernel=kernel, gammas=[0.1], prior="identity", strategy="random", cv=split)
+        found.append(learner.fit(X, alone).cv_results_["scores"])
+    np.testing.assert_array_equal(*found)
+
+
 def test_what_cannot_be_judged_on_unseen_classes(rng):
     X, y = labelled_data(rng, n=60)
     with pytest.raises(ValueError, match=r"holdout='classes' needs four classes or more.*got 3"):
