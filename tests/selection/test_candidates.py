@@ -144,6 +144,7 @@ def test_splits_of_ones_own_are_of_all_rows(rng, monkeypatch):
 
 def test_of_variants_within_one_standard_error_the_first_in_the_list_is_taken():
     choosing = SimpleNamespace(
+        cv=SimpleNamespace(scoring=None),
         folds=[SimpleNamespace(test=range(1000))] * 4,
         gammas=np.array([0.1, 1.0]),
         choices=SimpleNamespace(problems=["one"], variants=["first", "second", "third"]),

@@ -29,7 +29,8 @@ _MOST_ROWS = 3_000  # that folds are made of
 _MOST_PAIRS = 10_000  # that are learned from in a fold
 _FEW_ROWS = 600  # judged rows below which folds are repeated
 _MOST_REPEATS = 3
-_FALLEN = 0.02  # below the best score, at two γ in a row: larger ones are not tried
+_FALLEN = 0.02  # below the best score, at two γ in a row: larger ones are not tried, where scores are from 0 to 1
+_ROUNDING = 1e-12  # of the largest score
 _WIDE, _DIRECTIONS = 100, 64  # beyond so many columns (rows under a kernel) choosing is done over so many directions
 
 
@@ -62,7 +63,8 @@ class Choosing:
     def best(self, without: int | None = None) -> int:
         """The candidate with the best mean score over all folds, or all but one; near-ties go to the simplest.
 
-        First the solution, a problem at a γ, by its best variant; then the simplest of its variants that is within one
+        Near is less than one held-out row apart; scores of a callable, in units that are not known, must be equal but
+        for rounding. First the solution, a problem at a γ, by its best variant; then the simplest of its variants that is within one
         standard error, over folds, of the best.
         """
         kept = np.arange(len(self.folds)) != without
@@ -70,8 +72,8 @@ class Choosing:
         scores = self.scores[:, kept].reshape(*shape, -1)
         mean = scores.mean(axis=-1)
         n_judged = sum(len(fold.test) for fold, keep in zip(self.folds, kept, strict=True) if keep)
-        near = mean.max(axis=1) >= mean.max() - 1.0 / max(n_judged, 1)
-        problem, gamma = np.argwhere(near)[0]
+        near = _ROUNDING * np.abs(mean).max() if callable(self.cv.scoring) else 1.0 / max(n_judged, 1)
+        problem, gamma = np.argwhere(mean.max(axis=1) >= mean.max() - near)[0]
         variants = scores[problem, :, gamma]
         behind = variants[mean[problem, :, gamma].argmax()] - variants
         error = behind.std(axis=1) / np.sqrt(max(1, behind.shape[1] - 1))
@@ -111,12 +113,12 @@ class Choosing:
         variants = self.choices.variants
         task = self.task(prior, strategy, fold)
         scores = np.empty((len(variants), len(self.gammas)))
-        best, fallen = -np.inf, 0
+        best, fallen, enough = -np.inf, 0, np.inf if callable(self.cv.scoring) else _FALLEN
         for k, solution in task.path(self.gammas):
             metric = task.metric(solution)
             scores[:, k] = [self.score(fold.variant(metric, *variant), fold) for variant in variants]
             best = max(best, scores[:, k].max())
-            fallen = fallen + 1 if scores[:, k].max() < best - _FALLEN else 0
+            fallen = fallen + 1 if scores[:, k].max() < best - enough else 0
             if fallen == 2:
                 scores[:, k + 1 :] = scores[:, k : k + 1]
                 break

@@ -43,7 +43,8 @@ class MetricLearnerCV(MetricLearner):
         "accuracy" (default with labels): 10-NN accuracy of held-out against training rows, unlabelled rows not scored.
         "map", "precision@k", "recall@k": retrieval among held-out rows, each in turn asking for its own class.
         "auc" (default with constraints only): area under the ROC curve over pairs among held-out rows.
-        A callable gets (metric, X_train, y_train, X_test, y_test) and returns a number, larger is better.
+        A callable gets (metric, X_train, y_train, X_test, y_test) and returns a number, larger is better, in any unit:
+        every γ is tried, and between problems and γ only equal scores, not near ones, go to the simpler.
     holdout : {"rows", "classes"}, default="rows"
         "classes": folds leave whole classes out, and retrieval is judged among rows of classes never seen; choose so
         if the metric is to serve classes that come later.
@@ -72,7 +73,7 @@ class MetricLearnerCV(MetricLearner):
         Mean score over folds of the winner.
     cv_results_ : dict
         "prior", "strategy", "n_components", "residual", "normalize", "gamma", "mean_score", "std_score" and "scores"
-        (candidates × folds). A path ends where scores have fallen for good; larger γ carry its last score.
+        (candidates × folds). A path ends where scores by name have fallen for good; larger γ carry its last score.
 
     The others are those of `MetricLearner`.
 
@@ -80,8 +81,8 @@ class MetricLearnerCV(MetricLearner):
     -----
     To choose, at most 3,000 rows are looked at, drawn at random in every class, and problems are solved to a relative
     gap of 1 %. Beyond 100 columns, or rows under a kernel, choosing is done over 64 directions; the winner is learned
-    over all. Candidates whose scores differ by less than one held-out row go to the simpler one: the earlier in each
-    list, the smaller γ.
+    over all. Of candidates whose scores by name differ by less than one held-out row the simpler one is taken: the earlier
+    in each list, the smaller γ.
     """
 
     def __init__(
