@@ -10,7 +10,7 @@ from builders import labelled_data
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import StratifiedKFold
 
-from mahalo import MetricLearner, MetricLearnerCV
+from mahalo import Constraints, MetricLearner, MetricLearnerCV
 from mahalo.basis import BetweenBasis
 from mahalo.priors import Within
 from mahalo.scoring import average_precision, precision_at, ranked, recall_at
@@ -120,10 +120,25 @@ def test_what_cannot_be_judged_on_unseen_classes(rng):
         MetricLearnerCV(holdout="classes").fit(X, y)
     with pytest.raises(ValueError, match=r"scoring='accuracy' needs training rows of the held-out classes"):
         MetricLearnerCV(holdout="classes", scoring="accuracy").fit(X, y)
+    with pytest.raises(ValueError, match=r"holdout='classes' needs labels y"):
+        MetricLearnerCV(holdout="classes").fit(X, constraints=Constraints.from_labels(y))
     with pytest.raises(ValueError, match=r"holdout must be 'rows' or 'classes'; got 'groups'"):
         MetricLearnerCV(holdout="groups").fit(X, y)
     with pytest.raises(ValueError, match=r"residual must hold at least one candidate; got an empty list"):
         MetricLearnerCV(residual=[], basis=2).fit(X, y)
+
+
+def test_folds_hold_two_rows_of_a_class_where_these_look_for_each_other(rng):
+    X, y = labelled_data(rng, n=15)  # five rows a class
+    for scoring, n_folds in (("map", 2), ("precision@3", 2), ("accuracy", 3), (None, 3)):
+        choosing = Choosing(MetricLearnerCV(scoring=scoring), X, y, y, None, np.arange(15))
+        assert len(choosing.folds) == 3 * n_folds
+
+
+def test_a_choice_takes_two_labels_in_a_class(rng):
+    X, y = labelled_data(rng, n=6, n_classes=6)
+    with pytest.raises(ValueError, match=r"two labels or more in some class.*y has at most 1 a class"):
+        MetricLearnerCV().fit(X, y)
 
 
 def test_jobs_change_nothing(rng):

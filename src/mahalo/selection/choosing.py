@@ -38,6 +38,11 @@ class Choosing:
     """One choice: folds, candidates and their scores."""
 
     def __init__(self, cv: Any, X: Any, y: Any, labels: Any, constraints: Constraints | None, rows: np.ndarray) -> None:
+        if y is None and cv.holdout == "classes":
+            raise ValueError(
+                "holdout='classes' needs labels y to leave classes out by; got constraints alone. Pass y too, or use "
+                "holdout='rows'."
+            )
         self.cv, self.choices, self.constraints = cv, cv._choices(), constraints
         if constraints is not None:
             self.choices = dataclasses.replace(self.choices, strategy=self.choices.strategy[:1])
@@ -156,15 +161,20 @@ class Choosing:
             return check_cv(cv).split(X)
         if self.cv.holdout == "classes":
             return _by_classes(y, 3 if cv is None else cv, self._seed())
-        if cv is None:
-            smallest = np.bincount(class_codes(y)[y >= 0]).min()
-            n_splits, n_judged = max(2, min(3, smallest)), int((y >= 0).sum())
-            n_repeats = int(np.clip(-(-_FEW_ROWS // n_judged), 1, _MOST_REPEATS))
-            if n_repeats == 1:
-                return StratifiedKFold(n_splits, shuffle=True, random_state=self._seed()).split(X, y)
-            repeated = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=self._seed())
-            return repeated.split(X, y)
-        return check_cv(cv, y, classifier=True).split(X, y)
+        return self._stratified(X, y) if cv is None else check_cv(cv, y, classifier=True).split(X, y)
+
+    def _stratified(self, X: Any, y: np.ndarray) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+        """Three folds, or two where classes are small; repeated where rows are few."""
+        sizes = np.bincount(class_codes(y)[y >= 0])
+        retrieval = self.cv._by_retrieval
+        _check_labels(int(sizes.max()), retrieval)
+        # Rows that look for each other are held out in twos.
+        n_splits = max(2, min(3, int(sizes.min()) // (2 if retrieval else 1)))
+        n_repeats = int(np.clip(-(-_FEW_ROWS // int(sizes.sum())), 1, _MOST_REPEATS))
+        if n_repeats == 1:
+            return StratifiedKFold(n_splits, shuffle=True, random_state=self._seed()).split(X, y)
+        repeated = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=self._seed())
+        return repeated.split(X, y)
 
     def _seed(self) -> int:
         """Of the folds: the number given, or one drawn from the generator given."""
@@ -177,6 +187,18 @@ class Choosing:
 def own_splits(cv: Any) -> bool:
     """Whether folds are the caller's own, which are of all rows."""
     return not (cv is None or isinstance(cv, (int, np.integer)))
+
+
+def _check_labels(largest: int, retrieval: bool) -> None:
+    """Raise where no class has rows enough for two folds."""
+    if largest >= (3 if retrieval else 2):
+        return
+    what = "by retrieval needs three labels or more" if retrieval else "needs two labels or more"
+    why = "so that two are held out together" if retrieval else "one to learn from and one to judge"
+    raise ValueError(
+        f"choosing on held-out rows {what} in some class, {why}; y has at most {largest} a class. Label more rows, or "
+        "choose nothing: use MetricLearner."
+    )
 
 
 def _sample(y: np.ndarray | None, n: int, random_state: Any) -> np.ndarray:

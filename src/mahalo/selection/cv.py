@@ -37,8 +37,8 @@ class MetricLearnerCV(MetricLearner):
     gammas : array-like, optional
         Candidates; default 11 values from 0.001 to 100. The prior itself, nothing learned, is always one more.
     cv : int, splitter or iterable, optional
-        Splits of rows. Default: 3 stratified folds, repeated where rows are few; with constraints only, five splits by
-        `PairSplit`.
+        Splits of rows. Default: 3 stratified folds (2 where a class has too few rows for 3), repeated where rows are few;
+        with constraints only, five splits by `PairSplit`.
     scoring : {"accuracy", "auc", "map", "precision@10", "recall@10"} or callable, optional
         "accuracy" (default with labels): 10-NN accuracy of held-out against training rows, unlabelled rows not scored.
         "map", "precision@k", "recall@k": retrieval among held-out rows, each in turn asking for its own class.
@@ -47,7 +47,7 @@ class MetricLearnerCV(MetricLearner):
         every γ is tried, and between problems and γ only equal scores, not near ones, go to the simpler.
     holdout : {"rows", "classes"}, default="rows"
         "classes": folds leave whole classes out, and retrieval is judged among rows of classes never seen; choose so
-        if the metric is to serve classes that come later.
+        if the metric is to serve classes that come later. Needs labels y.
     prior : prior or list of them, optional
         Default: ``["identity", "within"]``, with a kernel "identity" alone.
     strategy : str or list of str, default=("random", "neighbors")
@@ -198,6 +198,11 @@ class MetricLearnerCV(MetricLearner):
 
     def _score(self, y: np.ndarray | None, constraints: Any) -> Score:
         return scorer(self.scoring, y, constraints, unseen=self.holdout == "classes")
+
+    @property
+    def _by_retrieval(self) -> bool:
+        """Whether held-out rows are judged by what they find among each other, each for its class."""
+        return isinstance(self.scoring, str) and self.scoring not in ("accuracy", "auc")
 
     def _learner(self, **values: Any) -> MetricLearner:
         """A MetricLearner of these values and all other parameters of this one."""
