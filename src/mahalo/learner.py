@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from .basis import Basis
 from .basis.common import basis_needs
-from .constraints import Constraints, as_constraints, as_labels
+from .constraints import Constraints, as_constraints, as_labels, class_codes, where_any
 from .explain import ExplainMixin
 from .losses import Loss
 from .priors import needs_of
@@ -181,7 +181,8 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         X : array-like, sparse matrix, or Dask array or dataframe of shape (n_samples, n_features)
             Rows on Dask are gone through block by block; pairs, bounds and bases are of a sample of them.
         y : array-like, or Dask array or series, of shape (n_samples,), optional
-            Class labels; −1, None or NaN for unlabelled rows. Not used to make pairs if `constraints` are given.
+            Class labels; −1, None or NaN for unlabelled rows. Not used to make pairs if `constraints` are given; beside
+            them labels none of which is one are as good as none.
         constraints : Constraints, optional
         rows : array-like of shape (n_samples,), optional
             Index of each row of X in the numbering of the constraints (and of the rows of a basis J); needed when X is
@@ -237,6 +238,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         if y is not None:
             y = as_labels(y).codes
             check_consistent_length(X, y)
+            y = class_codes(y) if constraints is None else where_any(y)
         return X, y, constraints, rows
 
     def _sampled(
@@ -250,7 +252,8 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         if not isinstance(X, SampledRows):
             with telling(self.verbose) as show:
                 sample = sampled(self, X, y, constraints, partial(self._needs, y is not None), show)
-        return sample, None if y is None else sample.codes, constraints, sample.numbers
+        codes = None if y is None else sample.codes
+        return sample, codes if constraints is None else where_any(codes), constraints, sample.numbers
 
     def _needs(self, has_labels: bool, sparse: bool, n_columns: int) -> Needs:
         """What a fit must know of all rows, where it cannot hold them."""

@@ -40,6 +40,11 @@ class Scatter:
         mean = float(values.mean()) if len(values) else 0.0
         return cls(n, len(S), values, vectors, None, mean, float(values @ values), fourth)
 
+    @classmethod
+    def of_none(cls, d: int) -> Scatter:
+        """Of no rows."""
+        return cls(0, d, np.empty(0), np.empty((d, 0)), np.zeros(d), 0.0, 0.0, 0.0)
+
     @property
     def intensity(self) -> float:
         """ρ."""

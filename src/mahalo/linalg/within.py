@@ -21,6 +21,8 @@ _PROBES = 100  # random vectors that estimate ‖Σ‖² then
 def class_means(blocks: Blocks, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sizes of the classes 0, 1, …, and their means, c × d; rows of class −1 are passed over."""
     n_classes = int(codes.max(initial=-1)) + 1
+    if not n_classes:
+        return np.empty(0, dtype=np.intp), np.empty((0, next(iter(blocks())).shape[1]))
     sums: Any = 0.0
     for block, part in _with_codes(blocks, codes):
         member = sp.csr_array((np.ones(len(part)), (part, np.arange(len(part)))), shape=(n_classes, len(part)))
@@ -45,6 +47,8 @@ def within_scatter(blocks: Blocks, codes: np.ndarray) -> Scatter:
     """Of the labelled rows around the means of their classes."""
     sizes, means = class_means(blocks, codes)
     n, d = int(sizes.sum()), means.shape[1]
+    if not n:
+        return Scatter.of_none(d)
 
     def centred() -> Iterable[np.ndarray]:
         for block, part in _with_codes(blocks, codes):
