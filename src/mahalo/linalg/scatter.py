@@ -13,9 +13,7 @@ import numpy as np
 
 __all__ = ["Scatter", "rounding_of"]
 
-_CONSTANT = (
-    1e-12  # deviation of a column, in its size, that is rounding; variance of one that others were taken off from
-)
+_CONSTANT = 1e-12  # of its size, a deviation that is rounding; of what it was taken off from, a variance that is
 _LEAST = 1e-6  # shrinkage: a covariance with directions of no size must be invertible
 
 
