@@ -202,10 +202,9 @@ def fitted_in(form, X, y, monkeypatch, **options):
         monkeypatch.setattr(within, "WIDEST_DENSE", 2)
     if where == "Dask":
         da = pytest.importorskip("dask.array")
-        rows = da.from_array(X, chunks=(len(X) // 2, -1)).map_blocks(
-            FORMS[form], dtype=X.dtype, meta=FORMS[form](X[:0])
-        )
-        return MetricLearner(prior="within", **options).fit(rows, da.from_array(y, chunks=len(X) // 2))
+        half, make = len(X) // 2, FORMS[form]
+        rows = da.from_array(X, chunks=(half, -1)).map_blocks(make, dtype=X.dtype, meta=make(X[:0]))
+        return MetricLearner(prior="within", **options).fit(rows, da.from_array(y, chunks=half))
     return MetricLearner(prior="within", **options).fit(FORMS[form](X), y)
 
 

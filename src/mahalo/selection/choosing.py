@@ -69,8 +69,8 @@ class Choosing:
         """The candidate with the best mean score over all folds, or all but one; near-ties go to the simplest.
 
         First the solution, a problem at a γ, by its best variant: near is less than one held-out row behind, or, of
-        scores of a callable, in whatever units, equal but for rounding. Then the simplest of its variants that is within
-        one standard error, over folds, of the best.
+        scores of a callable, in whatever units, equal but for rounding. Then the simplest of its variants that is
+        within one standard error, over folds, of the best.
         """
         kept = np.arange(len(self.folds)) != without
         shape = len(self.choices.problems), len(self.choices.variants), len(self.gammas)
