@@ -263,6 +263,11 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
     def _check_parameters(self) -> None:
         check_parameters(self)
 
+    @property
+    def _simplest(self) -> MetricLearner:
+        """One with a single value for everything, where some are to be chosen among."""
+        return self
+
     def _takes_objects(self, X: Any) -> bool:
         """Whether rows are objects only the user's kernel understands, not vectors."""
         if not callable(self.kernel):

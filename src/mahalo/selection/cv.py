@@ -209,6 +209,10 @@ class MetricLearnerCV(MetricLearner):
         names = set(MetricLearner().get_params()) & set(self.get_params()) - set(values) - {"verbose"}
         return MetricLearner(**{name: self._value(name) for name in names}, **values)
 
+    @property
+    def _simplest(self) -> MetricLearner:
+        return self._learner(**self._choices().every[0], gamma=float(self._gammas()[0]))
+
     def _refit_settings(self) -> MetricLearner | None:
         return self._learner(**self._chosen, gamma=self.gamma_) if hasattr(self, "gamma_") else None
 
