@@ -58,9 +58,11 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
     psd : {"error", "clip", "shift"}, default="error"
         What to do about a kernel matrix with negative eigenvalues. "clip" learns in the directions with positive ones
         alone; "shift" adds to the similarity of each object with itself (of equal objects: they must be hashable).
-    prior : {"identity", "diagonal", "covariance"} or array of shape (n_features, n_features), default="identity"
+    prior : {"identity", "diagonal", "covariance", "within"}, prior object or array, default="identity"
         The metric to stay close to: Euclidean; 1/variance of each feature; the inverse covariance (shrunk where it is
-        singular); or any symmetric positive definite matrix W0. Linear kernel only.
+        singular); that within classes, or of similar pairs' differences; one of `mahalo.priors`, with shrinkage of its
+        own; or any symmetric positive definite matrix W0, n_features × n_features. "diagonal" and matrices are for the
+        linear kernel only; the others are found in the feature space of any kernel.
     gamma : float, default=1.0
         Price of violating constraints. Small: stay near the prior. np.inf: constraints must hold.
     bounds : (upper, lower), optional
