@@ -30,7 +30,8 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     the fewest of them (similar rows in different clusters, dissimilar rows in the same one, a triplet's first row with
     the third but not with the second), and among equals the one with the smallest inertia.
 
-    Without constraints this is plain k-means under the prior of the learner.
+    Without constraints this is plain k-means under the prior of the learner, the first of those that a
+    `MetricLearnerCV` would choose among.
 
     Parameters
     ----------
@@ -179,6 +180,7 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
 def _prior_metric(learner: MetricLearner, X: Any) -> Metric:
     """What the learner starts from, where there is nothing to learn."""
+    learner = learner._simplest
     if not is_linear(learner.kernel) or learner.basis is not None:
         raise ValueError(
             "without constraints rows are clustered under the prior, which needs kernel='linear' and basis=None; got "

@@ -50,8 +50,9 @@ class EmbeddingAdapter(MetricLearnerCV):
     ----------
     matrix_ : ndarray of shape (n_features, n_outputs)
         ``E @ matrix_`` is the transform, before it is brought to unit length where `normalize_` says so.
-    before_after_ : BeforeAfter
-        P@1, P@10 and MAP of frozen and adapted vectors on held-out rows; print it. None where there are no labels.
+    before_after_ : BeforeAfter or None
+        P@1, P@10 and MAP of frozen and adapted vectors on held-out rows; print it. None where there are no labels, or
+        one split alone, which no other could choose for.
 
     The others are those of `MetricLearnerCV`.
 
@@ -130,14 +131,18 @@ class EmbeddingAdapter(MetricLearnerCV):
             return partial(_pair_precision, constraints=constraints)
         return lambda metric, fold: float(np.mean([values.mean() for values in _measured(retrieval(metric, fold))]))
 
+    @property
+    def _by_retrieval(self) -> bool:
+        return self.scoring is None or super()._by_retrieval
+
     def _pair_split(self, constraints: Constraints) -> PairSplit:
         # A pair is lost unless both its ends are on one side: small test sets leave more to learn from.
         return PairSplit(constraints, n_splits=10, test_size=0.2, random_state=self.random_state)
 
     def _choose(self, choosing: Choosing) -> None:
         super()._choose(choosing)
-        labelled = choosing.folds[0].y is not None
-        self.before_after_ = before_after(choosing, _measures, names=("frozen", "adapted")) if labelled else None
+        can_be_told = choosing.folds[0].y is not None and len(choosing.folds) > 1
+        self.before_after_ = before_after(choosing, _measures, names=("frozen", "adapted")) if can_be_told else None
 
     @property
     def matrix_(self) -> np.ndarray:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from .basis import Basis
 from .basis.common import basis_needs
-from .constraints import Constraints, as_constraints, as_labels
+from .constraints import Constraints, as_constraints, as_labels, class_codes, where_any
 from .explain import ExplainMixin
 from .losses import Loss
 from .priors import needs_of
@@ -58,9 +58,11 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
     psd : {"error", "clip", "shift"}, default="error"
         What to do about a kernel matrix with negative eigenvalues. "clip" learns in the directions with positive ones
         alone; "shift" adds to the similarity of each object with itself (of equal objects: they must be hashable).
-    prior : {"identity", "diagonal", "covariance"} or array of shape (n_features, n_features), default="identity"
+    prior : {"identity", "diagonal", "covariance", "within"}, prior object or array, default="identity"
         The metric to stay close to: Euclidean; 1/variance of each feature; the inverse covariance (shrunk where it is
-        singular); or any symmetric positive definite matrix W0. Linear kernel only.
+        singular); that within classes, or of similar pairs' differences; one of `mahalo.priors`, with shrinkage of its
+        own; or any symmetric positive definite matrix W0, n_features × n_features. "diagonal" and matrices are for the
+        linear kernel only; the others are found in the feature space of any kernel.
     gamma : float, default=1.0
         Price of violating constraints. Small: stay near the prior. np.inf: constraints must hold.
     bounds : (upper, lower), optional
@@ -181,7 +183,8 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         X : array-like, sparse matrix, or Dask array or dataframe of shape (n_samples, n_features)
             Rows on Dask are gone through block by block; pairs, bounds and bases are of a sample of them.
         y : array-like, or Dask array or series, of shape (n_samples,), optional
-            Class labels; −1, None or NaN for unlabelled rows. Not used to make pairs if `constraints` are given.
+            Class labels; −1, None or NaN for unlabelled rows. Not used to make pairs if `constraints` are given; beside
+            them labels none of which is one are as good as none.
         constraints : Constraints, optional
         rows : array-like of shape (n_samples,), optional
             Index of each row of X in the numbering of the constraints (and of the rows of a basis J); needed when X is
@@ -237,6 +240,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         if y is not None:
             y = as_labels(y).codes
             check_consistent_length(X, y)
+            y = class_codes(y) if constraints is None else where_any(y)
         return X, y, constraints, rows
 
     def _sampled(
@@ -250,7 +254,8 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         if not isinstance(X, SampledRows):
             with telling(self.verbose) as show:
                 sample = sampled(self, X, y, constraints, partial(self._needs, y is not None), show)
-        return sample, None if y is None else sample.codes, constraints, sample.numbers
+        codes = None if y is None else sample.codes
+        return sample, codes if constraints is None else where_any(codes), constraints, sample.numbers
 
     def _needs(self, has_labels: bool, sparse: bool, n_columns: int) -> Needs:
         """What a fit must know of all rows, where it cannot hold them."""
@@ -259,6 +264,11 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
 
     def _check_parameters(self) -> None:
         check_parameters(self)
+
+    @property
+    def _simplest(self) -> MetricLearner:
+        """One with a single value for everything, where some are to be chosen among."""
+        return self
 
     def _takes_objects(self, X: Any) -> bool:
         """Whether rows are objects only the user's kernel understands, not vectors."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 
+import mahalo.basis
 from mahalo import Constraints, MetricLearner
 from mahalo.basis import (
     Basis,
@@ -27,7 +29,7 @@ from mahalo.basis import (
 )
 from mahalo.basis import clusters as clusters_module
 from mahalo.basis import simple as simple_module
-from mahalo.basis.common import Seen
+from mahalo.basis.common import EIGEN_ROWS, GRAM_ROWS, SUPPORT_ROWS, Seen
 from mahalo.constraints import class_codes
 from mahalo.coordinates import orthonormal
 from mahalo.priors import Known, Prior
@@ -773,3 +775,12 @@ def test_kernel_kmeans_is_kmeans_in_the_feature_space(rng):
     member = (label[:, None] == np.arange(label.max() + 1)) / np.bincount(label)
     distance = 1 - 2 * K @ member + np.einsum("ng,nm,mg->g", member, K, member)
     np.testing.assert_array_equal(distance.argmin(axis=1), label)
+
+
+def test_the_page_lists_every_basis_and_how_many_rows_it_looks_at():
+    page = (Path(__file__).parents[2] / "docs" / "kernels.md").read_text(encoding="utf-8")
+    listed = {line.split("(")[0].strip("| `"): line for line in page.splitlines() if line.startswith("| `")}
+    names = set(mahalo.basis.__all__) - {"Basis", "as_basis"}
+    assert names <= set(listed)
+    for name, most in {"ClassBasis": SUPPORT_ROWS, "KernelKMeans": GRAM_ROWS, "SpectralBasis": EIGEN_ROWS}.items():
+        assert f"{most:,}" in listed[name].split("|")[-2]

@@ -59,6 +59,19 @@ def test_without_constraints_it_is_kmeans_under_the_prior(rng):
     assert adjusted_rand_score(whitened.labels_, scaled.labels_) > 0.95
 
 
+def test_without_constraints_nothing_is_chosen_and_the_first_candidate_is_taken(rng):
+    X, _ = labelled_data(rng, n=60)
+    X[:, 0] *= 50.0
+    for learner, prior in (
+        (MetricLearnerCV(), "identity"),
+        (MetricLearnerCV(prior=["diagonal", "identity"]), "diagonal"),
+    ):
+        chosen = MetricKMeans(3, learner=learner).fit(X)
+        plain = MetricKMeans(3, learner=MetricLearner(prior=prior)).fit(X)
+        np.testing.assert_array_equal(chosen.labels_, plain.labels_)
+        assert chosen.inertia_ == plain.inertia_
+
+
 def test_of_equal_starts_the_one_that_fits_the_constraints_is_kept(rng):
     """Four corners of a square cut into halves: two cuts of the same inertia, one pair says which."""
     corners = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])

@@ -56,6 +56,19 @@ def test_names_may_be_arrays():
     assert Constraints.from_pairs(np.array([[30, 10]]), index=np.array([10, 20, 30])).pairs.index.tolist() == [[2, 0]]
 
 
+def test_names_and_grades_may_be_columns_of_a_frame():
+    pd = pytest.importorskip("pandas")
+    asked = pd.DataFrame({"id": ["ant", "bee"], "to": ["bee", "elk"], "same": [1, 0]})
+    found = Constraints.from_pairs(asked[["id", "to"]], same=asked["same"], index=NAMES).pairs
+    assert found.index.tolist() == [[0, 1], [1, 4]] and found.sign.tolist() == [1, -1]
+    of_three = pd.DataFrame({"query": ["ant"], "near": ["bee"], "far": ["elk"]})
+    assert Constraints.from_triplets(of_three, index=NAMES).triplets.index.tolist() == [[0, 1, 4]]
+    graded = pd.DataFrame({"query": [0, 0], "document": [1, 2], "grade": [1.5, 0.0]})  # numbers of rows stay whole
+    assert Constraints.from_relevance(graded).triplets.index.tolist() == [[0, 1, 2]]
+    with pytest.raises(ValueError, match=r"triples must be \(query, document, grade\); got \(0, 1\)"):
+        Constraints.from_relevance(graded[["query", "document"]])
+
+
 def test_unknown_names_are_named():
     with pytest.raises(ValueError, match=r"similar name rows that are not in index: 'cow', 7\."):
         Constraints.from_pairs([("ant", "cow"), (7, "cow")], index=NAMES)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.metrics import average_precision_score
+from sklearn.model_selection import ShuffleSplit
 
 from mahalo import Constraints, load
 from mahalo.embeddings import EmbeddingAdapter
@@ -95,3 +96,33 @@ def test_classes_never_seen(vectors):
     seen = y < 8
     adapter = EmbeddingAdapter(holdout="classes", random_state=0).fit(E[seen], y[seen])
     assert mean_average_precision(adapter.transform(E[~seen]), y[~seen]) > mean_average_precision(E[~seen], y[~seen])
+
+
+def test_one_split_leaves_none_to_choose_by_and_nothing_is_told(vectors):
+    E, y = vectors
+    adapter = EmbeddingAdapter(cv=ShuffleSplit(1, test_size=0.3, random_state=0), gammas=[0.1]).fit(E, y)
+    assert adapter.before_after_ is None
+    assert adapter.cv_results_["scores"].shape[1] == 1
+
+
+@pytest.mark.parametrize("n_labels", [3, 4, 5])
+def test_few_labels_a_class_are_held_out_in_twos(vectors, n_labels):
+    E, y = vectors
+    few = np.arange(len(y)) % 15 < n_labels
+    adapter = EmbeddingAdapter(gammas=[0.1], random_state=0).fit(E[few], y[few])
+    assert np.isfinite(adapter.best_score_) and adapter.before_after_ is not None
+
+
+@pytest.mark.parametrize("n_labels", [1, 2])
+def test_too_few_labels_a_class_are_named(vectors, n_labels):
+    E, y = vectors
+    few = np.arange(len(y)) % 15 < n_labels
+    with pytest.raises(ValueError, match=rf"retrieval needs three labels or more .* y has at most {n_labels} a class"):
+        EmbeddingAdapter().fit(E[few], y[few])
+
+
+def test_classes_are_held_out_by_their_labels(vectors):
+    E, y = vectors
+    pairs = Constraints.from_labels(y, pairs_per_class=60, random_state=0)
+    with pytest.raises(ValueError, match=r"holdout='classes' needs labels y.*holdout='rows'"):
+        EmbeddingAdapter(holdout="classes").fit(E, constraints=pairs)

@@ -191,6 +191,56 @@ def test_awkward_data(rng, what):
     assert np.isfinite(learner.transform(X)).all() and np.isfinite(learner.metric_.distances(X)).all()
 
 
+FORMS = {"dense": np.asarray, "sparse": sp.csr_array}
+
+
+def fitted_in(form, X, y, monkeypatch, **options):
+    """Rows dense or sparse, beyond so many columns that no d × d matrix is made, or on Dask."""
+    form, _, where = form.partition(" ")
+    if where == "wide":
+        monkeypatch.setattr(within, "WIDEST", 2)
+        monkeypatch.setattr(within, "WIDEST_DENSE", 2)
+    if where == "Dask":
+        da = pytest.importorskip("dask.array")
+        half, make = len(X) // 2, FORMS[form]
+        rows = da.from_array(X, chunks=(half, -1)).map_blocks(make, dtype=X.dtype, meta=make(X[:0]))
+        return MetricLearner(prior="within", **options).fit(rows, da.from_array(y, chunks=half))
+    return MetricLearner(prior="within", **options).fit(FORMS[form](X), y)
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "dense wide", "sparse wide", "dense Dask", "sparse Dask"])
+@pytest.mark.parametrize("unit", [1.0, 1e-7])
+def test_rows_that_differ_by_rounding_alone_do_not_differ(rng, monkeypatch, form, unit):
+    y = np.repeat(np.arange(6), 3)
+    X = unit * (1.0 + np.round(rng.random((6, 5)), 1))[y]  # tenths, whose mean over three is not themselves
+    with pytest.warns(UserWarning, match=r"rows that are alike do not differ.*identity takes its place"):
+        learner = fitted_in(form, X, y, monkeypatch, gamma=1e-6)
+    np.testing.assert_allclose(learner.metric_.matrix, np.eye(5), atol=1e-4)
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "dense wide", "sparse wide", "dense Dask", "sparse Dask"])
+def test_a_column_constant_in_classes_is_so_in_any_unit(rng, monkeypatch, form):
+    X, y = labelled_data(rng, n=60, d=5)
+    X[:, 2] = (0.1 * np.array([1, 3, 7]))[y]
+    in_tenths = fitted_in(form, X, y, monkeypatch, gamma=1e-6).metric_.coordinates.prior
+    X[:, 2] = np.array([1, 3, 7])[y]
+    whole = fitted_in(form, X, y, monkeypatch, gamma=1e-6).metric_.coordinates.prior
+    assert in_tenths.shrinkage == pytest.approx(whole.shrinkage, rel=1e-9)
+    np.testing.assert_allclose(in_tenths.compose(np.eye(5)), whole.compose(np.eye(5)), atol=1e-9)
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "sparse wide", "sparse Dask"])
+def test_a_column_far_from_zero_is_as_near_it(rng, monkeypatch, form):
+    """Seconds since 1970, whose square has no digit left for the fraction of one."""
+    X, y = labelled_data(rng, n=80, d=6)
+    near = fitted_in(form, X, y, monkeypatch, gamma=1e-6).metric_
+    X[:, 3] += 1.7e9
+    far = fitted_in(form, X, y, monkeypatch, gamma=1e-6).metric_
+    assert near.coordinates.prior.shrinkage < 0.5
+    assert far.coordinates.prior.shrinkage == pytest.approx(near.coordinates.prior.shrinkage, rel=1e-5)
+    np.testing.assert_allclose(far.matrix, near.matrix, atol=1e-4)
+
+
 def test_nothing_to_find_a_covariance_from(rng):
     X, y = labelled_data(rng, n=30)
     with pytest.raises(ValueError, match=r"prior='within' .* pass labels y, or constraints with similar pairs"):

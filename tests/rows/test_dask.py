@@ -557,6 +557,16 @@ def test_nearest_rows_by_blocks(learned):
     assert (source.reads == 1).all()
 
 
+def test_there_is_no_neighbour_among_no_rows(learned):
+    X, metric = learned
+    none = da.from_array(X, chunks=(100, -1))
+    for left in (none[:0], none[none[:, 0] > np.inf]):  # of a length that is known, and of one that is not
+        with pytest.raises(ValueError, match="Y has no rows"):
+            metric.kneighbors(X[:2], left)
+    with pytest.raises(ValueError, match="nothing to merge"):
+        passes.tree([], list)
+
+
 # -- apart from that --------------------------------------------------------------------------------------------------
 
 

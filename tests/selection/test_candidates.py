@@ -10,7 +10,7 @@ from builders import labelled_data
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import StratifiedKFold
 
-from mahalo import MetricLearner, MetricLearnerCV
+from mahalo import Constraints, MetricLearner, MetricLearnerCV
 from mahalo.basis import BetweenBasis
 from mahalo.priors import Within
 from mahalo.scoring import average_precision, precision_at, ranked, recall_at
@@ -129,16 +129,51 @@ def test_classes_are_held_out_whole(rng):
     assert MetricLearnerCV(holdout="classes", gammas=[0.1]).fit(X, y).best_score_ > 0.2
 
 
+@pytest.mark.parametrize("options", [{}, {"kernel": "rbf"}, {"kernel": "rbf", "basis": BetweenBasis()}])
+def test_classes_held_out_leave_no_gap_among_those_learned_from(rng, options):
+    """Beyond 100 columns, or rows under a kernel, folds learn over a basis that is found class by class."""
+    X, y = labelled_data(rng, n=180, d=110, n_classes=6)
+    learner = MetricLearnerCV(holdout="classes", gammas=[0.1], prior="identity", strategy="random", **options)
+    assert np.isfinite(learner.fit(X, y).best_score_)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_names_of_classes_do_not_matter_where_a_fold_lacks_one(rng, kernel):
+    X, y = labelled_data(rng, n=180, d=110, n_classes=3)
+    split = [(np.arange(60, 180), np.arange(60))]
+    found = []
+    for name in (-5, 100):  # of a class of one row, before and after the others
+        alone = np.where(np.arange(180) == 0, name, y)
+        learner = MetricLearnerCV(kernel=kernel, gammas=[0.1], prior="identity", strategy="random", cv=split)
+        found.append(learner.fit(X, alone).cv_results_["scores"])
+    np.testing.assert_array_equal(*found)
+
+
 def test_what_cannot_be_judged_on_unseen_classes(rng):
     X, y = labelled_data(rng, n=60)
     with pytest.raises(ValueError, match=r"holdout='classes' needs four classes or more.*got 3"):
         MetricLearnerCV(holdout="classes").fit(X, y)
     with pytest.raises(ValueError, match=r"scoring='accuracy' needs training rows of the held-out classes"):
         MetricLearnerCV(holdout="classes", scoring="accuracy").fit(X, y)
+    with pytest.raises(ValueError, match=r"holdout='classes' needs labels y"):
+        MetricLearnerCV(holdout="classes").fit(X, constraints=Constraints.from_labels(y))
     with pytest.raises(ValueError, match=r"holdout must be 'rows' or 'classes'; got 'groups'"):
         MetricLearnerCV(holdout="groups").fit(X, y)
     with pytest.raises(ValueError, match=r"residual must hold at least one candidate; got an empty list"):
         MetricLearnerCV(residual=[], basis=2).fit(X, y)
+
+
+def test_folds_hold_two_rows_of_a_class_where_these_look_for_each_other(rng):
+    X, y = labelled_data(rng, n=15)  # five rows a class
+    for scoring, n_folds in (("map", 2), ("precision@3", 2), ("accuracy", 3), (None, 3)):
+        choosing = Choosing(MetricLearnerCV(scoring=scoring), X, y, y, None, np.arange(15))
+        assert len(choosing.folds) == 3 * n_folds
+
+
+def test_a_choice_takes_two_labels_in_a_class(rng):
+    X, y = labelled_data(rng, n=6, n_classes=6)
+    with pytest.raises(ValueError, match=r"two labels or more in some class.*y has at most 1 a class"):
+        MetricLearnerCV().fit(X, y)
 
 
 def test_jobs_change_nothing(rng):
@@ -159,6 +194,7 @@ def test_splits_of_ones_own_are_of_all_rows(rng, monkeypatch):
 
 def test_of_variants_within_one_standard_error_the_first_in_the_list_is_taken():
     choosing = SimpleNamespace(
+        cv=SimpleNamespace(scoring=None),
         folds=[SimpleNamespace(test=range(1000))] * 4,
         gammas=np.array([0.1, 1.0]),
         choices=SimpleNamespace(problems=["one"], variants=["first", "second", "third"]),

@@ -420,6 +420,39 @@ def test_own_scoring_gets_the_fold(rng):
     assert seen == [(24, 24, 6, 6)] * 10  # the prior itself and one γ
 
 
+def test_units_of_own_scores_do_not_matter(rng):
+    X, y = labelled_data(rng, n=90, apart=0.5)
+
+    def in_units_of(unit):
+        def scoring(metric, X_train, y_train, X_test, y_test):
+            votes = KNeighborsClassifier(5).fit(metric.transform(X_train), y_train)
+            return unit * votes.score(metric.transform(X_test), y_test)
+
+        return MetricLearnerCV(strategy="random", scoring=scoring).fit(X, y)
+
+    one = in_units_of(1.0)
+    assert np.ptp(one.cv_results_["scores"]) > 0.1
+    for unit in (1e-3, 100.0):
+        other = in_units_of(unit)
+        np.testing.assert_allclose(other.cv_results_["scores"], unit * one.cv_results_["scores"], rtol=1e-12)
+        assert (other.gamma_, other.prior_) == (one.gamma_, one.prior_)
+
+
+def test_own_scores_may_fall_before_they_rise(rng):
+    X, y = labelled_data(rng, n=60, apart=0.5)
+    seen = []
+
+    def scoring(metric, *_):
+        seen.append(metric)
+        return (len(seen) % 5 - 3) ** 2  # 4, 1, 0, 1, 9 along every path, the prior first
+
+    learner = MetricLearnerCV(
+        gammas=[0.1, 0.2, 0.3, 0.4], prior="identity", strategy="random", cv=2, scoring=scoring
+    ).fit(X, y)
+    np.testing.assert_array_equal(learner.cv_results_["mean_score"], [4, 1, 0, 1, 9])
+    assert learner.gamma_ == 0.4
+
+
 def test_auc_of_labels(rng, exact_folds):
     X, y = labelled_data(rng, n=60, apart=0.5)
     cv = list(StratifiedKFold(2).split(X, y))

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
+from ..constraints import where_any
 from ..rows import Centring, HeldRows, MappedRows, Needs, Rows
 
 __all__ = ["Basis", "FixedBasis", "Seen", "as_basis", "basis_needs", "indicator"]
@@ -35,7 +36,7 @@ class Seen:
         similar: np.ndarray | None = None,
         within: float | None = None,
     ) -> None:
-        self.n_rows, self.rows, self.gram, self.codes = n_rows, rows, gram, codes
+        self.n_rows, self.rows, self.gram, self.codes = n_rows, rows, gram, where_any(codes)
         self.similar, self.within = similar, within
 
     @property

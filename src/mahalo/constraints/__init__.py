@@ -7,7 +7,7 @@ from .diagnosis import ConstraintReport
 from .forms import EdgeForms
 from .geometry import Geometry, MappedGeometry, VectorGeometry, sq_distances
 from .identical import Meaningful, meaningful
-from .labels import Labels, as_labels, class_codes, n_classes
+from .labels import Labels, as_labels, class_codes, n_classes, where_any
 from .posing import Posed, posed
 from .splitting import PairSplit
 
@@ -35,4 +35,5 @@ __all__ = [
     "renumbered",
     "resolve_bounds",
     "sq_distances",
+    "where_any",
 ]

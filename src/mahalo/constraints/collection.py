@@ -123,7 +123,7 @@ class Constraints:
 
         Parameters
         ----------
-        triples : iterable of (query, document, grade)
+        triples : iterable of (query, document, grade), or frame of these columns
         index : sequence of hashables, optional
             Names of all rows of X, in their order, if queries and documents are named.
         most_per_query : int, default=100

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..validation import warn
 
-__all__ = ["Labels", "as_labels", "class_codes", "n_classes"]
+__all__ = ["Labels", "as_labels", "class_codes", "n_classes", "where_any"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +55,11 @@ def class_codes(y: Any) -> np.ndarray:
             "constraints=Constraints.from_pairs(similar=...)."
         )
     return labels.codes
+
+
+def where_any(codes: np.ndarray | None) -> np.ndarray | None:
+    """Codes of classes; None where no row has one."""
+    return codes if codes is not None and (codes >= 0).any() else None
 
 
 def n_classes(y: Any) -> int:

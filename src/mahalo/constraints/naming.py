@@ -19,11 +19,18 @@ def numbered(values: Any, width: int, what: str, index: Any) -> np.ndarray:
     """(n, width) row numbers: the values themselves, or the places in `index` of the names they are."""
     if index is None:
         return as_indices(values, width, what)
-    rows = [] if values is None else [tuple(row) for row in values]
+    rows = [] if values is None else _rows_of(values)
     wrong = next((row for row in rows if len(row) != width), None)
     if wrong is not None:
         raise ValueError(f"{what} must hold {width} names in every row; got {wrong!r}.")
     return _places([name for row in rows for name in row], what, index).reshape(-1, width)
+
+
+def _rows_of(values: Any) -> list[tuple]:
+    """Of a sequence of rows, or of a frame, which would be gone through by the names of its columns."""
+    if hasattr(values, "itertuples"):
+        return list(values.itertuples(index=False, name=None))  # row numbers stay whole beside grades that are not
+    return [tuple(row) for row in (values.to_numpy() if hasattr(values, "to_numpy") else values)]
 
 
 def _places(names: list, what: str, index: Any) -> np.ndarray:
@@ -58,7 +65,7 @@ def as_same(same: Any, n: int) -> np.ndarray:
 
 def graded(triples: Iterable, index: Any) -> tuple[np.ndarray, np.ndarray]:
     """(query, document) as row numbers, each once, and the grade of each."""
-    rows = [tuple(row) for row in triples]
+    rows = _rows_of(triples)
     wrong = next((row for row in rows if len(row) != 3), None)
     if wrong is not None:
         raise ValueError(f"triples must be (query, document, grade); got {wrong!r}.")

@@ -13,7 +13,7 @@ from .covariance import (
     shrunk_correlation,
     sq_norms,
 )
-from .scatter import Scatter
+from .scatter import Scatter, rounding_of
 from .smallest import nearest_of
 from .symmetric import (
     cholesky_or_none,
@@ -47,6 +47,7 @@ __all__ = [
     "moments",
     "nearest_of",
     "positive_variances",
+    "rounding_of",
     "row_blocks",
     "scatter_of_differences",
     "second_moment",

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from .covariance import centred_sums, second_moment
+from .covariance import centred_sums, scatter_around
 
 __all__ = ["ClassMoments", "Order"]
 
@@ -134,5 +134,5 @@ def _of_sparse(X: sp.csr_array, codes: np.ndarray, n_classes: int, second: Order
         return ClassMoments(sizes, means, None)
     centre = sizes @ means / n
     full = second == "scatter"
-    around = n * second_moment(lambda: [X], centre, np.ones(d)) if full else centred_sums(X, centre)[1]
+    around = scatter_around(lambda: [X], centre) if full else centred_sums(X, centre)[1]
     return ClassMoments(sizes, means, around - _between(sizes, means - centre, around.ndim))

@@ -18,10 +18,12 @@ __all__ = [
     "centred_sums",
     "column_variances",
     "condensed",
+    "far_from_zero",
     "invertible",
     "moments",
     "positive_variances",
     "row_blocks",
+    "scatter_around",
     "second_moment",
     "shrunk_correlation",
     "sq_norms",
@@ -93,6 +95,17 @@ def centred_sums(block: Any, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray
     )
 
 
+def scatter_around(blocks: Blocks, centre: np.ndarray) -> np.ndarray:
+    """Σ z zᵀ over the rows z = x − centre, reckoned in units of the deviations of the columns."""
+    n, squares = 0, np.zeros_like(centre)
+    for block in blocks():
+        n += block.shape[0]
+        squares += centred_sums(block, centre)[1]
+    deviation = np.sqrt(squares / n)
+    scale = np.where(deviation > 0, deviation, 1.0)
+    return n * second_moment(blocks, centre, scale) * np.outer(scale, scale)
+
+
 def second_moment(blocks: Blocks, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Σ z zᵀ / n over the rows z = (x − centre) / scale."""
     n, total = 0, np.zeros((len(centre), len(centre)))
@@ -147,10 +160,15 @@ def _split(
     Columns far from zero have hardly a zero among them, and are centred as dense ones. The others stay sparse, and
     uncentred by so little that to take it off from their products loses no more than a digit or two.
     """
-    far = np.abs(centre) > _FAR * scale
+    far = far_from_zero(centre, scale)
     D = (block[:, far].toarray() - centre[far]) / scale[far]
     S = sp.csr_array(block[:, ~far].multiply(1.0 / scale[~far]))
     return far, D, S, centre[~far] / scale[~far]
+
+
+def far_from_zero(centre: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+    """Columns in which products of what is not centred would lose digits."""
+    return np.abs(centre) > _FAR * deviation
 
 
 def column_variances(blocks: Blocks) -> np.ndarray:

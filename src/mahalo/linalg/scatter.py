@@ -11,9 +11,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Scatter"]
+__all__ = ["Scatter", "rounding_of"]
 
+_CONSTANT = 1e-12  # of its size, a deviation that is rounding; of what it was taken off from, a variance that is
 _LEAST = 1e-6  # shrinkage: a covariance with directions of no size must be invertible
+
+
+def rounding_of(sizes: np.ndarray, means: np.ndarray, around_all: np.ndarray | float = 0.0) -> np.ndarray:
+    """Variance that rounding may make in columns that are constant in every class.
+
+    Of the means, whose squares say how large a column is; and of a difference, where the variance within classes is
+    what is left of the one around the mean of all, `around_all`.
+    """
+    sq_size = sizes @ means**2 / max(int(sizes.sum()), 1)
+    return _CONSTANT**2 * sq_size + _CONSTANT * around_all
 
 
 @dataclass(frozen=True)
@@ -33,12 +44,18 @@ class Scatter:
     fourth: float  # Σ ‖z‖⁴
 
     @classmethod
-    def of(cls, S: np.ndarray, n: int, fourth: float) -> Scatter:
-        """Of a whole matrix."""
-        values, vectors = np.linalg.eigh(S)
+    def of(cls, S: np.ndarray, n: int, fourth: float, rounding: np.ndarray | float = 0.0) -> Scatter:
+        """Of a whole matrix; columns with a variance no larger than `rounding` makes it are constant."""
+        varies = np.diagonal(S) > rounding
+        values, vectors = np.linalg.eigh(S * np.outer(varies, varies))
         values = np.maximum(values, 0.0)
         mean = float(values.mean()) if len(values) else 0.0
         return cls(n, len(S), values, vectors, None, mean, float(values @ values), fourth)
+
+    @classmethod
+    def of_none(cls, d: int) -> Scatter:
+        """Of no rows."""
+        return cls(0, d, np.empty(0), np.empty((d, 0)), np.zeros(d), 0.0, 0.0, 0.0)
 
     @property
     def intensity(self) -> float:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .covariance import Blocks, second_moment
-from .scatter import Scatter
+from .covariance import Blocks, centred_sums, far_from_zero, scatter_around
+from .scatter import Scatter, rounding_of
 
 __all__ = ["WIDEST", "WIDEST_DENSE", "class_means", "fourth_moment", "scatter_of_differences", "within_scatter"]
 
@@ -21,6 +21,8 @@ _PROBES = 100  # random vectors that estimate ‖Σ‖² then
 def class_means(blocks: Blocks, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sizes of the classes 0, 1, …, and their means, c × d; rows of class −1 are passed over."""
     n_classes = int(codes.max(initial=-1)) + 1
+    if not n_classes:
+        return np.empty(0, dtype=np.intp), np.empty((0, next(iter(blocks())).shape[1]))
     sums: Any = 0.0
     for block, part in _with_codes(blocks, codes):
         member = sp.csr_array((np.ones(len(part)), (part, np.arange(len(part)))), shape=(n_classes, len(part)))
@@ -45,6 +47,8 @@ def within_scatter(blocks: Blocks, codes: np.ndarray) -> Scatter:
     """Of the labelled rows around the means of their classes."""
     sizes, means = class_means(blocks, codes)
     n, d = int(sizes.sum()), means.shape[1]
+    if not n:
+        return Scatter.of_none(d)
 
     def centred() -> Iterable[np.ndarray]:
         for block, part in _with_codes(blocks, codes):
@@ -54,11 +58,11 @@ def within_scatter(blocks: Blocks, codes: np.ndarray) -> Scatter:
 
     sparse = any(sp.issparse(block) for block in _first(blocks))
     if d > (WIDEST if sparse else WIDEST_DENSE):
-        return _low_rank(blocks, codes, means, n)
+        return _low_rank(blocks, codes, sizes, means)
     if sparse:
         return _sparse_within(blocks, codes, sizes, means)
     S, fourth = _sums(centred(), d)
-    return Scatter.of(S / max(n, 1), n, fourth)
+    return Scatter.of(S / n, n, fourth, rounding_of(sizes, means))
 
 
 def _first(blocks: Blocks) -> Iterable[Any]:
@@ -85,15 +89,17 @@ def _sums(pieces: Iterable[np.ndarray], d: int) -> tuple[np.ndarray, float]:
 
 def _sparse_within(blocks: Blocks, codes: np.ndarray, sizes: np.ndarray, means: np.ndarray) -> Scatter:
     """All scatter less that of the class means, so that sparse rows are never centred one by one."""
-    n, d = int(sizes.sum()), means.shape[1]
+    n = int(sizes.sum())
 
     def labelled() -> Iterable[Any]:
         return (block for block, _ in _with_codes(blocks, codes))
 
     centre = sizes @ means / n
     around = means - centre
-    S = second_moment(labelled, centre, np.ones(d)) - (around.T * (sizes / n)) @ around
-    return Scatter.of(0.5 * (S + S.T), n, _fourth(blocks, codes, means))
+    of_all = scatter_around(labelled, centre) / n
+    S = of_all - (around.T * (sizes / n)) @ around
+    rounding = rounding_of(sizes, means, np.diagonal(of_all))
+    return Scatter.of(0.5 * (S + S.T), n, _fourth(blocks, codes, means), rounding)
 
 
 def _fourth(blocks: Blocks, codes: np.ndarray, means: np.ndarray) -> float:
@@ -106,10 +112,16 @@ def _fourth(blocks: Blocks, codes: np.ndarray, means: np.ndarray) -> float:
 
 
 def _sq_norms(X: sp.csr_array, means: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """‖x − m‖² = ‖x‖² − 2 xᵀm + ‖m‖² of sparse rows."""
+    """‖x − m‖² of sparse rows: ‖x‖² − 2 xᵀm + ‖m‖², but over columns far from zero, which are made dense."""
+    n = max(X.shape[0], 1)
+    centre = np.bincount(labels, minlength=len(means)) @ means / n
+    far = far_from_zero(centre, np.sqrt(centred_sums(X, centre)[1] / n))
+    D = X[:, far].toarray() - means[:, far][labels]
+    X, means = X[:, ~far], means[:, ~far]
     own = np.einsum("ij,ij->i", means, means)
     length = np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    return np.maximum(length - 2.0 * _row_products(X, means, labels) + own[labels], 0.0)
+    near = length - 2.0 * _row_products(X, means, labels) + own[labels]
+    return np.maximum(near, 0.0) + np.einsum("ij,ij->i", D, D)
 
 
 def _row_products(X: sp.csr_array, means: np.ndarray, part: np.ndarray) -> np.ndarray:
@@ -138,7 +150,7 @@ def scatter_of_differences(take: Callable[[np.ndarray], Any], index: np.ndarray,
     if d > (WIDEST if sp.issparse(take(index[:1, 0])) else WIDEST_DENSE):
         D = take(index[:, 0]) - take(index[:, 1])
         codes, blocks = np.zeros(len(index), dtype=np.intp), [sp.csr_array(D) / 2**0.5]
-        return _low_rank(lambda: iter(blocks), codes, np.zeros((1, d)), len(index))
+        return _low_rank(lambda: iter(blocks), codes, np.array([len(index)]), np.zeros((1, d)))
 
     def halves() -> Iterable[np.ndarray]:
         step = max(1, (1 << 21) // max(1, d))
@@ -151,14 +163,16 @@ def scatter_of_differences(take: Callable[[np.ndarray], Any], index: np.ndarray,
     return Scatter.of(S / max(len(index), 1), len(index), fourth)
 
 
-def _low_rank(blocks: Blocks, codes: np.ndarray, means: np.ndarray, n: int) -> Scatter:
+def _low_rank(blocks: Blocks, codes: np.ndarray, sizes: np.ndarray, means: np.ndarray) -> Scatter:
     """Σ as diagonal plus low rank: its leading directions, and its own diagonal for the rest."""
-    d = means.shape[1]
+    n, d = int(sizes.sum()), means.shape[1]
     X = sp.csr_array(sp.vstack([sp.csr_array(block) for block, _ in _with_codes(blocks, codes)]), dtype=np.float64)
     labels = codes[codes >= 0]
     rng = np.random.default_rng(0)
-    diagonal = np.asarray(X.multiply(X).sum(axis=0)).ravel() / n - (means**2).T @ (np.bincount(labels) / n)
-    diagonal = np.maximum(diagonal, 0.0)
+    centre = sizes @ means / n
+    of_all = centred_sums(X, centre)[1] / n
+    diagonal = of_all - (sizes / n) @ (means - centre) ** 2
+    diagonal[diagonal <= rounding_of(sizes, means, of_all)] = 0.0
 
     def times(B: np.ndarray) -> np.ndarray:  # Z B, Z the centred rows
         return X @ B - (means @ B)[labels]

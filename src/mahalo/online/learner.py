@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from ..basis import Basis
-from ..constraints import Constraints, as_constraints, as_labels, class_codes
+from ..constraints import Constraints, as_constraints, as_labels, class_codes, where_any
 from ..coordinates import LinearSpace
 from ..learner import MetricLearner
 from ..metric import Metric
@@ -223,7 +223,9 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """Before the first pair."""
         settings, rng = self._batch(), as_generator(self.random_state)
         codes = None if y is None else as_labels(y).codes
-        similar = None if constraints is None else constraints.pairs.index[constraints.pairs.sign > 0]
+        similar = None
+        if constraints is not None:
+            codes, similar = where_any(codes), constraints.pairs.index[constraints.pairs.sign > 0]
         space = make_space(settings, X, Known(codes, similar), None, rng)
         assert isinstance(space, LinearSpace)
         coordinates = space.coordinates

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..linalg import ClassMoments, Moments, Order, Scatter, condensed, invertible, positive_variances
+from ..linalg import ClassMoments, Moments, Order, Scatter, condensed, invertible, positive_variances, rounding_of
 from .centres import Centring
 from .digest import Centre
 from .held import NARROW, HeldRows
@@ -95,7 +95,10 @@ class SampledRows(HeldRows):
 
     def _scatter(self, of: ClassMoments, by_class: bool) -> Scatter:
         assert of.scatter is not None
-        return Scatter.of(of.scatter / max(of.n, 1), of.n, self.fourth(Centre(of.means, by_class)))
+        # In a block of sparse rows classes are taken off from all of them together.
+        covariance = self.covariance if self.sparse and by_class else None
+        rounding = rounding_of(of.sizes, of.means, 0.0 if covariance is None else np.diagonal(covariance))
+        return Scatter.of(of.scatter / max(of.n, 1), of.n, self.fourth(Centre(of.means, by_class)), rounding)
 
     def column_variances(self) -> np.ndarray:
         found = self._all

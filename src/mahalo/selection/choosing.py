@@ -29,7 +29,8 @@ _MOST_ROWS = 3_000  # that folds are made of
 _MOST_PAIRS = 10_000  # that are learned from in a fold
 _FEW_ROWS = 600  # judged rows below which folds are repeated
 _MOST_REPEATS = 3
-_FALLEN = 0.02  # below the best score, at two γ in a row: larger ones are not tried
+_FALLEN = 0.02  # below the best score, at two γ in a row: larger ones are not tried, where scores are from 0 to 1
+_ROUNDING = 1e-12  # of the largest score
 _WIDE, _DIRECTIONS = 100, 64  # beyond so many columns (rows under a kernel) choosing is done over so many directions
 
 
@@ -37,6 +38,11 @@ class Choosing:
     """One choice: folds, candidates and their scores."""
 
     def __init__(self, cv: Any, X: Any, y: Any, labels: Any, constraints: Constraints | None, rows: np.ndarray) -> None:
+        if y is None and cv.holdout == "classes":
+            raise ValueError(
+                "holdout='classes' needs labels y to leave classes out by; got constraints alone. Pass y too, or use "
+                "holdout='rows'."
+            )
         self.cv, self.choices, self.constraints = cv, cv._choices(), constraints
         if constraints is not None:
             self.choices = dataclasses.replace(self.choices, strategy=self.choices.strategy[:1])
@@ -62,16 +68,17 @@ class Choosing:
     def best(self, without: int | None = None) -> int:
         """The candidate with the best mean score over all folds, or all but one; near-ties go to the simplest.
 
-        First the solution, a problem at a γ, by its best variant; then the simplest of its variants that is within one
-        standard error, over folds, of the best.
+        First the solution, a problem at a γ, by its best variant: near is less than one held-out row behind, or, of
+        scores of a callable, in whatever units, equal but for rounding. Then the simplest of its variants that is
+        within one standard error, over folds, of the best.
         """
         kept = np.arange(len(self.folds)) != without
         shape = len(self.choices.problems), len(self.choices.variants), len(self.gammas)
         scores = self.scores[:, kept].reshape(*shape, -1)
         mean = scores.mean(axis=-1)
         n_judged = sum(len(fold.test) for fold, keep in zip(self.folds, kept, strict=True) if keep)
-        near = mean.max(axis=1) >= mean.max() - 1.0 / max(n_judged, 1)
-        problem, gamma = np.argwhere(near)[0]
+        near = _ROUNDING * np.abs(mean).max() if callable(self.cv.scoring) else 1.0 / max(n_judged, 1)
+        problem, gamma = np.argwhere(mean.max(axis=1) >= mean.max() - near)[0]
         variants = scores[problem, :, gamma]
         behind = variants[mean[problem, :, gamma].argmax()] - variants
         error = behind.std(axis=1) / np.sqrt(max(1, behind.shape[1] - 1))
@@ -111,12 +118,12 @@ class Choosing:
         variants = self.choices.variants
         task = self.task(prior, strategy, fold)
         scores = np.empty((len(variants), len(self.gammas)))
-        best, fallen = -np.inf, 0
+        best, fallen, enough = -np.inf, 0, np.inf if callable(self.cv.scoring) else _FALLEN
         for k, solution in task.path(self.gammas):
             metrics = {weight: task.metric(solution, float(weight)) for weight in self.choices.residual}
             scores[:, k] = [self.score(fold.variant(metrics[rho], n, cosine), fold) for n, rho, cosine in variants]
             best = max(best, scores[:, k].max())
-            fallen = fallen + 1 if scores[:, k].max() < best - _FALLEN else 0
+            fallen = fallen + 1 if scores[:, k].max() < best - enough else 0
             if fallen == 2:
                 scores[:, k + 1 :] = scores[:, k : k + 1]
                 break
@@ -154,15 +161,20 @@ class Choosing:
             return check_cv(cv).split(X)
         if self.cv.holdout == "classes":
             return _by_classes(y, 3 if cv is None else cv, self._seed())
-        if cv is None:
-            smallest = np.bincount(class_codes(y)[y >= 0]).min()
-            n_splits, n_judged = max(2, min(3, smallest)), int((y >= 0).sum())
-            n_repeats = int(np.clip(-(-_FEW_ROWS // n_judged), 1, _MOST_REPEATS))
-            if n_repeats == 1:
-                return StratifiedKFold(n_splits, shuffle=True, random_state=self._seed()).split(X, y)
-            repeated = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=self._seed())
-            return repeated.split(X, y)
-        return check_cv(cv, y, classifier=True).split(X, y)
+        return self._stratified(X, y) if cv is None else check_cv(cv, y, classifier=True).split(X, y)
+
+    def _stratified(self, X: Any, y: np.ndarray) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+        """Three folds, or two where classes are small; repeated where rows are few."""
+        sizes = np.bincount(class_codes(y)[y >= 0])
+        retrieval = self.cv._by_retrieval
+        _check_labels(int(sizes.max()), retrieval)
+        # Rows that look for each other are held out in twos.
+        n_splits = max(2, min(3, int(sizes.min()) // (2 if retrieval else 1)))
+        n_repeats = int(np.clip(-(-_FEW_ROWS // int(sizes.sum())), 1, _MOST_REPEATS))
+        if n_repeats == 1:
+            return StratifiedKFold(n_splits, shuffle=True, random_state=self._seed()).split(X, y)
+        repeated = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=self._seed())
+        return repeated.split(X, y)
 
     def _seed(self) -> int:
         """Of the folds: the number given, or one drawn from the generator given."""
@@ -175,6 +187,18 @@ class Choosing:
 def own_splits(cv: Any) -> bool:
     """Whether folds are the caller's own, which are of all rows."""
     return not (cv is None or isinstance(cv, (int, np.integer)))
+
+
+def _check_labels(largest: int, retrieval: bool) -> None:
+    """Raise where no class has rows enough for two folds."""
+    if largest >= (3 if retrieval else 2):
+        return
+    what = "by retrieval needs three labels or more" if retrieval else "needs two labels or more"
+    why = "so that two are held out together" if retrieval else "one to learn from and one to judge"
+    raise ValueError(
+        f"choosing on held-out rows {what} in some class, {why}; y has at most {largest} a class. Label more rows, or "
+        "choose nothing: use MetricLearner."
+    )
 
 
 def _sample(y: np.ndarray | None, n: int, random_state: Any) -> np.ndarray:

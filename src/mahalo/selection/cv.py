@@ -37,16 +37,17 @@ class MetricLearnerCV(MetricLearner):
     gammas : array-like, optional
         Candidates; default 11 values from 0.001 to 100. The prior itself, nothing learned, is always one more.
     cv : int, splitter or iterable, optional
-        Splits of rows. Default: 3 stratified folds, repeated where rows are few; with constraints only, five splits by
-        `PairSplit`.
+        Splits of rows. Default: 3 stratified folds, 2 where a class has too few rows for 3, repeated where rows are
+        few; with constraints only, five splits by `PairSplit`.
     scoring : {"accuracy", "auc", "map", "precision@10", "recall@10"} or callable, optional
         "accuracy" (default with labels): 10-NN accuracy of held-out against training rows, unlabelled rows not scored.
         "map", "precision@k", "recall@k": retrieval among held-out rows, each in turn asking for its own class.
         "auc" (default with constraints only): area under the ROC curve over pairs among held-out rows.
-        A callable gets (metric, X_train, y_train, X_test, y_test) and returns a number, larger is better.
+        A callable gets (metric, X_train, y_train, X_test, y_test) and returns a number, larger is better, in any unit:
+        every γ is tried, and between problems and γ only equal scores, not near ones, go to the simpler.
     holdout : {"rows", "classes"}, default="rows"
         "classes": folds leave whole classes out, and retrieval is judged among rows of classes never seen; choose so
-        if the metric is to serve classes that come later.
+        if the metric is to serve classes that come later. Needs labels y.
     prior : prior or list of them, optional
         Default: ``["identity", "within"]``, with a kernel "identity" alone.
     strategy : str or list of str, default=("random", "neighbors")
@@ -72,7 +73,7 @@ class MetricLearnerCV(MetricLearner):
         Mean score over folds of the winner.
     cv_results_ : dict
         "prior", "strategy", "n_components", "residual", "normalize", "gamma", "mean_score", "std_score" and "scores"
-        (candidates × folds). A path ends where scores have fallen for good; larger γ carry its last score.
+        (candidates × folds). A path ends where scores by name have fallen for good; larger γ carry its last score.
 
     The others are those of `MetricLearner`.
 
@@ -80,8 +81,8 @@ class MetricLearnerCV(MetricLearner):
     -----
     To choose, at most 3,000 rows are looked at, drawn at random in every class, and problems are solved to a relative
     gap of 1 %. Beyond 100 columns, or rows under a kernel, choosing is done over 64 directions; the winner is learned
-    over all. Candidates whose scores differ by less than one held-out row go to the simpler one: the earlier in each
-    list, the smaller γ.
+    over all. Of candidates whose scores by name differ by less than one held-out row the simpler one is taken: the
+    earlier in each list, the smaller γ.
     """
 
     def __init__(
@@ -198,10 +199,19 @@ class MetricLearnerCV(MetricLearner):
     def _score(self, y: np.ndarray | None, constraints: Any) -> Score:
         return scorer(self.scoring, y, constraints, unseen=self.holdout == "classes")
 
+    @property
+    def _by_retrieval(self) -> bool:
+        """Whether held-out rows are judged by what they find among each other, each for its class."""
+        return isinstance(self.scoring, str) and self.scoring not in ("accuracy", "auc")
+
     def _learner(self, **values: Any) -> MetricLearner:
         """A MetricLearner of these values and all other parameters of this one."""
         names = set(MetricLearner().get_params()) & set(self.get_params()) - set(values) - {"verbose"}
         return MetricLearner(**{name: self._value(name) for name in names}, **values)
+
+    @property
+    def _simplest(self) -> MetricLearner:
+        return self._learner(**self._choices().every[0], gamma=float(self._gammas()[0]))
 
     def _refit_settings(self) -> MetricLearner | None:
         return self._learner(**self._chosen, gamma=self.gamma_) if hasattr(self, "gamma_") else None

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from ..constraints import Constraints, Meaningful, meaningful, posed, renumbered, resolve_bounds
+from ..constraints import Constraints, Meaningful, as_labels, meaningful, posed, renumbered, resolve_bounds, where_any
 from ..coordinates import EmbeddedCoordinates, KernelCoordinates, KernelSpace, LinearCoordinates, span_of
 from ..errors import InfeasibleError
 from ..linalg import symmetrize
@@ -78,13 +78,14 @@ class Task:
         rng = as_generator(settings.random_state)
         _check_magnitude(X)
         rows = None if rows is None else as_rows(rows, len_of(X))
-        given, similar = None, None
+        codes, given, similar = _numbered_anew(y, X), None, None
         if constraints is not None:
             _check_not_empty(constraints)
             constraints, given = constraints.of_data(rows, len_of(X))
-            similar = constraints.pairs.index[constraints.pairs.sign > 0]
+            codes, similar = where_any(codes), constraints.pairs.index[constraints.pairs.sign > 0]
         begin("prior or kernel, and basis")
-        space = make_space(settings, X, Known(y, similar, {} if kept is None else kept), rows, rng, quiet=quiet)
+        known = Known(codes, similar, {} if kept is None else kept)
+        space = make_space(settings, X, known, rows, rng, quiet=quiet)
         begin("constraints and bounds")
         if constraints is None:
             constraints = Constraints.from_labels(
@@ -206,6 +207,11 @@ def _is_everything(coordinates: Any) -> bool:
 
 def _silent(what: str) -> None:
     """For those who do not ask."""
+
+
+def _numbered_anew(codes: np.ndarray | None, X: Any) -> np.ndarray | None:
+    """Codes without gaps where some rows of all, as in a fold, lack a class; of a sample they are those of all rows."""
+    return codes if codes is None or isinstance(X, SampledRows) else as_labels(codes).codes
 
 
 def _check_magnitude(X: Any) -> None:

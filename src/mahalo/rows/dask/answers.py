@@ -93,6 +93,8 @@ def nearest_rows(function: Callable, X: Any, Y: Any, k: int) -> tuple[Any, Any]:
     """
     (X, _), (Y, _) = _as_array(X), _as_array(Y)
     first = np.concatenate([[0], np.cumsum(lengths_of(Y))]).astype(np.int64)
+    if not first[-1]:
+        raise ValueError("Y has no rows, and so no neighbours; look at what it was selected by, or pass other rows.")
     k = min(k, int(first[-1]))
     search = delayed(partial(_nearest_in, function, k), pure=False)
     others = Y.to_delayed().ravel()

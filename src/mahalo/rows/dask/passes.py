@@ -185,6 +185,8 @@ def _shares(sizes: np.ndarray, share: float) -> np.ndarray:
 
 def tree(parts: Sequence[Delayed], merge: Callable) -> Delayed:
     """Merged in order, a few at a time: the same sums whoever does them."""
+    if not len(parts):
+        raise ValueError("there is nothing to merge: no block has rows.")
     join = delayed(merge, pure=False)
     while True:
         parts = [join(parts[a : a + _MERGED]) for a in range(0, len(parts), _MERGED)]
