@@ -164,10 +164,15 @@ def test_what_cannot_be_judged_on_unseen_classes(rng):
 
 
 def test_folds_hold_two_rows_of_a_class_where_these_look_for_each_other(rng):
-    X, y = labelled_data(rng, n=15)  # five rows a class
-    for scoring, n_folds in (("map", 2), ("precision@3", 2), ("accuracy", 3), (None, 3)):
-        choosing = Choosing(MetricLearnerCV(scoring=scoring), X, y, y, None, np.arange(15))
-        assert len(choosing.folds) == 3 * n_folds
+    """Three repeats of two folds where classes have three rows, of three where they have more."""
+    for each, n_folds in ((3, 2), (5, 3)):
+        X, y = labelled_data(rng, n=3 * each)
+        for scoring in ("map", "precision@3"):
+            choosing = Choosing(MetricLearnerCV(scoring=scoring), X, y, y, None, np.arange(3 * each))
+            assert len(choosing.folds) == 3 * n_folds
+            assert all(np.bincount(y[fold.test]).max() >= 2 for fold in choosing.folds)
+        choosing = Choosing(MetricLearnerCV(scoring="accuracy"), X, y, y, None, np.arange(3 * each))
+        assert len(choosing.folds) == 9
 
 
 def test_a_choice_takes_two_labels_in_a_class(rng):

@@ -168,8 +168,8 @@ class Choosing:
         sizes = np.bincount(class_codes(y)[y >= 0])
         retrieval = self.cv._by_retrieval
         _check_labels(int(sizes.max()), retrieval)
-        # Rows that look for each other are held out in twos.
-        n_splits = max(2, min(3, int(sizes.min()) // (2 if retrieval else 1)))
+        # Of a class of three, three folds hold out one row each, which has none to look for.
+        n_splits = 2 if retrieval and sizes.max() < 4 else max(2, min(3, int(sizes.min())))
         n_repeats = int(np.clip(-(-_FEW_ROWS // int(sizes.sum())), 1, _MOST_REPEATS))
         if n_repeats == 1:
             return StratifiedKFold(n_splits, shuffle=True, random_state=self._seed()).split(X, y)
