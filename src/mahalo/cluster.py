@@ -178,9 +178,9 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         return tags
 
 
-def _prior_metric(learner: MetricLearner, X: Any) -> Metric:
+def _prior_metric(given: MetricLearner, X: Any) -> Metric:
     """What the learner starts from, where there is nothing to learn."""
-    learner = learner._simplest
+    learner = given._simplest if hasattr(given, "_simplest") else given  # of several candidates the first
     if not is_linear(learner.kernel) or learner.basis is not None:
         raise ValueError(
             "without constraints rows are clustered under the prior, which needs kernel='linear' and basis=None; got "

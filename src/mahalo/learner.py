@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from .basis import Basis
 from .basis.common import basis_needs
-from .constraints import Constraints, as_constraints, as_labels, class_codes, where_any
+from .constraints import Constraints, as_constraints, codes_of, where_any
 from .explain import ExplainMixin
 from .losses import Loss
 from .priors import needs_of
@@ -60,9 +60,8 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         alone; "shift" adds to the similarity of each object with itself (of equal objects: they must be hashable).
     prior : {"identity", "diagonal", "covariance", "within"}, prior object or array, default="identity"
         The metric to stay close to: Euclidean; 1/variance of each feature; the inverse covariance (shrunk where it is
-        singular); that within classes, or of similar pairs' differences; one of `mahalo.priors`, with shrinkage of its
-        own; or any symmetric positive definite matrix W0, n_features × n_features. "diagonal" and matrices are for the
-        linear kernel only; the others are found in the feature space of any kernel.
+        singular); that within classes, or of similar pairs' differences; one of `mahalo.priors`; or any symmetric
+        positive definite matrix W0. "diagonal" and matrices are for the linear kernel only.
     gamma : float, default=1.0
         Price of violating constraints. Small: stay near the prior. np.inf: constraints must hold.
     bounds : (upper, lower), optional
@@ -238,9 +237,8 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
             if self._pairwise:
                 _check_gram(X)
         if y is not None:
-            y = as_labels(y).codes
+            y = codes_of(y, alone=constraints is None)
             check_consistent_length(X, y)
-            y = class_codes(y) if constraints is None else where_any(y)
         return X, y, constraints, rows
 
     def _sampled(
@@ -264,11 +262,6 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
 
     def _check_parameters(self) -> None:
         check_parameters(self)
-
-    @property
-    def _simplest(self) -> MetricLearner:
-        """One with a single value for everything, where some are to be chosen among."""
-        return self
 
     def _takes_objects(self, X: Any) -> bool:
         """Whether rows are objects only the user's kernel understands, not vectors."""

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..validation import warn
 
-__all__ = ["Labels", "as_labels", "class_codes", "n_classes", "where_any"]
+__all__ = ["Labels", "as_labels", "class_codes", "codes_of", "n_classes", "where_any"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +55,11 @@ def class_codes(y: Any) -> np.ndarray:
             "constraints=Constraints.from_pairs(similar=...)."
         )
     return labels.codes
+
+
+def codes_of(y: Any, *, alone: bool) -> np.ndarray | None:
+    """Class codes, of two classes at least where labels are all that is known; beside constraints none will do too."""
+    return class_codes(y) if alone else where_any(as_labels(y).codes)
 
 
 def where_any(codes: np.ndarray | None) -> np.ndarray | None:

@@ -211,6 +211,7 @@ class MetricLearnerCV(MetricLearner):
 
     @property
     def _simplest(self) -> MetricLearner:
+        """Of all candidates the first."""
         return self._learner(**self._choices().every[0], gamma=float(self._gammas()[0]))
 
     def _refit_settings(self) -> MetricLearner | None:

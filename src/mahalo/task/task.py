@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from ..constraints import Constraints, Meaningful, as_labels, meaningful, posed, renumbered, resolve_bounds, where_any
+from ..constraints import Constraints, Meaningful, meaningful, posed, renumbered, resolve_bounds
 from ..coordinates import EmbeddedCoordinates, KernelCoordinates, KernelSpace, LinearCoordinates, span_of
 from ..errors import InfeasibleError
 from ..linalg import symmetrize
@@ -82,7 +82,7 @@ class Task:
         if constraints is not None:
             _check_not_empty(constraints)
             constraints, given = constraints.of_data(rows, len_of(X))
-            codes, similar = where_any(codes), constraints.pairs.index[constraints.pairs.sign > 0]
+            similar = constraints.pairs.index[constraints.pairs.sign > 0]
         begin("prior or kernel, and basis")
         known = Known(codes, similar, {} if kept is None else kept)
         space = make_space(settings, X, known, rows, rng, quiet=quiet)
@@ -210,8 +210,12 @@ def _silent(what: str) -> None:
 
 
 def _numbered_anew(codes: np.ndarray | None, X: Any) -> np.ndarray | None:
-    """Codes without gaps where some rows of all, as in a fold, lack a class; of a sample they are those of all rows."""
-    return codes if codes is None or isinstance(X, SampledRows) else as_labels(codes).codes
+    """Codes without gaps where some rows of all, as in a fold, lack a class, and none where they lack all; of a sample
+    they are those of all rows."""
+    if codes is None or isinstance(X, SampledRows):
+        return codes
+    present, found = np.unique(codes, return_inverse=True)
+    return found - int((present < 0).any()) if (present >= 0).any() else None
 
 
 def _check_magnitude(X: Any) -> None:
