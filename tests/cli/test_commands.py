@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 import mahalo
 from mahalo import MetricLearner
+from mahalo.pairs import PairClassifier
 from mahalo.selection import choosing
 
 COLUMNS = ("--columns", "width,height,depth")
@@ -348,3 +349,36 @@ def test_arrays_bring_labels_and_ids_to_every_command(trees, run):
     assert "oak" in page and "r7" in page
     code, out, err = run("neighbors", "m.safetensors", "--index", "x.npz", "-k", 1)
     assert (code, err) == (0, "") and out.splitlines()[1].startswith("r0,1,r")
+
+
+def test_columns_that_are_not_measured_are_passed_on_as_they_are_written(model, run):
+    other = table() | {
+        "zip": [f"{k:05d}" for k in range(40)],
+        "serial": [str(12345678901234567890 + k) for k in range(40)],
+    }
+    Path("other.csv").write_text(
+        "\n".join(",".join(map(str, row)) for row in [list(other), *zip(*other.values(), strict=True)]) + "\n"
+    )
+    code, _, err = run("transform", model, "other.csv", "--out", "new.csv")
+    assert (code, err) == (0, "")
+    new = csv.read_csv("new.csv", convert_options=csv.ConvertOptions(column_types=dict.fromkeys(other, pa.string())))
+    for name in ("name", "kind", "zip", "serial"):
+        assert new[name].to_pylist() == other[name]
+    code, out, err = run("neighbors", model, "--index", "other.csv", "--id", "zip", "-k", 1)
+    assert (code, err) == (0, "") and out.splitlines()[1].startswith("00000,1,0")
+
+
+def test_svmlight_columns_stay_where_they_are_for_pairs_too(trees, run):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 4)), np.arange(40) % 2
+    X[:, 1] += 3 * y
+    dump_svmlight_file(X, y, "x.svm", zero_based=True)
+    X[:, 0] = 0
+    dump_svmlight_file(X, y, "q.svm", zero_based=True)
+    Path("ask.csv").write_text("a,b\n0,1\n2,4\n")
+    code, _, err = run("pairs", "x.svm", "--gamma", "1", "--save", "same.safetensors")
+    assert code == 0, err
+    code, out, err = run("pairs", "q.svm", "--model", "same.safetensors", "--ask", "ask.csv", "--json")
+    assert (code, err) == (0, "")
+    expected = PairClassifier.load("same.safetensors").distances(X, [[0, 1], [2, 4]])
+    np.testing.assert_allclose([answer["distance"] for answer in json.loads(out)["answers"]], expected, rtol=1e-9)

@@ -11,7 +11,6 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
-from .. import __version__
 from ..embeddings import EmbeddingAdapter
 from ..explain import fit_notes, fit_record
 from ..learner import MetricLearner
@@ -235,18 +234,10 @@ def _first(value: Any) -> Any:
 
 def _about(outcome: Outcome, settings: Settings) -> dict[str, Any]:
     """What `transform` and `neighbors` check new rows by, and how the metric came about."""
-    source, encoding = outcome.known.source, outcome.known.rows.encoding
     estimator = "MetricLearner" if settings.gamma else "EmbeddingAdapter" if settings.embeddings else "MetricLearnerCV"
     record = fit_record(outcome.learner) | {"estimator": estimator}
-    about: dict[str, Any] = {"mahalo": __version__, "fitted": outcome.summary(), "fit": record}
-    about |= {name: value for name, value in (("label", source.label), ("id", source.id)) if value is not None}
-    if encoding is not None:
-        about |= {"columns": list(encoding.columns), "one_hot": encoding.one_hot}
-    if outcome.known.table.base is not None:
-        about["svmlight_base"] = outcome.known.table.base
-    if settings.encoder is not None:
-        about["encoder"] = settings.encoder
-    return about
+    about = outcome.known.about() | {"fitted": outcome.summary(), "fit": record}
+    return about if settings.encoder is None else about | {"encoder": settings.encoder}
 
 
 def _notes(outcome: Outcome, X: Any) -> dict[str, Any]:

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from .. import __version__
 from ..embeddings import EmbeddingAdapter
 from ..metric import Scaling, for_rows_as_they_come
 from ..pairs import PairClassifier
 from ..selection import MetricLearnerCV
-from .known import Known, Source, gather
+from .known import Source, gather
 from .learning import Settings
 from .model import named_rows
 from .naming import named, plain_name, quoted
@@ -82,7 +81,7 @@ def learned_classifier(
     X = known.X if scaling is None else scaling.apply(known.X)
     classifier.fit(X, known.y, constraints=known.constraints)
     metric = classifier.metric_ if scaling is None else for_rows_as_they_come(classifier.metric_, scaling)
-    classifier.metric_ = dataclasses.replace(metric, about=_about(known))
+    classifier.metric_ = dataclasses.replace(metric, about=known.about())
     return classifier, known.X, known.ids
 
 
@@ -96,14 +95,6 @@ def _learner(settings: Settings) -> MetricLearnerCV:
     if settings.embeddings:
         return EmbeddingAdapter(**values)
     return MetricLearnerCV(**values, normalize=[False, True], scoring="auc")
-
-
-def _about(known: Known) -> dict[str, Any]:
-    """What new rows are checked by."""
-    source, encoding = known.source, known.rows.encoding
-    about: dict[str, Any] = {"mahalo": __version__}
-    about |= {name: value for name, value in (("label", source.label), ("id", source.id)) if value is not None}
-    return about if encoding is None else about | {"columns": list(encoding.columns), "one_hot": encoding.one_hot}
 
 
 def loaded_classifier(model: Path, source: Source, watch: Watch) -> tuple[PairClassifier, Any, list[str] | None]:

@@ -101,7 +101,7 @@ def read_beside(file: str, table: Named, what: str, encoding: str) -> np.ndarray
     elif path.suffix.lower() == ".npy" and path.is_file():
         values = _one_dimension(path)
     else:
-        named = read([file], encoding=encoding, text=True, say=lambda text: None)
+        named = read([file], encoding=encoding, numbers=(), say=lambda text: None)
         if named.frame is None or len(named.names) != 1:
             raise ValueError(f"{path.name} must hold one column of {what}; it has {some(named.names) or 'an array'}.")
         values = _values(named.frame.column(0), what)

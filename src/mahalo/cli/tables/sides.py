@@ -53,7 +53,7 @@ def _read_triplets(file: str, n_rows: int, ids: list[str] | None, encoding: str)
 
 
 def _read(file: str, encoding: str) -> Table:
-    return read([file], encoding=encoding, text=True, say=lambda text: None)
+    return read([file], encoding=encoding, numbers=(), say=lambda text: None)
 
 
 def _columns(table: Table) -> dict[str, list[Any]]:
