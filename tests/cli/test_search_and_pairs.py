@@ -169,3 +169,98 @@ def test_searching_says_how_far_it_is(model, run, monkeypatch):
     monkeypatch.setattr("mahalo.cli.watching._PATIENCE", 0.0)
     code, _, err = run("neighbors", model, "--index", "trees.csv", "-k", 2)
     assert code == 0 and "searching: part 2 of " in err and "s left" in err
+
+
+LEARN = ("pairs", "trees.csv", "--label", "kind", "--id", "name", "--gamma", "1")
+
+
+def test_answers_need_questions(trees, run):
+    code, _, err = run(*LEARN, "--save", "same.safetensors", "--out", "answers.csv")
+    assert code == 2 and "--out" in err and "--ask FILE" in err
+    assert not Path("same.safetensors").exists()
+
+
+def test_an_output_is_called_by_its_option(trees, run):
+    code, _, err = run(*LEARN, "--save", "same.bin")
+    assert code == 2 and "--save same.bin" in err and "--out" not in err
+    Path("same.safetensors").write_text("precious")
+    code, _, err = run(*LEARN, "--save", "same.safetensors")
+    assert code == 2 and "another --save" in err
+
+
+@pytest.mark.parametrize("more", ["grade", "same", "score"])
+def test_questions_are_answered_whatever_is_known_of_them(trees, run, more):
+    asked = [("r0", "r1", 2), ("r0", "r2", 2), ("r5", "r5", 0), ("r0", "r1", 1), ("r7", "r9", 7)]
+    Path("ask.csv").write_text(f"a,b,{more}\n" + "".join(f"{a},{b},{grade}\n" for a, b, grade in asked))
+    code, out, err = run(*LEARN, "--ask", "ask.csv", "--json")
+    assert (code, err) == (0, "")
+    answers = json.loads(out)["answers"]
+    assert [(answer["first"], answer["second"]) for answer in answers] == [(a, b) for a, b, _ in asked]
+
+
+def test_a_model_answers_without_options_of_learning(trees, run):
+    Path("ask.csv").write_text("a,b\nr0,r1\n")
+    Path("pairs.csv").write_text("a,b,same\nr0,r2,1\nr0,r1,0\n")
+    assert run(*LEARN, "--save", "same.safetensors")[0] == 0
+    answer = ("pairs", "trees.csv", "--model", "same.safetensors", "--ask", "ask.csv")
+    options = {"--label": "kind", "--labels": "y.txt", "--columns": "width", "--drop": "width", "--one-hot": "kind"}
+    options |= {"--pairs": "pairs.csv", "--gamma": "2", "--prior": "identity", "--kernel": "linear", "--fpr": "0.1"}
+    options |= {"--components": "2", "--holdout": "rows", "--threshold": "f1", "--base-rate": "0.1", "--seed": "0"}
+    options |= {"--save": "again.safetensors"}
+    for option, value in options.items():
+        code, _, err = run(*answer, option, value)
+        assert code == 2 and f"leave out {option}." in err
+    for option in ("--embeddings", "--no-standardise"):
+        code, _, err = run(*answer, option)
+        assert code == 2 and f"leave out {option}." in err
+    code, _, err = run(*answer, "--threshold", "fpr", "--fpr", "0.1", "--no-standardise")
+    assert code == 2 and "leave out --no-standardise, --threshold, --fpr." in err
+    code, _, err = run(*answer, "--id", "name", "--encoding", "utf-8", "--out", "answers.csv", "--force")
+    assert (code, err) == (0, "")
+
+
+def test_a_share_of_false_alarms_is_what_the_threshold_is_for(trees, run):
+    code, _, err = run(*LEARN, "--save", "same.safetensors", "--fpr", "0.1")
+    assert code == 2 and "--threshold fpr" in err
+    code, _, err = run(*LEARN, "--save", "same.safetensors", "--fpr", "0.1", "--threshold", "fpr")
+    assert (code, err) == (0, "")
+
+
+@pytest.mark.parametrize("how", [(), ("--embeddings",)])
+def test_gamma_settles_what_pairs_are_learned_with(trees, run, monkeypatch, how):
+    learned = []
+
+    def fit(self, *args, **more):
+        learned.append(self.learner)
+        return fitted_by(self, *args, **more)
+
+    fitted_by = PairClassifier.fit
+    monkeypatch.setattr(PairClassifier, "fit", fit)
+    code, _, err = run(*LEARN[:-1], "0.3", *how, "--save", "same.safetensors")
+    assert (code, err) == (0, "")
+    [learner] = learned
+    assert type(learner) is mahalo.MetricLearner and learner.gamma == 0.3
+    assert learner.normalize is bool(how)
+
+
+@pytest.mark.parametrize("gamma", [(), ("--gamma", "1")])
+def test_learning_of_pairs_says_how_far_it_is(trees, run, monkeypatch, gamma):
+    monkeypatch.setattr("mahalo.cli.watching._PATIENCE", 0.0)
+    monkeypatch.setattr("mahalo.cli.watching._LOGGED", 0.0)
+    code, _, err = run(*LEARN[:-2], *gamma, "--save", "same.safetensors", "--log", "pairs.log")
+    assert code == 0
+    logged = Path("pairs.log").read_text(encoding="utf-8")
+    for words in ("relative gap",) if gamma else ("choosing: 2 of", "s left"):
+        assert words in err and words in logged
+
+
+@pytest.mark.parametrize(
+    "command", [("fit", "--out", "m.safetensors"), ("evaluate",), ("pairs", "--save", "s.safetensors")]
+)
+def test_classes_are_held_out_where_there_are_some(trees, run, command):
+    pairs = "".join(f"r{a},r{b},{int((a - b) % 2 == 0)}\n" for a in range(20) for b in range(a + 1, 20))
+    Path("pairs.csv").write_text(f"a,b,same\n{pairs}")
+    known = ("--pairs", "pairs.csv", "--id", "name", "--drop", "kind", "--holdout", "classes")
+    for gamma in ((), ("--gamma", "1")):
+        code, _, err = run(command[0], "trees.csv", *known, *gamma, *command[1:])
+        assert code == 2 and "--holdout classes needs labels" in err
