@@ -489,3 +489,30 @@ def test_columns_made_of_values_are_learned_from_beside_those_named(trees, run):
     assert code == 0, err
     about = load("new.safetensors").about
     assert about["columns"] == ["width", "depth", "colour"] and about["one_hot"] == {"colour": ["blue", "red"]}
+
+
+def with_bfloat16(name: str, **metadata: str) -> None:
+    """A safetensors file with one tensor of bfloat16, which numpy lacks; written by hand."""
+    header = {"__metadata__": metadata, "w": {"dtype": "BF16", "shape": [2, 2], "data_offsets": [0, 8]}}
+    text = json.dumps(header).encode()
+    Path(name).write_bytes(len(text).to_bytes(8, "little") + text + bytes(8))
+
+
+def test_weights_of_another_library_are_no_model(trees, run):
+    with_bfloat16("other.safetensors", format="pt")
+    ours = json.dumps({"format": "mahalo-metric", "version": 2})
+    for command in (
+        ("transform", "other.safetensors", "trees.csv", "--out", "o.csv"),
+        ("neighbors", "other.safetensors", "--index", "trees.csv"),
+    ):
+        refused(run, *command, words=["other.safetensors", "header does not say 'mahalo"])
+    with_bfloat16("other.safetensors", mahalo=ours)
+    refused(run, "transform", "other.safetensors", "trees.csv", "--out", "o.csv", words=["bfloat16", "another kind"])
+
+
+@pytest.mark.parametrize("name", ["y.txt", "y.csv"])
+def test_unknown_encoding_of_labels(trees, run, name):
+    np.save("x.npy", np.ones((4, 2)))
+    Path(name).write_text("kind\na\nb\na\nb\n"[5 * name.endswith(".txt") :])
+    source = ("x.npy", "--labels", name, "--encoding", "klingon")
+    refused(run, "fit", *source, "--out", "new.safetensors", words=["--encoding 'klingon' is not known"])

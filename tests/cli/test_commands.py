@@ -382,3 +382,26 @@ def test_svmlight_columns_stay_where_they_are_for_pairs_too(trees, run):
     assert (code, err) == (0, "")
     expected = PairClassifier.load("same.safetensors").distances(X, [[0, 1], [2, 4]])
     np.testing.assert_allclose([answer["distance"] for answer in json.loads(out)["answers"]], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["column", "csv", "txt", "npy"])
+def test_minus_one_among_numbers_is_no_class(trees, run, kind):
+    y = [1, 2, -1, 2] * 10
+    write_csv(Path("other.csv"), {"width": table()["width"]} | ({"label": y} if kind == "column" else {}))
+    write_csv(Path("y.csv"), {"label": y})
+    Path("y.txt").write_text("\n".join(map(str, y)))
+    np.save("y.npy", y)
+    given = ("--label", "label") if kind == "column" else ("--labels", f"y.{kind}")
+    code, out, err = run("evaluate", "other.csv", *given, "--gamma", "1", "--json")
+    assert (code, err) == (0, "")
+    assert (json.loads(out)["classes"], json.loads(out)["unlabelled"]) == (2, 10)
+
+
+def test_a_mark_of_byte_order_is_no_part_of_the_first_line(trees, run):
+    Path("y.txt").write_text("\n".join(table()["kind"]), encoding="utf-8-sig")
+    Path("names.txt").write_text("\n".join(table()["name"]), encoding="utf-8-sig")
+    known = ("--labels", "y.txt", "--ids", "names.txt", *COLUMNS)
+    code, out, err = run("fit", "trees.csv", *known, *FIT[4:], "--json")
+    assert code == 0 and json.loads(out)["classes"] == 2, err
+    code, out, err = run("neighbors", "m.safetensors", "--index", "trees.csv", "--index-ids", "names.txt", "-k", 1)
+    assert (code, err) == (0, "") and out.splitlines()[1].startswith("r0,1,")

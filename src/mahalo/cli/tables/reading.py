@@ -26,6 +26,7 @@ __all__ = [
     "arrow",
     "check_names",
     "is_number",
+    "not_decoded",
     "read",
     "refuse_empty",
     "some",
@@ -222,17 +223,17 @@ def _read_text(file: Path, encoding: str, text: Sequence[str], numbers: Sequence
         )
         names = frame.column_names
     except (UnicodeDecodeError, LookupError) as error:
-        raise _not_decoded(file, encoding, error) from None
+        raise not_decoded(file, encoding, error) from None
     except pa.lib.ArrowInvalid as error:
         if "straddl" in str(error):
             raise _too_long(file) from None
         if "UTF" in str(error) or "ncod" in str(error):
-            raise _not_decoded(file, encoding, error) from None
+            raise not_decoded(file, encoding, error) from None
         raise ValueError(f"{file.name} cannot be read: {_first_sentence(error)}.") from None
     except (pa.lib.ArrowException, OSError) as error:
         raise ValueError(f"{file.name} cannot be read: {_first_sentence(error)}.") from None
     if any(str(column_type) == "binary" for column_type in frame.schema.types):
-        raise _not_decoded(file, encoding, None)
+        raise not_decoded(file, encoding, None)
     _check_delimiter(file, names, delimiter)
     _check_header(file, names)
     return _without_empty_text(frame)
@@ -291,7 +292,7 @@ def _too_long(file: Path) -> ValueError:
     )
 
 
-def _not_decoded(file: Path, encoding: str, error: Exception | None) -> ValueError:
+def not_decoded(file: Path, encoding: str, error: Exception | None) -> ValueError:
     if isinstance(error, LookupError) and not isinstance(error, UnicodeError):
         return ValueError(f"--encoding {encoding!r} is not known; wanted one such as utf-8, latin-1 or cp1252.")
     return ValueError(
