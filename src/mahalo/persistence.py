@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -55,20 +55,35 @@ def replacing(path: str | PathLike) -> Iterator[IO[bytes]]:
 
 def read_arrays(path: str | PathLike, kind: str, versions: tuple[int, ...]) -> tuple[dict, dict[str, np.ndarray]]:
     """(header, arrays) of a file whose header says `"format": kind` and a known version; or ValueError."""
-    from safetensors import SafetensorError, safe_open
-
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"no file at {str(path)!r}.")
+    with _opened(path) as file:
+        metadata = file.metadata() or {}
+    header = _checked_header(path, metadata, kind, versions)
+    with _opened(path) as file:
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    if header.pop("sha256", None) != _digest(header, arrays):
+        raise ValueError(f"{str(path)!r} is damaged: its numbers are not those that were written; save it again.")
+    return header, arrays
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """A safetensors file, whose errors inside are ValueErrors; some of its kinds of numbers numpy does not know."""
+    from safetensors import SafetensorError, safe_open
+
     try:
         with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, ValueError, OSError) as error:
+            yield file
+    except (SafetensorError, ValueError, OSError, TypeError, AttributeError) as error:
         raise ValueError(
             f"{str(path)!r} is not a whole safetensors file ({error}). It may be damaged, truncated or of another "
             "kind; save it again."
         ) from None
+
+
+def _checked_header(path: Path, metadata: dict[str, str], kind: str, versions: tuple[int, ...]) -> dict:
     try:
         header = json.loads(metadata["mahalo"])
         ours = header["format"] == kind
@@ -83,9 +98,7 @@ def read_arrays(path: str | PathLike, kind: str, versions: tuple[int, ...]) -> t
             f"{str(path)!r} has format version {header.get('version')!r}; this mahalo reads version {versions[-1]}. "
             "Upgrade mahalo, or save it again with this one."
         )
-    if header.pop("sha256", None) != _digest(header, arrays):
-        raise ValueError(f"{str(path)!r} is damaged: its numbers are not those that were written; save it again.")
-    return header, arrays
+    return header
 
 
 def _instead(metadata: dict[str, str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from pyarrow import parquet
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from mahalo import MetricLearner
+from mahalo import MetricLearner, load
 from mahalo.cli.tables import reading
 
 FIT = ("--label", "kind", "--drop", "name", "--gamma", "1", "--out", "new.safetensors")
@@ -441,3 +442,77 @@ def test_a_model_that_names_no_columns_takes_those_of_numbers(tmp_path, monkeypa
     Path("t.csv").write_text("name,u\n" + "\n".join(f"r{i},{u}" for i, (u, _) in enumerate(X)) + "\n")
     code, _, err = run("neighbors", "m.safetensors", "--index", "t.csv", "-k", "1")
     assert code == 2 and "1 columns of numbers" in err and "fitted on 2" in err
+
+
+def indexed(name: str, index: str) -> None:
+    """A table with a row index that pandas has stored, which knows the classes."""
+    rows = {index: list(range(40)), "u": [0.1 * k for k in range(40)], "v": [k % 3 for k in range(40)]}
+    rows |= {"kind": ["ab"[k >= 20] for k in range(40)]}
+    parquet.write_table(pa.table(rows), name) if name.endswith(".parquet") else write_csv(Path(name), rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "index"), [("t.parquet", "__index_level_0__"), ("t.csv", "Unnamed: 0"), ("t.csv", "")]
+)
+def test_a_row_index_is_learned_from_only_where_it_is_named(tmp_path, monkeypatch, run, name, index):
+    monkeypatch.chdir(tmp_path)
+    indexed(name, index)
+    fit = ("fit", name, "--label", "kind", "--gamma", "1", "--out", "m.safetensors")
+    refused(run, *fit, words=[name, "row index", "index=False", f"--drop {shlex.quote(index)}", "--columns"])
+    for given, learned in (("--drop", ["u", "v"]), ("--columns", [index])):
+        code, _, err = run(*fit, given, index, "--force")
+        assert code == 0, err
+        assert load("m.safetensors").about["columns"] == learned
+
+
+def test_a_row_index_of_large_parquet_files_is_refused_too(tmp_path, monkeypatch, run):
+    monkeypatch.setattr("mahalo.cli.tables.shards.IN_MEMORY", 100)
+    monkeypatch.chdir(tmp_path)
+    indexed("t.parquet", "__index_level_0__")
+    refused(run, "fit", "t.parquet", "--label", "kind", "--out", "m.safetensors", words=["row index", "--drop"])
+
+
+def test_a_row_index_is_no_column_of_a_model_that_names_none(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    indexed("t.csv", "Unnamed: 0")
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    MetricLearner().fit(X, np.arange(30) % 2).metric_.save("m.safetensors")
+    code, _, err = run("transform", "m.safetensors", "t.csv", "--out", "o.npy")
+    assert (code, err) == (0, "")
+    U = np.column_stack([[0.1 * k for k in range(40)], [k % 3 for k in range(40)]])
+    np.testing.assert_allclose(np.load("o.npy"), load("m.safetensors").transform(U), atol=1e-12)
+
+
+def test_columns_made_of_values_are_learned_from_beside_those_named(trees, run):
+    changed(colour=["red", "blue"] * 20)
+    code, _, err = run("fit", "other.csv", *FIT[:2], "--columns", "width,depth", "--one-hot", "colour", *FIT[4:])
+    assert code == 0, err
+    about = load("new.safetensors").about
+    assert about["columns"] == ["width", "depth", "colour"] and about["one_hot"] == {"colour": ["blue", "red"]}
+
+
+def with_bfloat16(name: str, **metadata: str) -> None:
+    """A safetensors file with one tensor of bfloat16, which numpy lacks; written by hand."""
+    header = {"__metadata__": metadata, "w": {"dtype": "BF16", "shape": [2, 2], "data_offsets": [0, 8]}}
+    text = json.dumps(header).encode()
+    Path(name).write_bytes(len(text).to_bytes(8, "little") + text + bytes(8))
+
+
+def test_weights_of_another_library_are_no_model(trees, run):
+    with_bfloat16("other.safetensors", format="pt")
+    ours = json.dumps({"format": "mahalo-metric", "version": 2})
+    for command in (
+        ("transform", "other.safetensors", "trees.csv", "--out", "o.csv"),
+        ("neighbors", "other.safetensors", "--index", "trees.csv"),
+    ):
+        refused(run, *command, words=["other.safetensors", "header does not say 'mahalo"])
+    with_bfloat16("other.safetensors", mahalo=ours)
+    refused(run, "transform", "other.safetensors", "trees.csv", "--out", "o.csv", words=["bfloat16", "another kind"])
+
+
+@pytest.mark.parametrize("name", ["y.txt", "y.csv"])
+def test_unknown_encoding_of_labels(trees, run, name):
+    np.save("x.npy", np.ones((4, 2)))
+    Path(name).write_text("kind\na\nb\na\nb\n"[5 * name.endswith(".txt") :])
+    source = ("x.npy", "--labels", name, "--encoding", "klingon")
+    refused(run, "fit", *source, "--out", "new.safetensors", words=["--encoding 'klingon' is not known"])

@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 import mahalo
 from mahalo import MetricLearner
+from mahalo.pairs import PairClassifier
 from mahalo.selection import choosing
 
 COLUMNS = ("--columns", "width,height,depth")
@@ -348,3 +349,59 @@ def test_arrays_bring_labels_and_ids_to_every_command(trees, run):
     assert "oak" in page and "r7" in page
     code, out, err = run("neighbors", "m.safetensors", "--index", "x.npz", "-k", 1)
     assert (code, err) == (0, "") and out.splitlines()[1].startswith("r0,1,r")
+
+
+def test_columns_that_are_not_measured_are_passed_on_as_they_are_written(model, run):
+    other = table() | {
+        "zip": [f"{k:05d}" for k in range(40)],
+        "serial": [str(12345678901234567890 + k) for k in range(40)],
+    }
+    Path("other.csv").write_text(
+        "\n".join(",".join(map(str, row)) for row in [list(other), *zip(*other.values(), strict=True)]) + "\n"
+    )
+    code, _, err = run("transform", model, "other.csv", "--out", "new.csv")
+    assert (code, err) == (0, "")
+    new = csv.read_csv("new.csv", convert_options=csv.ConvertOptions(column_types=dict.fromkeys(other, pa.string())))
+    for name in ("name", "kind", "zip", "serial"):
+        assert new[name].to_pylist() == other[name]
+    code, out, err = run("neighbors", model, "--index", "other.csv", "--id", "zip", "-k", 1)
+    assert (code, err) == (0, "") and out.splitlines()[1].startswith("00000,1,0")
+
+
+def test_svmlight_columns_stay_where_they_are_for_pairs_too(trees, run):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 4)), np.arange(40) % 2
+    X[:, 1] += 3 * y
+    dump_svmlight_file(X, y, "x.svm", zero_based=True)
+    X[:, 0] = 0
+    dump_svmlight_file(X, y, "q.svm", zero_based=True)
+    Path("ask.csv").write_text("a,b\n0,1\n2,4\n")
+    code, _, err = run("pairs", "x.svm", "--gamma", "1", "--save", "same.safetensors")
+    assert code == 0, err
+    code, out, err = run("pairs", "q.svm", "--model", "same.safetensors", "--ask", "ask.csv", "--json")
+    assert (code, err) == (0, "")
+    expected = PairClassifier.load("same.safetensors").distances(X, [[0, 1], [2, 4]])
+    np.testing.assert_allclose([answer["distance"] for answer in json.loads(out)["answers"]], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["column", "csv", "txt", "npy"])
+def test_minus_one_among_numbers_is_no_class(trees, run, kind):
+    y = [1, 2, -1, 2] * 10
+    write_csv(Path("other.csv"), {"width": table()["width"]} | ({"label": y} if kind == "column" else {}))
+    write_csv(Path("y.csv"), {"label": y})
+    Path("y.txt").write_text("\n".join(map(str, y)))
+    np.save("y.npy", y)
+    given = ("--label", "label") if kind == "column" else ("--labels", f"y.{kind}")
+    code, out, err = run("evaluate", "other.csv", *given, "--gamma", "1", "--json")
+    assert (code, err) == (0, "")
+    assert (json.loads(out)["classes"], json.loads(out)["unlabelled"]) == (2, 10)
+
+
+def test_a_mark_of_byte_order_is_no_part_of_the_first_line(trees, run):
+    Path("y.txt").write_text("\n".join(table()["kind"]), encoding="utf-8-sig")
+    Path("names.txt").write_text("\n".join(table()["name"]), encoding="utf-8-sig")
+    known = ("--labels", "y.txt", "--ids", "names.txt", *COLUMNS)
+    code, out, err = run("fit", "trees.csv", *known, *FIT[4:], "--json")
+    assert code == 0 and json.loads(out)["classes"] == 2, err
+    code, out, err = run("neighbors", "m.safetensors", "--index", "trees.csv", "--index-ids", "names.txt", "-k", 1)
+    assert (code, err) == (0, "") and out.splitlines()[1].startswith("r0,1,")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from .. import __version__
 from ..constraints import Constraints
 from ..explain import fingerprint
 from ..metric import Scaling
@@ -59,6 +60,14 @@ class Known:
     @cached_property
     def fingerprint(self) -> dict[str, str | None]:
         return fingerprint(self.X, self.y)
+
+    def about(self) -> dict[str, Any]:
+        """What new rows are checked by."""
+        source, encoding, base = self.source, self.rows.encoding, self.table.base
+        about: dict[str, Any] = {"mahalo": __version__}
+        about |= {name: value for name, value in (("label", source.label), ("id", source.id)) if value is not None}
+        about |= {} if encoding is None else {"columns": list(encoding.columns), "one_hot": encoding.one_hot}
+        return about if base is None else about | {"svmlight_base": base}
 
     def scaling(self) -> Scaling:
         """What brings columns to mean 0 and deviation 1."""

@@ -11,7 +11,6 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
-from .. import __version__
 from ..embeddings import EmbeddingAdapter
 from ..explain import fit_notes, fit_record
 from ..learner import MetricLearner
@@ -24,7 +23,7 @@ from ..validation import len_of
 from .known import Known
 from .tables import Classes
 
-__all__ = ["Outcome", "Settings", "evaluated", "learned"]
+__all__ = ["Outcome", "Settings", "evaluated", "learned", "settled"]
 
 _NARROW = 256  # columns up to which one thread does as well as several
 
@@ -46,6 +45,17 @@ class Settings:
     def scales(self, X: Any) -> bool:
         """Whether columns are standardised: not those of embeddings, which have one unit, nor zeros of sparse rows."""
         return self.standardise and not self.embeddings and not sp.issparse(X)
+
+    def check(self, known: Known) -> None:
+        """Whether what is known is enough for what was said."""
+        if self.holdout == "classes" and known.y is None:
+            raise ValueError("--holdout classes needs labels: give --label COLUMN or --labels FILE, or hold out rows.")
+
+    def of_cv(self) -> dict[str, Any]:
+        """As parameters of a learner that chooses."""
+        values: dict[str, Any] = {"kernel": self.kernel, "holdout": self.holdout, "random_state": self.seed}
+        values |= {"n_components": self.components, "verbose": 1}
+        return values if self.prior is None else values | {"prior": self.prior}
 
 
 @dataclass(frozen=True)
@@ -171,6 +181,7 @@ def _few_threads(X: Any) -> Any:
 
 
 def _scaled(known: Known, settings: Settings) -> tuple[Any, Scaling | None]:
+    settings.check(known)
     if known.classes is not None:
         _check_classes(known.classes, known.table.source)
     if not settings.scales(known.X):
@@ -182,11 +193,7 @@ def _scaled(known: Known, settings: Settings) -> tuple[Any, Scaling | None]:
 def _cv(settings: Settings) -> _Judged:
     if settings.kernel == "precomputed":
         raise ValueError("--kernel precomputed takes similarities, not a table of rows; use MetricLearner in Python.")
-    values: dict[str, Any] = {"kernel": settings.kernel, "holdout": settings.holdout, "random_state": settings.seed}
-    values |= {"n_components": settings.components, "verbose": 1}
-    if settings.prior is not None:
-        values["prior"] = settings.prior
-    return (_JudgedAdapter if settings.embeddings else _Judged)(**values)
+    return (_JudgedAdapter if settings.embeddings else _Judged)(**settings.of_cv())
 
 
 def _chosen(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
@@ -213,9 +220,7 @@ def _chosen(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
 
 def _settled(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
     """With a γ of the user's own there is nothing to choose: the defaults of the learner, judged as they are."""
-    assert settings.gamma is not None
-    cv = _cv(settings)
-    cv.settle(settings.gamma, settings.prior)
+    cv = _settled_cv(settings)
     choosing, X = choosing_of(cv, X, known.y, known.constraints)
     told = before_after(choosing, _measures(cv, choosing), settled=choosing.table[-1])
     chosen = choosing.table[-1]
@@ -223,6 +228,20 @@ def _settled(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
     if learner is not None:
         learner.fit(X, known.y, constraints=known.constraints)
     return Outcome(known, settings.scales(known.X), told, chosen, 1, len_of(choosing.folds[0].X), learner=learner)
+
+
+def _settled_cv(settings: Settings) -> _Judged:
+    assert settings.gamma is not None
+    cv = _cv(settings)
+    cv.settle(settings.gamma, settings.prior)
+    return cv
+
+
+def settled(settings: Settings) -> MetricLearner:
+    """The learner that a γ of the user's own settles."""
+    cv = _settled_cv(settings)
+    [candidate] = cv._choices().every
+    return cv.learner_of(candidate | {"gamma": settings.gamma})
 
 
 def _measures(cv: MetricLearnerCV, choosing: Choosing) -> Any:
@@ -235,18 +254,10 @@ def _first(value: Any) -> Any:
 
 def _about(outcome: Outcome, settings: Settings) -> dict[str, Any]:
     """What `transform` and `neighbors` check new rows by, and how the metric came about."""
-    source, encoding = outcome.known.source, outcome.known.rows.encoding
     estimator = "MetricLearner" if settings.gamma else "EmbeddingAdapter" if settings.embeddings else "MetricLearnerCV"
     record = fit_record(outcome.learner) | {"estimator": estimator}
-    about: dict[str, Any] = {"mahalo": __version__, "fitted": outcome.summary(), "fit": record}
-    about |= {name: value for name, value in (("label", source.label), ("id", source.id)) if value is not None}
-    if encoding is not None:
-        about |= {"columns": list(encoding.columns), "one_hot": encoding.one_hot}
-    if outcome.known.table.base is not None:
-        about["svmlight_base"] = outcome.known.table.base
-    if settings.encoder is not None:
-        about["encoder"] = settings.encoder
-    return about
+    about = outcome.known.about() | {"fitted": outcome.summary(), "fit": record}
+    return about if settings.encoder is None else about | {"encoder": settings.encoder}
 
 
 def _notes(outcome: Outcome, X: Any) -> dict[str, Any]:

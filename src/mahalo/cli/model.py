@@ -25,11 +25,18 @@ def load_model(path: Path) -> Metric:
 def read_for(
     metric: Metric, data: Sequence[str], encoding: str, watch: Watch, text: Sequence[str | None] = ()
 ) -> Table:
-    """Columns in `text`, and the id column of the fit, are kept as they are written."""
-    measured = metric.about.get("columns", ())
-    kept = [name for name in (metric.about.get("id"), *text) if name is not None and name not in measured]
-    base = metric.about.get("svmlight_base")
-    return read(data, encoding=encoding, n_features=metric.n_features, base=base, text=kept, say=watch.show)
+    """Columns that are not measured are kept as they are written; of a model that names none, those in `text`."""
+    measured = metric.about.get("columns")
+    kept = [name for name in (metric.about.get("id"), *text) if name is not None and name not in (measured or ())]
+    return read(
+        data,
+        encoding=encoding,
+        n_features=metric.n_features,
+        base=metric.about.get("svmlight_base"),
+        text=kept,
+        numbers=measured,
+        say=watch.show,
+    )
 
 
 def rows_for(metric: Metric, table: Table, model: Path) -> Any:

@@ -68,21 +68,27 @@ def neighbors(
 
 
 def _found(model: Path, sought: Source, asking: Source | None, k: int, watch: Watch) -> Found:
-    """By an index that was saved, or by going through all rows."""
+    """By an index that was saved, or by an exact one of the rows."""
+    from ..search import build_index
     from .model import load_model, named_rows
-    from .saved_index import asked_of, is_index, load_for
-    from .search import Found, nearest
+    from .naming import named
+    from .saved_index import is_index, load_for
+    from .search import Found, nearest, nearest_others
 
     metric = load_model(model)
     if not is_index(sought.data[0]):
         X, names = named_rows(metric, model, sought, watch)
         Q, askers = (None, names) if asking is None else named_rows(metric, model, asking, watch)
-        return Found(*nearest(metric, X, Q, k, watch), askers, names)
+        watch.show("searching: transforming rows")
+        built = build_index(metric, X)
+        found = nearest_others(built, X, k, watch) if asking is None else nearest(built, Q, k, watch)
+        return Found(named(found.ids, names), found.distances, askers)
     if asking is None or sought.ids is not None:
         raise ValueError("an index that was saved has its ids, and answers queries: give --query, no --index-ids.")
     built = load_for(metric, sought.data[0], model)
     Q, askers = named_rows(metric, model, asking, watch)
-    return asked_of(built, Q, k, askers)
+    found = nearest(built, Q, k, watch)
+    return Found(found.ids, found.distances, askers)
 
 
 def _tell(found: Found, out: Path | None, json: bool) -> None:

@@ -20,7 +20,9 @@ Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `mahal
 
 Label = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="Column of classes; only what is empty is unlabelled.", rich_help_panel=_WHERE),
+    typer.Option(
+        metavar="COLUMN", help="Column of classes; unlabelled: empty, or −1 among numbers.", rich_help_panel=_WHERE
+    ),
 ]
 Labels = Annotated[
     str | None,

@@ -22,7 +22,12 @@ class Aim(StrEnum):
     fpr = "fpr"
 
 
+# Of a classifier that was learned before; all other options are about learning one.
+_WITH_MODEL = {"data", "ask", "model", "id", "ids", "encoding", "out", "force", "json", "log"}
+
+
 def pairs(
+    context: typer.Context,
     data: options.Data,
     ask: Annotated[
         str | None, typer.Option(metavar="FILE", help="Pairs to answer, by number from 0 or by id: two columns.")
@@ -84,6 +89,11 @@ def pairs(
     from .watching import watching
 
     _check(model, save, ask, out, force)
+    given = _given(context)
+    if model is not None:
+        _refuse_learning(given)
+    if "fpr" in given and threshold is not Aim.fpr:
+        raise ValueError(f"--fpr {fpr:g} is what --threshold fpr keeps to; give both, or neither.")
     source = Source(data, label, labels, id, ids, columns, drop, one_hot, pairs, None, encoding)
     with watching(log) as watch:
         if model is None:
@@ -99,18 +109,33 @@ def pairs(
     _tell(summary(classifier, model is None) | ({} if save is None else {"saved": str(save)}), answers, out, json)
 
 
+def _given(context: typer.Context) -> dict[str, str]:
+    """Options that stand on the command line: by parameter, as they are written."""
+    found = {}
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name and source is not None and source.name == "COMMANDLINE":
+            found[parameter.name] = [*parameter.opts, *parameter.secondary_opts][-1]
+    return found
+
+
+def _refuse_learning(given: dict[str, str]) -> None:
+    if unused := [option for name, option in given.items() if name not in _WITH_MODEL]:
+        raise ValueError(f"--model answers with what was learned before; leave out {', '.join(unused)}.")
+
+
 def _check(model: Path | None, save: Path | None, ask: str | None, out: Path | None, force: bool) -> None:
     """Whether there is something to do, and room for what comes of it."""
     from .tables import check_output
 
     if model is None and save is None and ask is None:
         raise ValueError("nothing to do with what is learned: give --save FILE, --ask FILE or both.")
-    if model is not None and save is not None:
-        raise ValueError("--model answers with what was learned before; leave out --save.")
     if model is not None and ask is None:
         raise ValueError("--model answers pairs: give --ask FILE.")
+    if out is not None and ask is None:
+        raise ValueError("--out is for answers: give --ask FILE, or leave it out.")
     if save is not None:
-        check_output(save, force, (".safetensors",))
+        check_output(save, force, (".safetensors",), "--save")
     if out is not None:
         check_output(out, force, (".csv", ".tsv", ".parquet", ".npz"))
 

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from .. import __version__
 from ..embeddings import EmbeddingAdapter
+from ..learner import MetricLearner
 from ..metric import Scaling, for_rows_as_they_come
 from ..pairs import PairClassifier
 from ..selection import MetricLearnerCV
-from .known import Known, Source, gather
-from .learning import Settings
+from .known import Source, gather
+from .learning import Settings, settled
 from .model import named_rows
 from .naming import named, plain_name, quoted
-from .tables import read_constraints, write
+from .tables import read_asked, write
 from .watching import Watch
 
 __all__ = ["Answers", "Calling", "answered", "learned_classifier", "loaded_classifier", "summary"]
@@ -69,6 +69,7 @@ def learned_classifier(
 ) -> tuple[PairClassifier, Any, list[str] | None]:
     """(classifier, rows, names) of rows as they come."""
     known = gather(source, watch)
+    settings.check(known)
     scaling = Scaling.of(known.X) if settings.scales(known.X) else None
     watch.show("learning: same or not")
     classifier = PairClassifier(
@@ -82,42 +83,28 @@ def learned_classifier(
     X = known.X if scaling is None else scaling.apply(known.X)
     classifier.fit(X, known.y, constraints=known.constraints)
     metric = classifier.metric_ if scaling is None else for_rows_as_they_come(classifier.metric_, scaling)
-    classifier.metric_ = dataclasses.replace(metric, about=_about(known))
+    classifier.metric_ = dataclasses.replace(metric, about=known.about())
     return classifier, known.X, known.ids
 
 
-def _learner(settings: Settings) -> MetricLearnerCV:
+def _learner(settings: Settings) -> MetricLearner:
     if settings.kernel == "precomputed":
         raise ValueError("--kernel precomputed takes similarities, not a table of rows; use PairClassifier in Python.")
-    values: dict[str, Any] = {"kernel": settings.kernel, "holdout": settings.holdout, "random_state": settings.seed}
-    values |= {"n_components": settings.components}
-    values |= {} if settings.prior is None else {"prior": settings.prior}
-    values |= {} if settings.gamma is None else {"gammas": [settings.gamma]}
+    if settings.gamma is not None:
+        return settled(settings)
+    values = settings.of_cv()
     if settings.embeddings:
         return EmbeddingAdapter(**values)
     return MetricLearnerCV(**values, normalize=[False, True], scoring="auc")
 
 
-def _about(known: Known) -> dict[str, Any]:
-    """What new rows are checked by."""
-    source, encoding = known.source, known.rows.encoding
-    about: dict[str, Any] = {"mahalo": __version__}
-    about |= {name: value for name, value in (("label", source.label), ("id", source.id)) if value is not None}
-    return about if encoding is None else about | {"columns": list(encoding.columns), "one_hot": encoding.one_hot}
-
-
 def loaded_classifier(model: Path, source: Source, watch: Watch) -> tuple[PairClassifier, Any, list[str] | None]:
-    unused = [name for name in ("label", "labels", "pairs") if getattr(source, name) is not None]
-    if unused:
-        raise ValueError(f"--model answers with what was learned before; leave out --{unused[0]}.")
     classifier = PairClassifier.load(model)
     return classifier, *named_rows(classifier.metric_, model, source, watch)
 
 
 def answered(classifier: PairClassifier, X: Any, names: list[str] | None, ask: str, encoding: str) -> Answers:
-    asked = read_constraints(ask, None, X.shape[0], names, encoding)
-    assert asked is not None
-    index = asked.pairs.index
+    index = read_asked(ask, X.shape[0], names, encoding)
     distances = classifier.distances(X, index)
     same = distances <= classifier.distance_threshold_
     return Answers(index, distances, classifier.calibration_(distances), same, names)

@@ -1,4 +1,4 @@
-"""Exact nearest rows under a metric, a block of queries at a time."""
+"""Nearest rows of an index, and how they are written."""
 
 from __future__ import annotations
 
@@ -9,35 +9,29 @@ from typing import Any
 
 import numpy as np
 
-from ..coordinates import LinearCoordinates
-from ..linalg import nearest_of
-from ..metric import Metric
-from ..validation import len_of
+from ..search import Index, Neighbors
 from .naming import named, plain_name, quoted
 from .tables import write
 from .watching import Watch
 
-__all__ = ["Found", "nearest"]
-
-_BLOCK_BYTES = 1 << 26  # of distances held at once
+__all__ = ["Found", "nearest", "nearest_others"]
 
 
 @dataclass(frozen=True)
 class Found:
-    """Rows found, nearest first, and their distances: queries × k; names where rows have them."""
+    """What rows found are called, nearest first, and their distances: queries × k; names of who asks, if any."""
 
-    rows: np.ndarray
+    neighbors: np.ndarray
     distances: np.ndarray
     asking: list[str] | None
-    names: list[str] | None
 
     @property
     def n_queries(self) -> int:
-        return len(self.rows)
+        return len(self.neighbors)
 
     @property
     def k(self) -> int:
-        return self.rows.shape[1]
+        return self.neighbors.shape[1]
 
     def columns(self) -> dict[str, Any]:
         """One entry for each neighbour."""
@@ -45,7 +39,7 @@ class Found:
         return {
             "query": named(query, self.asking),
             "rank": np.tile(np.arange(1, self.k + 1), self.n_queries),
-            "neighbor": named(self.rows.ravel(), self.names),
+            "neighbor": self.neighbors.ravel(),
             "distance": self.distances.ravel(),
         }
 
@@ -64,7 +58,7 @@ class Found:
             "neighbors": [
                 {
                     "query": plain_name(asking[q]),
-                    "neighbors": [plain_name(name) for name in named(self.rows[q], self.names)],
+                    "neighbors": self.neighbors[q].tolist(),
                     "distances": self.distances[q].tolist(),
                 }
                 for q in range(self.n_queries)
@@ -72,35 +66,15 @@ class Found:
         }
 
 
-def nearest(metric: Metric, X: Any, Q: Any, k: int, watch: Watch) -> tuple[np.ndarray, np.ndarray]:
-    """(rows, distances) of the k nearest rows of X; where Q is None each row of X asks for the others."""
-    itself = Q is None
-    n_found = min(k, len_of(X) - itself)
-    linear = isinstance(metric.coordinates, LinearCoordinates)
-    if linear:  # one product for all queries, instead of one for each block
-        watch.show("searching: transforming rows")
-        X, Q = metric.transform(X), None if itself else metric.transform(Q)
-    Q = X if itself else Q
-    step = max(1, _BLOCK_BYTES // (8 * len_of(X)))
-    rows, distances = [], []
-    for a in watch.parts("searching: part", range(0, len_of(Q), step)):
-        block = Q[a : a + step]
-        D = _sq_euclidean(block, X) if linear else metric.distances(block, X)
-        if itself:
-            D[np.arange(len_of(block)), a + np.arange(len_of(block))] = np.inf
-        found = nearest_of(D, n_found)
-        rows.append(found)
-        distances.append(_exact(block, X, found) if linear else np.take_along_axis(D, found, axis=1))
-    return np.concatenate(rows), np.concatenate(distances)
+def nearest(index: Index, Q: Any, k: int, watch: Watch) -> Neighbors:
+    """The k nearest rows of each query."""
+    with watch.told_of_parts("searching: part"):
+        return index.kneighbors(Q, k)
 
 
-def _sq_euclidean(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    from sklearn.metrics.pairwise import euclidean_distances
-
-    return euclidean_distances(A, B, squared=True)
-
-
-def _exact(Q: np.ndarray, X: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """Distances from differences: products leave rounding where rows are almost the same."""
-    difference = Q[:, None].astype(np.float64) - X[found]
-    return np.sqrt(np.einsum("qkd,qkd->qk", difference, difference))
+def nearest_others(index: Index, X: Any, k: int, watch: Watch) -> Neighbors:
+    """The k nearest rows of each row of the index, X, without itself; its copies are others."""
+    found = nearest(index, X, k + 1, watch)
+    others = found.ids != index.ids[:, None]
+    others[others.all(axis=1), -1] = False  # so many copies are as near that it is not among those found
+    return Neighbors(*(values[others].reshape(len(index), -1) for values in found))

@@ -28,18 +28,26 @@ def show_fit(outcome: Outcome, out: Path) -> None:
     certificate = learner.certificate_
     show_evaluation(outcome)
     ended = "converged" if certificate.converged else "NOT converged"
-    data = shlex.join(outcome.known.source.data)
-    suffix = Path(outcome.known.source.data[0]).suffix
-    suffix = suffix if suffix in (".csv", ".tsv", ".parquet", ".npy", ".npz") else ".npy"
     facts(
         {
             "certificate": f"relative gap {certificate.relative_gap:.1e} (asked for {learner.tol:.0e}), {ended} in "
             f"{learner.n_iter_} step{'s' * (learner.n_iter_ != 1)}; {certificate.n_violated:,} of "
             f"{len(learner.duals_):,} constraints violated",
             "written": str(out),
-            "next": f"mahalo transform {shlex.quote(str(out))} {data} --out {shlex.quote(f'{out.stem}-rows{suffix}')}",
+            "next": _next(outcome, out),
         }
     )
+
+
+def _next(outcome: Outcome, out: Path) -> str:
+    """A command that this model can do."""
+    data = outcome.known.source.data
+    assert outcome.metric is not None
+    if outcome.metric._too_wide(outcome.known.X):
+        return shlex.join(["mahalo", "neighbors", str(out), "--index", data[0]])
+    suffix = Path(data[0]).suffix
+    suffix = suffix if suffix in (".csv", ".tsv", ".parquet", ".npy", ".npz") else ".npy"
+    return shlex.join(["mahalo", "transform", str(out), *data, "--out", f"{out.stem}-rows{suffix}"])
 
 
 def show_evaluation(outcome: Outcome) -> None:

@@ -29,8 +29,8 @@ def transform(
     """Rows in a space where the learned distance is the ordinary one.
 
     Columns are found by name, whatever their order. Those that the model does
-    not measure, such as ids and labels, are passed on; the new ones are called
-    mahalo0, mahalo1, … An array in .npy holds the new ones alone.
+    not measure, such as ids and labels, are passed on as they are written; the
+    new ones are called mahalo0, mahalo1, … An array in .npy holds those alone.
     """
     from .model import load_model, parts_for
     from .showing import facts, print_json

@@ -12,7 +12,8 @@ from typing import IO, Any, TypeVar
 
 from rich.console import Console
 
-from ..progress import shown_by
+from ..parts import watched_by
+from ..progress import Parts, shown_by
 
 __all__ = ["Watch", "watching"]
 
@@ -54,6 +55,20 @@ class Watch:
             left = f", {(time.perf_counter() - began) * (len(items) - k) / k:.0f} s left" if k else ""
             self.show(f"{title} {k + 1} of {len(items)}{left}")
             yield item
+
+    @contextlib.contextmanager
+    def told_of_parts(self, title: str) -> Iterator[None]:
+        """Inside, how many parts of work that goes by parts are done, and the time left."""
+        parts = Parts(0)
+
+        def on_part(done: int, of: int) -> None:
+            nonlocal parts
+            parts = Parts(of) if not done else parts
+            parts.done = done
+            self.show(f"{title} {parts}")
+
+        with watched_by(on_part):
+            yield
 
     def _write_log(self, text: str) -> None:
         if self._log is None:

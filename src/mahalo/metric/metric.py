@@ -144,7 +144,7 @@ class Metric:
         if (xp := array_api.namespace_of(X)) is not None:
             return array_api.transform(self, xp, X)
         X = self._checked(X)
-        if sp.issparse(X) and self.n_outputs > _WIDEST_DENSE:
+        if self._too_wide(X):
             raise ValueError(
                 f"transform would make a dense array with {self.n_outputs} columns. Use metric.distances or "
                 "metric.kernel, which take sparse rows as they are, or learn with a basis and residual=False."
@@ -153,6 +153,10 @@ class Metric:
         T = T if self.rotation is None else T @ self.rotation.astype(T.dtype, copy=False)
         T = unit_length(T) if self.normalize else T
         return T.astype(np.float32, copy=False) if getattr(X, "dtype", None) == np.float32 else T
+
+    def _too_wide(self, X: Any) -> bool:
+        """Whether `transform` refuses these rows: sparse, and what comes of them would be dense and wide."""
+        return sp.issparse(X) and self.n_outputs > _WIDEST_DENSE
 
     def _embedded(self, X: Any) -> np.ndarray:
         """[√w I + Q (F^½ − √w I) Qᵀ] W0^½ x for every row; without residual, and for kernels, F^½ φ(x)."""

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from ..coordinates import LinearCoordinates
 from ..metric import Metric
+from ..parts import in_parts
 from ..validation import check_count, len_of
 from .exact import SimilaritySearch, VectorSearch
 from .graphs import FaissSearch, UsearchSearch
@@ -105,8 +106,8 @@ class Index:
 
     def _blocks(self, Q: Any) -> Iterator[Any]:
         asked = self.parts[0].asked(Q)
-        step = min(part.step for part in self.parts)
-        return (asked[a : a + step] for a in range(0, len_of(asked), step))
+        n, step = len_of(asked), min(part.step for part in self.parts)
+        return in_parts((asked[a : a + step] for a in range(0, n, step)), -(-n // step))
 
     def _starts(self) -> np.ndarray:
         return np.cumsum([0, *(part.n for part in self.parts[:-1])])

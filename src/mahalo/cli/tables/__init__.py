@@ -4,7 +4,7 @@ from .columns import Columns, Encoding, Rows, chosen_columns, encoded, numeric_c
 from .named import Classes, read_ids, read_labels
 from .reading import Named, Table, read
 from .shards import Shards, too_large
-from .sides import read_constraints
+from .sides import read_asked, read_constraints
 from .writing import Part, check_output, write, write_parts
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "encoded",
     "numeric_columns",
     "read",
+    "read_asked",
     "read_constraints",
     "read_ids",
     "read_labels",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -33,6 +35,7 @@ __all__ = [
 ]
 
 _MOST_VALUES = 200  # of a column that becomes one column each
+_ROW_INDEX = re.compile(r"|__index_level_\d+__|Unnamed: \d+")  # as pandas calls it: in .csv, .parquet, read and written
 
 
 @dataclass(frozen=True)
@@ -85,20 +88,28 @@ def rows_of(table: Table, columns: Columns) -> Rows:
 
 
 def chosen_columns(table: Named, columns: Columns) -> list[str]:
-    """Those named, or all; without label, id and what is dropped."""
+    """Those named, those that become 0/1 columns too, or all; without label, id and what is dropped."""
     for name in (*columns.only, *columns.drop, *columns.one_hot):
         check_column(table, name)
-    asked = columns.only or table.names
+    asked = (*columns.only, *columns.one_hot) if columns.only else table.names
     left_out = {columns.label, columns.id, *columns.drop}
     names = [name for name in dict.fromkeys(asked) if name not in left_out]
     if not names:
         raise ValueError(f"no columns of {table.source} are left to learn from; it has {some(table.names)}.")
-    if "" in names:
-        raise ValueError(
-            f"a column of {table.source} has no name, as row numbers have that pandas writes: write the table without "
-            "them (to_csv(…, index=False)), or leave them out (--drop '')."
-        )
+    if not columns.only:
+        _refuse_row_index(table, [name for name in names if name not in columns.one_hot])
     return names
+
+
+def _refuse_row_index(table: Named, names: Sequence[str]) -> None:
+    """A table that was sorted by class has the classes in the numbers of its rows."""
+    index = next((name for name in names if _ROW_INDEX.fullmatch(name)), None)
+    if index is not None:
+        called = f"is called {index!r}" if index else "has no name"
+        raise ValueError(
+            f"a column of {table.source} {called}, as a row index that pandas writes: write the table without it "
+            f"(index=False), leave it out (--drop {shlex.quote(index)}), or name all columns to learn from (--columns)."
+        )
 
 
 def column_of(table: Table, name: str, what: str = "column") -> Any:
@@ -152,10 +163,11 @@ def _numbers(column: Any, name: str, source: str) -> np.ndarray:
 
 
 def numeric_columns(table: Table) -> tuple[str, ...]:
-    """Names of the columns of numbers; none of an array."""
+    """Names of the columns of numbers, without a row index; none of an array."""
     if table.frame is None:
         return ()
-    return tuple(name for name in table.names if _is_numeric(table.frame.column(name).type))
+    named = [name for name in table.names if not _ROW_INDEX.fullmatch(name)]
+    return tuple(name for name in named if _is_numeric(table.frame.column(name).type))
 
 
 def _is_numeric(column_type: Any) -> bool:

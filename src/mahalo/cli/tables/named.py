@@ -12,7 +12,7 @@ import numpy as np
 from mahalo.constraints import as_labels
 
 from .columns import column_of
-from .reading import Named, Table, is_number, read, some
+from .reading import Named, Table, is_number, not_decoded, read, some
 
 __all__ = ["Classes", "check_ids", "numbers_in", "one_of", "read_beside", "read_ids", "read_labels"]
 
@@ -97,11 +97,12 @@ def read_beside(file: str, table: Named, what: str, encoding: str) -> np.ndarray
     """From a file of their own, one for each row of the table."""
     path = Path(file)
     if path.suffix.lower() == ".txt":
-        values = np.array([line or None for line in _lines(path, encoding)], dtype=object)
+        lines = np.array([line or None for line in _lines(path, encoding)], dtype=object)
+        values = lines if what == "ids" else numbers_in(lines)
     elif path.suffix.lower() == ".npy" and path.is_file():
         values = _one_dimension(path)
     else:
-        named = read([file], encoding=encoding, text=True, say=lambda text: None)
+        named = read([file], encoding=encoding, numbers=(), say=lambda text: None)
         if named.frame is None or len(named.names) != 1:
             raise ValueError(f"{path.name} must hold one column of {what}; it has {some(named.names) or 'an array'}.")
         values = _values(named.frame.column(0), what)
@@ -110,9 +111,9 @@ def read_beside(file: str, table: Named, what: str, encoding: str) -> np.ndarray
 
 def _lines(path: Path, encoding: str) -> list[str]:
     try:
-        return path.read_text(encoding=encoding).splitlines()
-    except UnicodeDecodeError:
-        raise ValueError(f"{path.name} is not in {encoding}; try --encoding latin-1, or save it as UTF-8.") from None
+        return path.read_text(encoding=encoding).removeprefix("\ufeff").splitlines()
+    except (UnicodeError, LookupError) as error:
+        raise not_decoded(path, encoding, error) from None
 
 
 def _one_dimension(path: Path) -> np.ndarray:

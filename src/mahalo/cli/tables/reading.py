@@ -26,6 +26,7 @@ __all__ = [
     "arrow",
     "check_names",
     "is_number",
+    "not_decoded",
     "read",
     "refuse_empty",
     "some",
@@ -94,20 +95,21 @@ def read(
     encoding: str = "utf-8",
     n_features: int | None = None,
     base: int | None = None,
-    text: Sequence[str] | bool = (),
+    text: Sequence[str] = (),
+    numbers: Sequence[str] | None = None,
     say: Said = print,
 ) -> Table:
     """All rows of these files, globs and folders, in the order given; shards in the order of their numbers.
 
     `n_features` is the width that svmlight files, which leave out zeros, are to have; `base` the number of their first
-    column, by default 1 unless one of the files has a column 0. Columns in `text` (True: all) are kept as they are
-    written in .csv and .tsv files, numbers too: ids and labels.
+    column, by default 1 unless one of the files has a column 0. Columns in `text`, and all that are not in `numbers`
+    where that is given, are kept as they are written in .csv and .tsv files: ids and labels.
     """
     found = Files.at(paths)
     parts = []
     for k, file in enumerate(found.files):
         say(f"reading: {file.name}" + (f", file {k + 1} of {len(found.files)}" if len(found.files) > 1 else ""))
-        parts.append(_read_one(file, encoding, text, say))
+        parts.append(_read_one(file, encoding, text, numbers, say))
     table = parts[0] if len(parts) == 1 else _joined(parts, found.files, found.source)
     if found.kind == ".svm":
         table = _from_base(table, base, n_features)
@@ -186,11 +188,11 @@ def _listed() -> str:
 # -- one file ----------------------------------------------------------------------------------------------------
 
 
-def _read_one(file: Path, encoding: str, text: Sequence[str] | bool, say: Said) -> Table:
+def _read_one(file: Path, encoding: str, text: Sequence[str], numbers: Sequence[str] | None, say: Said) -> Table:
     kind = _kind(file)
     refuse_empty(file)
     if kind in (".csv", ".tsv"):
-        return Table(file.name, frame=_read_text(file, "," if kind == ".csv" else "\t", encoding, text, say))
+        return Table(file.name, frame=_read_text(file, encoding, text, numbers, say))
     if kind == ".parquet":
         return Table(file.name, frame=_read_parquet(file))
     if kind == ".svm":
@@ -203,14 +205,16 @@ def refuse_empty(file: Path) -> None:
         raise ValueError(f"{file.name} is empty; wanted a header and rows.")
 
 
-def _read_text(file: Path, delimiter: str, encoding: str, text: Sequence[str] | bool, say: Said) -> Any:
+def _read_text(file: Path, encoding: str, text: Sequence[str], numbers: Sequence[str] | None, say: Said) -> Any:
     """Missing among numbers is what programs write for it, such as NA; among text only what is empty."""
     pa = arrow()
     from pyarrow import csv as tables
 
+    delimiter = "," if _kind(file) == ".csv" else "\t"
     header = _first_line(file)
     try:
-        kept = _names_in(header.decode(encoding, "replace"), delimiter) if text is True else text or ()
+        names = _names_in(header.decode(encoding, "replace"), delimiter)
+        kept = {*text} if numbers is None else {*text} | set(names).difference(numbers)
         frame = tables.read_csv(
             pa.PythonFile(_Counted(file, say), mode="r"),
             read_options=tables.ReadOptions(block_size=_LONGEST_LINE, encoding=encoding),
@@ -219,17 +223,17 @@ def _read_text(file: Path, delimiter: str, encoding: str, text: Sequence[str] | 
         )
         names = frame.column_names
     except (UnicodeDecodeError, LookupError) as error:
-        raise _not_decoded(file, encoding, error) from None
+        raise not_decoded(file, encoding, error) from None
     except pa.lib.ArrowInvalid as error:
         if "straddl" in str(error):
             raise _too_long(file) from None
         if "UTF" in str(error) or "ncod" in str(error):
-            raise _not_decoded(file, encoding, error) from None
+            raise not_decoded(file, encoding, error) from None
         raise ValueError(f"{file.name} cannot be read: {_first_sentence(error)}.") from None
     except (pa.lib.ArrowException, OSError) as error:
         raise ValueError(f"{file.name} cannot be read: {_first_sentence(error)}.") from None
     if any(str(column_type) == "binary" for column_type in frame.schema.types):
-        raise _not_decoded(file, encoding, None)
+        raise not_decoded(file, encoding, None)
     _check_delimiter(file, names, delimiter)
     _check_header(file, names)
     return _without_empty_text(frame)
@@ -288,7 +292,7 @@ def _too_long(file: Path) -> ValueError:
     )
 
 
-def _not_decoded(file: Path, encoding: str, error: Exception | None) -> ValueError:
+def not_decoded(file: Path, encoding: str, error: Exception | None) -> ValueError:
     if isinstance(error, LookupError) and not isinstance(error, UnicodeError):
         return ValueError(f"--encoding {encoding!r} is not known; wanted one such as utf-8, latin-1 or cp1252.")
     return ValueError(

@@ -10,9 +10,10 @@ from mahalo.constraints import Constraints
 
 from .reading import Table, read, some
 
-__all__ = ["read_constraints"]
+__all__ = ["read_asked", "read_constraints"]
 
 _GRADES = ("grade", "relevance", "score")
+_VERDICTS = ("same", *_GRADES)
 
 
 def read_constraints(
@@ -26,6 +27,19 @@ def read_constraints(
     return given[0] if len(given) == 1 else given[0] + given[1]
 
 
+def read_asked(file: str, n_rows: int, ids: list[str] | None, encoding: str = "utf-8") -> np.ndarray:
+    """Pairs of row numbers, in the order of the file, whatever it says about them."""
+    table = _read(file, encoding)
+    columns = _columns(table)
+    for name in _verdicts(table):
+        columns.pop(name, None)
+    return _ends(table, columns, 2, n_rows, ids)
+
+
+def _verdicts(table: Table) -> tuple[str, ...]:
+    return _VERDICTS if table.frame is not None else ("column 2",)
+
+
 def _read_pairs(file: str, n_rows: int, ids: list[str] | None, encoding: str) -> Constraints:
     """Two columns of ends, and `same` (1 alike, 0 not) or a grade, larger for more alike; in arrays the third column.
 
@@ -33,8 +47,7 @@ def _read_pairs(file: str, n_rows: int, ids: list[str] | None, encoding: str) ->
     """
     table = _read(file, encoding)
     columns = _columns(table)
-    verdicts = ("same", *_GRADES) if table.frame is not None else ("column 2",)
-    said = next((name for name in verdicts if name in columns), None)
+    said = next((name for name in _verdicts(table) if name in columns), None)
     values = columns.pop(said) if said is not None else None
     ends = _ends(table, columns, 2, n_rows, ids)
     if said is None:
@@ -53,7 +66,7 @@ def _read_triplets(file: str, n_rows: int, ids: list[str] | None, encoding: str)
 
 
 def _read(file: str, encoding: str) -> Table:
-    return read([file], encoding=encoding, text=True, say=lambda text: None)
+    return read([file], encoding=encoding, numbers=(), say=lambda text: None)
 
 
 def _columns(table: Table) -> dict[str, list[Any]]:

@@ -22,14 +22,16 @@ Part = tuple[Mapping[str, Any], np.ndarray | None]  # columns by name, and rows
 _OF_NPZ = ("X", "file", "allow_pickle")  # names that numpy's writer or our rows have
 
 
-def check_output(path: Path, force: bool, suffixes: tuple[str, ...] = (*_TABLES, *_ARRAYS)) -> None:
+def check_output(
+    path: Path, force: bool, suffixes: tuple[str, ...] = (*_TABLES, *_ARRAYS), option: str = "--out"
+) -> None:
     """Raise now, not after the work, where a file cannot be written."""
     if path.suffix.lower() not in suffixes:
-        raise ValueError(f"--out {path.name} ends in {path.suffix!r}; wanted {' or '.join(suffixes)}.")
+        raise ValueError(f"{option} {path.name} ends in {path.suffix!r}; wanted {' or '.join(suffixes)}.")
     if path.is_dir():
-        raise IsADirectoryError(f"--out {path} is a folder; name a file in it.")
+        raise IsADirectoryError(f"{option} {path} is a folder; name a file in it.")
     if path.exists() and not force:
-        raise FileExistsError(f"{path} exists; pass --force to write over it, or give another --out.")
+        raise FileExistsError(f"{path} exists; pass --force to write over it, or give another {option}.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"no folder {str(path.parent)!r} to write {path.name!r} in: make it first.")
     probe = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
