@@ -2,7 +2,7 @@
 `python docs/make_pictures.py [name …]`.
 
 Names are those of the files without their ending; all if none. The data are those of the examples, and for `adapting`
-and `scale` the numbers in docs/adapting.json and docs/scale.json. `report` opens the page in Chromium.
+and `scale` the numbers in docs/results/bench/run.json and docs/scale.json. `report` opens the page in Chromium.
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ def draw_spectra(gamma: float = 1.0) -> Figure:
 
 def draw_adapting() -> Figure:
     """P@10 and MAP against the number of labels, from the benchmark's numbers."""
-    retrieval = make_tables.read_numbers()["retrieval"]
+    retrieval = make_tables.read_numbers("adapting")["retrieval"]
     shots = [name for name in ("5", "10", "20", "all") if name in retrieval]
     styles = {
         "EmbeddingAdapter": (BLUE, "-", "o"),
@@ -343,7 +343,7 @@ class Screenshot:
 
 def draw_scale() -> Figure:
     """Time and memory against rows, and time against directions and pairs, from the benchmark's numbers."""
-    numbers = make_tables.read_numbers(HERE / "scale.json")
+    numbers = make_tables.read_numbers("dask", HERE / "scale.json")
     figure = Figure(figsize=(13, 3.8), layout="constrained")
     time, memory, directions, pairs = figure.subplots(1, 4)
     rows = np.array([int(n) for n in numbers["rows"]])

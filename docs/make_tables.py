@@ -1,7 +1,6 @@
 """Write the tables of the benchmarks into the pages that show them: `python docs/make_tables.py`.
 
-README.md and docs/embeddings.md have the figures of `python -m benchmarks adapting --seed 7 --json docs/adapting.json`,
-docs/scale.md those of `python -m benchmarks dask --json docs/scale.json`, the others those of `make bench`.
+docs/scale.md has the figures of `python -m benchmarks dask --json docs/scale.json`, the others those of `make bench`.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import re
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NUMBERS = HERE / "adapting.json"
 METHODS = {
     "frozen": "frozen",
     "LDA, shrunk": "LDA, shrunk",
@@ -33,7 +31,7 @@ def main() -> None:
 
 def pages() -> dict[Path, str]:
     """Both pages as they should be."""
-    numbers = read_numbers()
+    numbers = read_numbers("adapting")
     tables = {
         HERE / "embeddings.md": full_table(numbers["retrieval"], numbers["draws"]),
         HERE.parent / "README.md": headline(numbers["retrieval"], numbers["draws"]),
@@ -41,10 +39,12 @@ def pages() -> dict[Path, str]:
     return {path: _replaced(path.read_text(encoding="utf-8"), table) for path, table in tables.items()}
 
 
-def read_numbers(path: Path = NUMBERS) -> dict:
-    """`retrieval`: labels an intent → method → measure → mean over draws; `draws`: how many of them."""
-    (benchmark,) = json.loads(path.read_text(encoding="utf-8"))["benchmarks"]
-    return benchmark["numbers"]
+def read_numbers(name: str, path: Path = BENCH) -> dict:
+    """Of one benchmark. `adapting` has `retrieval`: labels an intent → method → measure → mean over draws, and `draws`:
+    how many of them."""
+    reports = json.loads(path.read_text(encoding="utf-8"))["benchmarks"]
+    (numbers,) = (report["numbers"] for report in reports if report["name"] == name)
+    return numbers
 
 
 def bench_pages() -> dict[Path, str]:
@@ -70,7 +70,7 @@ def _cell(value: str | float) -> str:
 
 def scale_page() -> str:
     """docs/scale.md with what was measured."""
-    numbers = read_numbers(HERE / "scale.json")
+    numbers = read_numbers("dask", HERE / "scale.json")
     head = ("rows", "one pass that reads", "fit", "ratio", "memory", "client of two workers", "a worker")
     lines = [_row(*head), _row(*["---:"] * len(head))]
     for n, one in numbers["rows"].items():
