@@ -57,7 +57,12 @@ format: $(VENV)/.installed
 test: lint
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
-test-all: lint dist/.built
+# Vector databases and torch, which the tests of recipes and of other arrays skip without.
+$(VENV)/.recipes: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[recipes]"
+	touch $@
+
+test-all: lint dist/.built $(VENV)/.recipes
 	$(BIN)/python -m pytest -n auto
 
 test-oldest: $(OLDEST)/.installed
