@@ -36,7 +36,10 @@ def test_extras_name_extras_that_exist():
 def test_all_is_all():
     extras = PROJECT["optional-dependencies"]
     (everything,) = extras["all"]
-    assert set(re.fullmatch(r"mahalo\[(.*)\]", everything)[1].split(",")) == set(extras) - {"all", "recipes"}  # databases, torch: large
+    assert set(re.fullmatch(r"mahalo\[(.*)\]", everything)[1].split(",")) == set(extras) - {
+        "all",
+        "recipes",
+    }  # databases, torch: large
 
 
 def test_the_version_is_the_same_everywhere():
