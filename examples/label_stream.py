@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from mahalo import Constraints, MetricLearner, OnlineMetricLearner
-from mahalo.active import next_pairs
+from mahalo.active import Implied, next_pairs
 
 
 def label_stream(X, y, X_test, y_test, size=100):
@@ -24,19 +24,22 @@ def label_stream(X, y, X_test, y_test, size=100):
 
 
 def asking(X, y, X_test, y_test, n=400, at_once=50, seed=0):
-    """(pairs answered, AUC of pairs asked for, AUC of random pairs)."""
+    """(pairs answered, AUC of pairs asked for and all they imply, AUC of random pairs)."""
     rng = np.random.default_rng(seed)
     i = rng.integers(0, len(y), n)
     drawn = np.column_stack([i, (i + rng.integers(1, len(y), n)) % len(y)])
     asked, curve = drawn[:at_once], []
     while True:
-        answered = [Constraints.from_pairs(p, same=y[p[:, 0]] == y[p[:, 1]], n_rows=len(y)) for p in (asked, drawn)]
-        by_choice = MetricLearner().fit(X, constraints=answered[0])
-        at_random = MetricLearner().fit(X, constraints=answered[1].take(np.arange(n) < len(asked)))
-        curve.append((len(asked), by_choice.score(X_test, y_test), at_random.score(X_test, y_test)))
+        known, at_random = (
+            Constraints.from_pairs(pairs, same=y[pairs[:, 0]] == y[pairs[:, 1]], n_rows=len(y))
+            for pairs in (asked, drawn[: len(asked)])
+        )
+        by_choice = MetricLearner().fit(X, constraints=Implied.of(known, len(y)).constraints())
+        plain = MetricLearner().fit(X, constraints=at_random)
+        curve.append((len(asked), by_choice.score(X_test, y_test), plain.score(X_test, y_test)))
         if len(asked) >= n:
             return np.array(curve)
-        asked = np.concatenate([asked, next_pairs(by_choice, X, at_once, known=answered[0])])
+        asked = np.concatenate([asked, next_pairs(by_choice, X, at_once, strategy="groups", known=known)])
 
 
 def drift(seed=0, n=4000, size=200):

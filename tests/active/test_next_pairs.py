@@ -7,12 +7,13 @@ import pytest
 from builders import labelled_data
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
 from mahalo import Constraints, MetricLearner, OnlineMetricLearner
 from mahalo.active import Implied, choosing, next_pairs
 
-STRATEGIES = ["uncertain", "diverse", "change"]
+STRATEGIES = ["uncertain", "diverse", "change", "groups"]
 
 
 def answers(y, pairs):
@@ -42,6 +43,79 @@ def test_what_is_implied_is_the_closure(seed):
     every = np.column_stack(np.triu_indices(n, 1))
     alike, apart = closure(y, pairs)
     np.testing.assert_array_equal(implied.tells(every), (alike | apart)[tuple(every.T)])
+
+
+@given(st.integers(0, 10_000))
+def test_all_that_is_implied_can_be_learned_from(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 12))
+    y = rng.integers(0, 3, n)
+    pairs = np.array([p for p in rng.integers(0, n, (10, 2)) if p[0] != p[1]]).reshape(-1, 2)
+    found = Implied.of(answers(y, pairs), n).constraints()
+    alike, apart = closure(y, pairs)
+    for truth, sign in ((alike, 1), (apart, -1)):
+        index = np.sort(found.pairs.index[found.pairs.sign == sign], axis=1)
+        np.testing.assert_array_equal(np.unique(index, axis=0), np.argwhere(np.triu(truth, 1)))
+        assert len(np.unique(index, axis=0)) == len(index)
+    assert found.n_rows == n
+
+
+def test_of_too_many_implied_pairs_some_are_drawn():
+    y = np.repeat([0, 1, 2], [40, 30, 8])
+    chain = np.column_stack([np.arange(77), np.arange(1, 78)])  # the whole truth, from 77 answers
+    implied = Implied.of(answers(y, np.vstack([chain, [[0, 77]]])), 78)
+    every, some, again = (implied.constraints(most, random_state=3).pairs for most in (10_000, 200, 200))
+    assert len(every) == 78 * 77 // 2
+    whole = {(*sorted(pair), sign) for pair, sign in zip(every.index.tolist(), every.sign, strict=True)}
+    drawn = [(*sorted(pair), sign) for pair, sign in zip(some.index.tolist(), some.sign, strict=True)]
+    assert len(drawn) == len(set(drawn)) == 400 and set(drawn) <= whole
+    np.testing.assert_array_equal(some.index, again.index)
+    with pytest.raises(ValueError, match="most must be a positive integer"):
+        implied.constraints(0)
+
+
+def test_a_no_within_a_group_implies_nothing():
+    known = Constraints.from_pairs([[0, 1], [1, 2]], [[0, 2], [2, 3]], n_rows=4)
+    found = Implied.of(known, 4).constraints().pairs
+    assert sorted(map(sorted, found.index[found.sign > 0].tolist())) == [[0, 1], [0, 2], [1, 2]]
+    assert sorted(map(sorted, found.index[found.sign < 0].tolist())) == [[0, 3], [1, 3], [2, 3]]
+
+
+@pytest.mark.parametrize("start", [0, 20])
+def test_groups_keeps_to_few_rows_until_all_is_known_of_them(rng, start):
+    X, y = labelled_data(rng, n=400)
+    asked = rng.permutation(400).reshape(-1, 2)[:start]
+    learner = MetricLearner().fit(X, y)
+    for _ in range(10):
+        new = next_pairs(learner, X, 20, strategy="groups", known=answers(y, asked))
+        asked = np.concatenate([asked, new])
+    implied, rows = Implied.of(answers(y, asked), 400), np.unique(asked)
+    assert len(rows) < len(asked)
+    assert np.bincount(implied.group).max() > len(rows) / 4  # three classes
+    assert len(implied.constraints().pairs) > 10 * len(asked)
+
+
+def test_groups_goes_on_with_the_same_rows_while_they_are_in_doubt(rng):
+    X, y = rng.standard_normal((400, 3)), np.arange(400)  # all different
+    learner, asked = MetricLearner().fit(X, rng.integers(0, 2, 400)), np.empty((0, 2), dtype=int)
+    for _ in range(10):
+        asked = np.concatenate([asked, next_pairs(learner, X, 20, strategy="groups", known=answers(y, asked))])
+    assert len(np.unique(asked)) <= 0.4 * len(asked)
+
+
+def test_groups_teach_more_than_random_pairs(rng):
+    X, y = load_digits(return_X_y=True)
+    order = rng.permutation(len(y))
+    X, y, X_test, y_test = X[order[:800]], y[order[:800]], X[order[800:]], y[order[800:]]
+    drawn = np.column_stack([np.arange(300), rng.integers(300, 800, 300)])
+    asked = drawn[:50]
+    while len(asked) < 180:
+        known = answers(y, asked)
+        learner = MetricLearner().fit(X, constraints=Implied.of(known, len(y)).constraints())
+        asked = np.concatenate([asked, next_pairs(learner, X, 26, strategy="groups", known=known)])
+    by_choice = MetricLearner().fit(X, constraints=Implied.of(answers(y, asked), len(y)).constraints())
+    at_random = MetricLearner().fit(X, constraints=answers(y, drawn))
+    assert by_choice.score(X_test, y_test) > at_random.score(X_test, y_test)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

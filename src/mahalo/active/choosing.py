@@ -18,10 +18,9 @@ __all__ = ["next_pairs"]
 _ALL_PAIRS = 1_000_000  # of rows, up to which every pair is a candidate
 _ANCHORS, _NEIGHBOURS = 2_000, 50  # rows whose nearest are candidates where pairs are more, and how many
 _SPREAD = 20  # pairs looked at for each that "diverse" takes
-_NEAREST, _GUESS = (
-    0.001,
-    2.0,
-)  # the share of pairs that are taken to be alike at first, and how many answers that is worth
+_NEAREST, _GUESS = 0.001, 2.0  # the share of pairs taken to be alike at first, and how many answers that is worth
+_ROWS_A_PAIR = 0.4  # rows that "groups" keeps to, for each pair asked about so far or now
+_OPEN = 4  # pairs between groups to choose from, for each that "groups" takes
 
 
 def next_pairs(
@@ -46,14 +45,16 @@ def next_pairs(
         The rows that may be asked about.
     n : int, default=10
         How many pairs; fewer come back where there are no more to ask.
-    strategy : {"uncertain", "diverse", "change"}, default="uncertain"
+    strategy : {"uncertain", "diverse", "change", "groups"}, default="uncertain"
         "uncertain": pairs that are as likely alike as not, judged by their learned distance among `known` answers.
         "diverse": of those, pairs with different rows that differ in different directions. "change": pairs whose answer
-        is expected to move the metric most.
+        is expected to move the metric most. "groups": of few rows, drawn at random, those likeliest alike, until it is
+        known how all of them belong together. Answers then imply many more: learn from
+        ``Implied.of(known, n_rows).constraints()``.
     known : Constraints, optional
         The answers so far, pairs by row of X.
     random_state : int, RandomState, Generator or None, default=None
-        Draws candidates where there are too many pairs to look at all.
+        Draws candidates where there are too many pairs to look at all, and the rows of "groups".
 
     Returns
     -------
@@ -63,20 +64,19 @@ def next_pairs(
     check_is_fitted(learner)
     check_count(n, "n")
     if strategy not in _STRATEGIES:
-        raise ValueError(f"strategy must be 'uncertain', 'diverse' or 'change'; got {strategy!r}.")
+        raise ValueError(f"strategy must be {', '.join(map(repr, _STRATEGIES))}; got {strategy!r}.")
     known = as_constraints(known)
     T = np.asarray(learner.transform(X), dtype=np.float64)
     if len(T) < 2:
         raise ValueError(f"a pair takes two rows; X has {len(T)}.")
-    implied = Implied.of(known, len(T))
-    index = _candidates(T, as_generator(random_state))
-    index = index[~implied.tells(index)]
+    implied, rng = Implied.of(known, len(T)), as_generator(random_state)
+    pairs = Constraints().pairs if known is None else known.pairs
+    index = _among_few(T, implied, pairs.index, n, rng) if strategy == "groups" else _open(T, implied, rng)
     if not len(index):
         return np.empty((0, 2), dtype=np.intp)
     sq = sq_distances(T, index)
-    pairs = Constraints().pairs if known is None else known.pairs
     answers = sq_distances(T, pairs.index), pairs.sign > 0
-    seen = _Seen(T, index, sq, _Belief.of(learner, sq, answers))
+    seen = _Seen(T, index, sq, implied.group[index], _Belief.of(learner, sq, answers))
     order = _STRATEGIES[strategy](seen, n)
     return index[_one_between_groups(order, implied.between(index), n)]
 
@@ -111,11 +111,12 @@ class _Belief:
 
 @dataclass(frozen=True, eq=False)
 class _Seen:
-    """Candidates: rows in the learned space, pairs of them, their squared distances, and what to make of those."""
+    """Candidates: rows in the learned space, pairs of them, their squared distances and groups, what to make of it."""
 
     T: np.ndarray
     index: np.ndarray
     sq: np.ndarray
+    groups: np.ndarray
     belief: _Belief
 
 
@@ -149,10 +150,23 @@ def _diverse(seen: _Seen, n: int) -> np.ndarray:
     return np.concatenate([doubtful[order], np.delete(uncertain, order)])
 
 
+def _likely(seen: _Seen, n: int) -> np.ndarray:
+    """The nearest first, of every group one before another: the answer may tell of its others."""
+    near = np.argsort(seen.sq, kind="stable")
+    taken: set[int] = set()
+    first = []
+    for k, ends in enumerate(seen.groups[near[: _SPREAD * n]].tolist()):
+        if taken.isdisjoint(ends):
+            taken.update(ends)
+            first.append(k)
+    return np.concatenate([near[first], np.delete(near, first)])
+
+
 _STRATEGIES: dict[str, Callable[[_Seen, int], np.ndarray]] = {
     "uncertain": _uncertain,
     "diverse": _diverse,
     "change": _change,
+    "groups": _likely,
 }
 
 
@@ -160,6 +174,24 @@ def _one_between_groups(order: np.ndarray, between: np.ndarray, n: int) -> np.nd
     """The first n of `order` with no two between the same groups."""
     _, first = np.unique(between[order], return_index=True)
     return order[np.sort(first)[:n]]
+
+
+def _open(T: np.ndarray, implied: Implied, rng: np.random.Generator, rows: np.ndarray | None = None) -> np.ndarray:
+    """Candidates among all rows, or some, that no answer implies."""
+    index = _candidates(T, rng) if rows is None else rows[_candidates(T[rows], rng)]
+    return index[~implied.tells(index)]
+
+
+def _among_few(T: np.ndarray, implied: Implied, asked: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Open pairs of the rows that were asked about, and of so many drawn ones that there is enough to choose from."""
+    order = rng.permutation(len(T))
+    order = order[np.argsort(~np.isin(order, asked), kind="stable")]
+    n_rows = max(2, np.isin(order, asked).sum(), int(_ROWS_A_PAIR * (len(asked) + n)))
+    while True:
+        index = _open(T, implied, rng, order[:n_rows])
+        if n_rows >= len(T) or len(np.unique(implied.between(index))) >= _OPEN * n:
+            return index
+        n_rows += n
 
 
 def _candidates(T: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..constraints import Constraints
+from ..validation import Seed, as_generator, check_count
 
 __all__ = ["Implied"]
 
@@ -49,3 +50,41 @@ class Implied:
         """Which pairs have an answer already."""
         i, j = self.group[index].T
         return (i == j) | np.isin(self.between(index), self.apart)
+
+    def constraints(self, most: int = 100_000, *, random_state: Seed = None) -> Constraints:
+        """All pairs that have an answer, to learn from: rows of one group alike, those of groups known to differ not.
+
+        One wrong "alike" joins two groups, and all their pairs with it. Where people err, learn from their answers
+        alone. A "no" between rows of one group is such an error or shows one: it stands for nothing here.
+
+        Parameters
+        ----------
+        most : int, default=100_000
+            Where there are more pairs of either kind, so many are drawn.
+        random_state : int, RandomState, Generator or None, default=None
+            Draws them.
+        """
+        check_count(most, "most")
+        rng = as_generator(random_state)
+        size = np.bincount(self.group)
+        rows, start = np.argsort(self.group, kind="stable"), np.cumsum(size) - size
+        #  Pair k of s rows: those k mod s and 1 + k div s further on, round and round.
+        group, k = _some(size * (size - 1) // 2, most, rng)
+        near = k % size[group]
+        far = (near + 1 + k // size[group]) % size[group]
+        similar = rows[start[group, None] + np.column_stack([near, far])]
+        a, b = np.divmod(self.apart, len(size))
+        a, b = a[a != b], b[a != b]
+        which, k = _some(size[a] * size[b], most, rng)
+        a, b = a[which], b[which]
+        dissimilar = rows[np.column_stack([start[a] + k // size[b], start[b] + k % size[b]])]
+        return Constraints.from_pairs(similar, dissimilar, n_rows=len(self.group))
+
+
+def _some(counts: np.ndarray, most: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Of so many things in each place all, or `most` drawn from them: the place and the number there of each."""
+    end = np.cumsum(counts)
+    total = int(end[-1]) if len(end) else 0
+    k = np.arange(total) if total <= most else np.sort(rng.choice(total, most, replace=False))
+    place = np.searchsorted(end, k, side="right")
+    return place, k - (end - counts)[place]
