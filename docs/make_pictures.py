@@ -7,6 +7,7 @@ and `scale` the numbers in docs/results/bench/run.json and docs/scale.json. `rep
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
@@ -23,10 +24,11 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
 from mahalo import MetricLearner
+from mahalo.basis import BetweenBasis
 from mahalo.report import figures
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "examples"))
+sys.path[:0] = [str(HERE.parent / "examples"), str(HERE.parent)]
 
 import compare_losses  # noqa: E402
 import label_stream  # noqa: E402
@@ -35,6 +37,9 @@ import rbf_unseen  # noqa: E402
 import report_page  # noqa: E402
 import string_kernel  # noqa: E402
 import text_basis  # noqa: E402
+
+from benchmarks.tables import data_folder  # noqa: E402
+from experiments.data import load_banking77  # noqa: E402
 
 BLUE, ORANGE, GREEN, PURPLE, INK, PALE = "#0077BB", "#CC5500", "#117733", "#AA4499", "#222222", "#777777"
 SHOWN = 500  # rows in a picture of rings, of those that errors are counted on
@@ -290,25 +295,45 @@ def draw_adapting() -> Figure:
 
 
 def draw_streams() -> Figure:
-    """AUC on held-out rows over the number of pairs."""
+    """AUC on held-out rows over the number of pairs, on digits and, where its file is at hand, banking77."""
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
     parts = X[order[:900]], y[order[:900]], X[order[900:]], y[order[900:]]
+    labels, asked = ("online", "batch refit"), ("asked for, with all they imply", "random")
     panels = {
-        "digits, a stream of labels": (label_stream.label_stream(*parts)[1], ("online", "batch refit")),
-        "digits, pairs answered": (label_stream.asking(*parts), ("asked for", "random")),
+        "digits, a stream of labels": (label_stream.label_stream(*parts)[1], labels),
+        "digits, pairs answered": (label_stream.asking(*parts, n=600), asked),
         "drift: other columns count from halfway on": (label_stream.drift(), ("half-life of 500", "no forgetting")),
     }
-    figure = Figure(figsize=(12, 3.6), layout="constrained")
-    for ax, (title, (curve, names)) in zip(figure.subplots(1, 3), panels.items(), strict=True):
+    layout = "aabbcc"
+    if (folder := data_folder()) is not None:
+        os.environ.setdefault("MAHALO_DATA", str(folder))
+        panels |= _banking77_streams(labels, asked)
+        layout = "aabbcc;dddeee"
+    figure = Figure(figsize=(12, 3.6 * (1 + layout.count(";"))), layout="constrained")
+    for ax, (title, (curve, names)) in zip(figure.subplot_mosaic(layout).values(), panels.items(), strict=True):
         for column, name, colour in zip((1, 2), names, (BLUE, ORANGE), strict=True):
             ax.plot(curve[:, 0], curve[:, column], color=colour, label=name, lw=1.8)
         ax.set_title(title, loc="left", fontsize=11, color=INK)
         ax.set_xlabel("pairs")
         ax.spines[["top", "right"]].set_visible(False)
         ax.legend(frameon=False, fontsize=9, loc="lower right")
-    figure.axes[0].set_ylabel("AUC, held-out rows")
+    for ax in figure.axes[::3]:
+        ax.set_ylabel("AUC, held-out rows")
     return figure
+
+
+def _banking77_streams(labels: tuple[str, str], asked: tuple[str, str]) -> dict[str, tuple]:
+    data, rng = load_banking77(), np.random.default_rng(0)
+    test, train = ~data.is_train, rng.permutation(np.flatnonzero(data.is_train))
+    held_out = data.X[test], data.y[test]
+    space = {"prior": "within", "basis": BetweenBasis(76), "residual": False}
+    stream = label_stream.label_stream(data.X[train], data.y[train], *held_out, size=1000, **space)[1]
+    pairs = label_stream.asking(data.X[train[:2000]], data.y[train[:2000]], *held_out, n=600)
+    return {
+        "banking77, a stream of labels over 76 directions": (stream, labels),
+        "banking77, pairs of 2,000 questions answered": (pairs, asked),
+    }
 
 
 # -- report: the page as a browser shows it ----------------------------------------------------------------------------

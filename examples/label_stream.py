@@ -12,13 +12,13 @@ from mahalo import Constraints, MetricLearner, OnlineMetricLearner
 from mahalo.active import Implied, next_pairs
 
 
-def label_stream(X, y, X_test, y_test, size=100):
+def label_stream(X, y, X_test, y_test, size=100, **space):
     """(pairs seen, AUC of the stream, AUC of a batch fit on as many pairs) after every `size` labelled rows."""
-    learner, curve = OnlineMetricLearner(pairs_per_row=2), []
+    learner, curve = OnlineMetricLearner(pairs_per_row=2, **space), []
     for seen in range(size, len(y) + 1, size):
         learner.partial_fit(X[seen - size : seen], y[seen - size : seen])
         n_each = max(1, learner.n_pairs_ // (2 * len(learner.classes_)))
-        refit = MetricLearner(gamma=0.1, pairs_per_class=n_each).fit(X[:seen], y[:seen])
+        refit = MetricLearner(gamma=0.1, pairs_per_class=n_each, **space).fit(X[:seen], y[:seen])
         curve.append((learner.n_pairs_, learner.score(X_test, y_test), refit.score(X_test, y_test)))
     return learner, np.array(curve)
 
