@@ -92,6 +92,19 @@ def test_text_columns_are_named_all_at_once(trees, run):
     refused(run, "fit", "other.csv", *FIT, words=["'colour', 'town'", "--one-hot colour,town"])
 
 
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--one-hot", "colour", "--drop", "colour"], ["--one-hot names 'colour'", "--drop"]),
+        (["--one-hot", "kind"], ["--one-hot names 'kind'", "--label"]),
+        (["--columns", "width,kind"], ["--columns names 'kind'", "--label"]),
+    ],
+)
+def test_a_column_to_learn_from_and_to_leave_out(trees, run, options, words):
+    changed(colour=["red", "blue"] * 20)
+    refused(run, "fit", "other.csv", "--label", "kind", *options, "--out", "new.safetensors", words=words)
+
+
 @pytest.mark.parametrize("value", [None, float("nan"), float("inf")])
 def test_missing_values(trees, run, value):
     width = table()["width"]
@@ -427,6 +440,9 @@ def test_measurements_are_no_classes(tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
     rows = "\n".join(f"{i % 5},{i % 3},{0.5 * i}" for i in range(40))
     Path("t.csv").write_text(f"u,v,length\n{rows}\n")
+    code, _, err = run("fit", "t.csv", "--label", "length", "--out", "m.safetensors")
+    assert code == 2 and "'length' holds measurements, such as 0.5" in err
+    Path("t.csv").write_text(f"u,v,length\n{rows}\n1,2,\n")  # a row without a label beside them
     code, _, err = run("fit", "t.csv", "--label", "length", "--out", "m.safetensors")
     assert code == 2 and "'length' holds measurements, such as 0.5" in err
 

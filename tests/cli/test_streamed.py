@@ -258,13 +258,20 @@ def test_text_is_refused_by_what_the_files_say_of_their_columns(shards, run, in_
         (["--drop", "name,kind"], ["nothing is known", "--label"]),
         (["--label", "kind", "--drop", "name", "--kernel", "rbf"], ["--kernel rbf", "memory"]),
         (["--labels", "few.txt", "--drop", "name"], ["few.txt holds 1 values for the 480 rows"]),
+        (["--labels", "lengths.txt", "--drop", "name"], ["'lengths.txt' holds measurements, such as 0.5"]),
         (["--pairs", "few.txt", "--drop", "name"], ["few.txt"]),
     ],
 )
 def test_what_does_not_fit_is_refused_before_rows_are_read(shards, run, in_pieces, monkeypatch, options, words):
     monkeypatch.setattr(on_disk.Shards, "read", lambda *arguments: pytest.fail("rows were read"))
     Path("few.txt").write_text("oak\n")
+    Path("lengths.txt").write_text("0.5\n1\n" * 240)
     refused(run, "fit", "shards", *options, "--out", "m.safetensors", words=words)
+
+
+def test_measurements_are_no_classes(shards, run, in_pieces):
+    words = ["'width' holds measurements"]
+    refused(run, "fit", "shards", "--label", "width", "--drop", "name,kind", "--out", "m.safetensors", words=words)
 
 
 def test_ids_are_checked_without_pairs_too(shards, run, in_pieces):

@@ -17,7 +17,7 @@ from .known import Known, Source, columns_of, gather, refuse_nothing_known
 from .tables import Classes, Encoding, Rows, Shards, chosen_columns, encoded, read_constraints, read_ids, too_large
 from .tables.columns import check_column, encoding_of, refuse_text
 from .tables.looking import CodedLabels, Look, Looking, union_of_values, values_of_piece
-from .tables.named import check_ids, one_of, read_beside
+from .tables.named import check_ids, no_measurements, one_of, read_beside
 from .tables.shards import Piece
 from .watching import Watch
 
@@ -81,7 +81,9 @@ def gather_in_pieces(source: Source, shards: Shards, kernel: str, watch: Watch) 
             "fewer files, or leave --kernel out."
         )
     _check_names(source, shards)
-    given = None if source.labels is None else read_beside(source.labels, shards, "labels", source.encoding)
+    given = None
+    if source.labels is not None:
+        given = no_measurements(read_beside(source.labels, shards, "labels", source.encoding), source.labels)
     ids = _ids(source, shards)
     constraints = read_constraints(source.pairs, source.triplets, shards.n_rows, ids, source.encoding)
     encoding = _encoding(source, shards, merged_over, watch)
@@ -134,7 +136,7 @@ def _encoding(source: Source, shards: Shards, merged_over: Any, watch: Watch) ->
 
 def _labels(source: Source, shards: Shards, look: Look, given: np.ndarray | None) -> _Labels | None:
     if source.label is not None:
-        coded = CodedLabels.of(look.labels)
+        coded = CodedLabels.of(look.labels, source.label)
         return _Labels(coded.classes, partial(_coded, shards, source.label, coded))
     if given is None:
         return None

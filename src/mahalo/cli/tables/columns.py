@@ -93,12 +93,24 @@ def chosen_columns(table: Named, columns: Columns) -> list[str]:
         check_column(table, name)
     asked = (*columns.only, *columns.one_hot) if columns.only else table.names
     left_out = {columns.label, columns.id, *columns.drop}
+    _refuse_both(columns)
     names = [name for name in dict.fromkeys(asked) if name not in left_out]
     if not names:
         raise ValueError(f"no columns of {table.source} are left to learn from; it has {some(table.names)}.")
     if not columns.only:
         _refuse_row_index(table, [name for name in names if name not in columns.one_hot])
     return names
+
+
+def _refuse_both(columns: Columns) -> None:
+    """A column cannot be learned from and left out."""
+    left_out = {columns.label: "--label", columns.id: "--id"} | dict.fromkeys(columns.drop, "--drop")
+    for option, names in (("--columns", columns.only), ("--one-hot", columns.one_hot)):
+        both = next((name for name in names if name in left_out), None)
+        if both is not None:
+            raise ValueError(
+                f"{option} names {both!r} to learn from, which {left_out[both]} leaves out; name it in one of them."
+            )
 
 
 def _refuse_row_index(table: Named, names: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from mahalo.explain.fingerprint import checksum
 from mahalo.linalg import ClassMoments
 
 from .columns import Encoding, Missing, not_finite_in, nulls_in, numbers_of, refuse_missing, values_in
-from .named import Classes, numbers_in
+from .named import Classes, no_measurements, numbers_in
 from .shards import Piece, Shards
 
 __all__ = ["CodedLabels", "Look", "Looking", "union_of_values", "values_of_piece"]
@@ -118,11 +118,11 @@ class CodedLabels:
     codes: dict[Any, int]
 
     @classmethod
-    def of(cls, counts: Counter) -> CodedLabels:
-        """From how often each label occurs. Text that is numbers is taken for numbers where all of it is."""
+    def of(cls, counts: Counter, called: str) -> CodedLabels:
+        """From how often each label occurs in a column. Text that is numbers is taken for numbers where all of it is."""
         values = np.empty(len(counts), dtype=object)
         values[:] = list(counts)
-        found = _labels(numbers_in(values))
+        found = _labels(no_measurements(numbers_in(values), called))
         n_rows = np.array(list(counts.values()), dtype=np.int64)
         sizes = np.zeros(len(found.classes) + 1, dtype=np.int64)
         np.add.at(sizes, found.codes, n_rows)  # −1 is the last

@@ -14,7 +14,7 @@ from mahalo.constraints import as_labels
 from .columns import column_of
 from .reading import Named, Table, is_number, not_decoded, read, some
 
-__all__ = ["Classes", "check_ids", "numbers_in", "one_of", "read_beside", "read_ids", "read_labels"]
+__all__ = ["Classes", "check_ids", "no_measurements", "numbers_in", "one_of", "read_beside", "read_ids", "read_labels"]
 
 
 @dataclass(frozen=True)
@@ -37,20 +37,22 @@ def read_labels(table: Table, column: str | None, file: str | None, encoding: st
     """One label for each row, None where there is none; svmlight files bring their own."""
     one_of("label", column, file)
     if file is not None:
-        return _no_measurements(read_beside(file, table, "labels", encoding), file)
+        return no_measurements(read_beside(file, table, "labels", encoding), file)
     if column is None and "label" in table.beside and table.matrix is not None and len(table.beside) == 1:
         column = "label"
-    return None if column is None else _no_measurements(_from_table(table, column, "label"), column)
+    return None if column is None else no_measurements(_from_table(table, column, "label"), column)
 
 
-def _no_measurements(labels: np.ndarray, called: str) -> np.ndarray:
-    if labels.dtype.kind == "f":
-        broken = labels[np.isfinite(labels) & (labels != np.round(labels))]
-        if len(broken):
-            raise ValueError(
-                f"{called!r} holds measurements, such as {broken[0]:g}, not classes: name another column (--label), or "
-                "cut it into classes first."
-            )
+def no_measurements(labels: np.ndarray, called: str) -> np.ndarray:
+    """The same, or an error where they are not classes."""
+    among = labels if labels.dtype.kind in "fO" else ()
+    numbers = np.array([value for value in among if isinstance(value, (float, np.floating))], dtype=np.float64)
+    broken = numbers[np.isfinite(numbers) & (numbers != np.round(numbers))]
+    if len(broken):
+        raise ValueError(
+            f"{called!r} holds measurements, such as {broken[0]:g}, not classes: name another column (--label), or "
+            "cut it into classes first."
+        )
     return labels
 
 
