@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import pairwise, product
 from typing import Any
@@ -39,6 +39,7 @@ _OPTIONS = {
 }
 _MOST_DIRECTIONS = 3000  # of feature space, for covariances to be worked out in full
 _TOL, _ROUGH = 1e-3, 1e-2  # relative duality gap: of what is judged, and of what is chosen among
+_GROWING = ("n_repeats", "training", "kernels", "fewer", "lessons")  # more of these leaves what is done as it is
 _METHOD = 6  # one more whenever rates that are kept would come out otherwise
 
 
@@ -89,6 +90,8 @@ class Plan:
     n_repeats : int
         Random splits for every T.
     kernels : tuple of str
+    fewer : dict of str to tuple of int
+        T of kernels that are not learned for all of them.
     lessons : tuple of Lesson
     """
 
@@ -98,10 +101,21 @@ class Plan:
     training: tuple[int, ...]
     n_repeats: int
     kernels: tuple[str, ...] = KERNELS
+    fewer: dict[str, tuple[int, ...]] = field(default_factory=dict)
     lessons: tuple[Lesson, ...] = (
         Lesson("learned, the paper's way", 7),
         Lesson("learned from within", None, (0.3, 1.0, 3.0), 2),
     )
+
+    @property
+    def curves(self) -> dict[str, tuple[int, ...]]:
+        """T of every kernel."""
+        return {name: self.fewer.get(name, self.training) for name in self.kernels}
+
+    @property
+    def points(self) -> list[tuple[str, int]]:
+        """Kernels and T."""
+        return [(name, T) for name, sizes in self.curves.items() for T in sizes]
 
 
 # More kernels and sizes may be added; what is done is kept. Those of correspondences take the most time.
@@ -116,7 +130,7 @@ def run(settings: Settings, progress: Progress) -> Outcome:
     store = kernel_store(settings.cache, images, plan.recipe)
     kernels = kernel_matrices(images, plan.recipe, store, progress, plan.kernels)
     results = Store(settings.cache / f"images-rates-{_key(images, plan, settings.seed)}")
-    tasks = list(product(plan.kernels, plan.training, range(plan.n_repeats), plan.lessons))
+    tasks = [(*point, *rest) for point, rest in product(plan.points, product(range(plan.n_repeats), plan.lessons))]
     tally, kept = Tally(), []
     for done, (name, T, repeat, lesson) in enumerate(tasks):
         progress("learning", done, len(tasks))
@@ -137,8 +151,7 @@ def _selected(images: Images, plan: Plan) -> Images:
 
 
 def _key(images: Images, plan: Plan, seed: int) -> str:
-    # More repeats, kernels, sizes of training sets and lessons leave those that are done as they are.
-    settings = {k: v for k, v in asdict(plan).items() if k not in ("n_repeats", "training", "kernels", "lessons")}
+    settings = {k: v for k, v in asdict(plan).items() if k not in _GROWING}
     return digest(
         images.archive,
         list(images.members),
@@ -277,7 +290,7 @@ def _verdicts(plan: Plan, tally: Tally) -> Iterator[Verdict]:
         return float(np.mean(tally.values(name, method, _RATE, T)))
 
     def gain(better: str, worse: str) -> Verdict:
-        gains = {(n, T): rate(n, better, T) - rate(n, worse, T) for n in plan.kernels for T in plan.training}
+        gains = {(n, T): rate(n, better, T) - rate(n, worse, T) for n, T in plan.points}
         (name, T), least = min(gains.items(), key=lambda item: item[1])
         (name_most, T_most), most = max(gains.items(), key=lambda item: item[1])
         return Verdict(
@@ -292,7 +305,7 @@ def _verdicts(plan: Plan, tally: Tally) -> Iterator[Verdict]:
     yield gain(within, paper)
     yield from (_rising(plan, tally, method) for method in (paper, within))
     for (name, T), published in _PUBLISHED.items():
-        if name in plan.kernels and T in plan.training:
+        if (name, T) in plan.points:
             for method in (paper, within):
                 plain, ours = (100 * rate(name, m, T) for m in (_PLAIN, method))
                 yield Verdict(
@@ -305,7 +318,7 @@ def _verdicts(plan: Plan, tally: Tally) -> Iterator[Verdict]:
 def _rising(plan: Plan, tally: Tally, method: str) -> Verdict:
     """Whether no rate is below that of the next smaller T by more than the interval of their difference."""
     falls, largest = [], 0.0
-    for name, (T, more) in product(plan.kernels, pairwise(plan.training)):
+    for name, (T, more) in ((name, step) for name, sizes in plan.curves.items() for step in pairwise(sizes)):
         (before, wide), (after, wide_after) = (mean_interval(tally.values(name, method, _RATE, t)) for t in (T, more))
         largest = max(largest, before - after)
         if before - after > np.hypot(wide or 0.0, wide_after or 0.0):
