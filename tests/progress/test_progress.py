@@ -6,7 +6,9 @@ import io
 import sys
 from collections.abc import Callable
 
+import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from sklearn.datasets import load_wine
 
 from mahalo import MetricLearner
@@ -166,3 +168,15 @@ def test_whoever_asks_for_the_lines_gets_them_all(capsys):
     say("after")
     assert seen[0] == "one" and [line.split(",")[0] for line in seen[1:]] == ["working: 1 of 2", "working: 2 of 2"]
     assert capsys.readouterr().err == "after\n"
+
+
+def test_a_slow_kernel_shows_how_far_it_is(capsys, clock):
+    X, y = load_wine(return_X_y=True)
+
+    def slow(A, B):
+        clock(0.5 * (len(A) >= 78))  # of the matrix of all rows; not of pairs that bounds are taken from
+        return A @ B.T / 1e5 + np.exp(-1e-5 * cdist(A, B, "sqeuclidean"))
+
+    MetricLearner(kernel=slow, verbose=1, random_state=0).fit(X, y)
+    lines = [line for line in capsys.readouterr().err.splitlines() if "coordinates" in line]
+    assert any("2 of 2" in line and "left" in line for line in lines), lines

@@ -24,6 +24,7 @@ _LARGEST = 8_000  # rows whose span is learned in as a whole
 _RANK_TOL = 1e-10  # pivots below this share of the largest (20 ε in single precision) are left to the offsets
 _FEW = 64  # as many times more entries than pairs as a whole matrix may have and be worth it
 _SAMPLE_ROWS = 200
+_AT_ONCE = 100  # objects that a function is given to compare with all
 
 
 class KernelGeometry:
@@ -53,8 +54,11 @@ class KernelGeometry:
         return self.paired(rows, rows) if self.kernel.precomputed else self.kernel.diagonal(self.X[rows])
 
     def gram(self, rows: np.ndarray) -> np.ndarray:
-        """κ among some rows."""
-        return self.block(rows, rows)
+        """κ among some rows; by a function of one's own, which may take long, a part at a time."""
+        if not callable(self.kernel.kind) or len(rows) <= _AT_ONCE:
+            return self.block(rows, rows)
+        parts = range(0, len(rows), _AT_ONCE)
+        return np.concatenate([self.block(rows[a : a + _AT_ONCE], rows) for a in in_parts(parts, len(parts))])
 
     def sq_distances(self, index: np.ndarray) -> np.ndarray:
         if not len(index):
