@@ -19,6 +19,7 @@ METHODS = {
 }
 MEASURES = ("P@1", "P@10", "MAP")
 BENCH = HERE / "results" / "bench" / "run.json"
+ACCURACY = BENCH.with_name("accuracy.json")  # of a run of its own, where the other was stopped before it
 SHOWN = {"search": "search.md", "pairs": "pairs.md", "suspects": "explaining.md", "accuracy": "choosing.md"}
 """Benchmarks whose first table is shown as it is, and where."""
 
@@ -50,7 +51,8 @@ def read_numbers(name: str, path: Path = BENCH) -> dict:
 def bench_pages() -> dict[Path, str]:
     """Pages that show a table of `make bench`."""
     pages = {}
-    for report in json.loads(BENCH.read_text(encoding="utf-8"))["benchmarks"]:
+    runs = [json.loads(path.read_text(encoding="utf-8")) for path in (ACCURACY, BENCH) if path.is_file()]
+    for report in (report for run in runs for report in run["benchmarks"]):
         if report["name"] in SHOWN and report["tables"]:
             path = HERE / SHOWN[report["name"]]
             pages[path] = _replaced(path.read_text(encoding="utf-8"), _table(report["tables"][0]), report["name"])

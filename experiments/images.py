@@ -118,8 +118,8 @@ class Plan:
         return [(name, T) for name, sizes in self.curves.items() for T in sizes]
 
 
-# More kernels and sizes may be added; what is done is kept. Those of correspondences take the most time.
-_FULL = Plan(Recipe(), None, None, (5, 10, 15, 20, 30), 3, kernels=("PMK",))
+# What is done is kept, so that more sizes cost no more than they are.
+_FULL = Plan(Recipe(), None, None, (5, 10, 15, 20, 30), 3)
 _QUICK = Plan(Recipe(depth=3, n_words=100, blur_points=60, sample=60), 12, 24, (5, 10), 2)
 
 
