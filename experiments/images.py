@@ -119,7 +119,14 @@ class Plan:
 
 
 # What is done is kept, so that more sizes cost no more than they are.
-_FULL = Plan(Recipe(), None, None, (5, 10, 15, 20, 30), 3)
+_FULL = Plan(
+    Recipe(),
+    None,
+    None,
+    (5, 10, 15, 20, 30),
+    3,
+    fewer=dict.fromkeys(("SPMK", "CORR", "GB1", "GB2", "SUM"), (5, 15, 30)),
+)
 _QUICK = Plan(Recipe(depth=3, n_words=100, blur_points=60, sample=60), 12, 24, (5, 10), 2)
 
 
