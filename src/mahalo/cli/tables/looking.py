@@ -119,7 +119,7 @@ class CodedLabels:
 
     @classmethod
     def of(cls, counts: Counter, called: str) -> CodedLabels:
-        """From how often each label occurs in a column. Text that is numbers is taken for numbers where all of it is."""
+        """From how often each label occurs in a column; text that is numbers is taken for them where all of it is."""
         values = np.empty(len(counts), dtype=object)
         values[:] = list(counts)
         found = _labels(no_measurements(numbers_in(values), called))
