@@ -71,7 +71,8 @@ def next_pairs(
         raise ValueError(f"a pair takes two rows; X has {len(T)}.")
     implied, rng = Implied.of(known, len(T)), as_generator(random_state)
     pairs = Constraints().pairs if known is None else known.pairs
-    index = _among_few(T, implied, pairs.index, n, rng) if strategy == "groups" else _open(T, implied, rng)
+    every = np.arange(len(T))
+    index = _among_few(T, implied, pairs.index, n, rng) if strategy == "groups" else _open(T, implied, every, rng)
     if not len(index):
         return np.empty((0, 2), dtype=np.intp)
     sq = sq_distances(T, index)
@@ -176,19 +177,19 @@ def _one_between_groups(order: np.ndarray, between: np.ndarray, n: int) -> np.nd
     return order[np.sort(first)[:n]]
 
 
-def _open(T: np.ndarray, implied: Implied, rng: np.random.Generator, rows: np.ndarray | None = None) -> np.ndarray:
-    """Candidates among all rows, or some, that no answer implies."""
-    index = _candidates(T, rng) if rows is None else rows[_candidates(T[rows], rng)]
+def _open(T: np.ndarray, implied: Implied, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Candidates among these rows that no answer implies."""
+    index = rows[_candidates(T[rows], rng)]
     return index[~implied.tells(index)]
 
 
 def _among_few(T: np.ndarray, implied: Implied, asked: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     """Open pairs of the rows that were asked about, and of so many drawn ones that there is enough to choose from."""
-    order = rng.permutation(len(T))
-    order = order[np.argsort(~np.isin(order, asked), kind="stable")]
-    n_rows = max(2, np.isin(order, asked).sum(), int(_ROWS_A_PAIR * (len(asked) + n)))
+    known, drawn = np.unique(asked), rng.permutation(len(T))
+    order = np.concatenate([known, drawn[~np.isin(drawn, known)]])
+    n_rows = max(2, len(known), int(_ROWS_A_PAIR * (len(asked) + n)))
     while True:
-        index = _open(T, implied, rng, order[:n_rows])
+        index = _open(T, implied, order[:n_rows], rng)
         if n_rows >= len(T) or len(np.unique(implied.between(index))) >= _OPEN * n:
             return index
         n_rows += n

@@ -92,8 +92,8 @@ def chosen_columns(table: Named, columns: Columns) -> list[str]:
     for name in (*columns.only, *columns.drop, *columns.one_hot):
         check_column(table, name)
     asked = (*columns.only, *columns.one_hot) if columns.only else table.names
-    left_out = {columns.label, columns.id, *columns.drop}
-    _refuse_both(columns)
+    left_out = {columns.label: "--label", columns.id: "--id"} | dict.fromkeys(columns.drop, "--drop")
+    _refuse_both(columns, left_out)
     names = [name for name in dict.fromkeys(asked) if name not in left_out]
     if not names:
         raise ValueError(f"no columns of {table.source} are left to learn from; it has {some(table.names)}.")
@@ -102,9 +102,8 @@ def chosen_columns(table: Named, columns: Columns) -> list[str]:
     return names
 
 
-def _refuse_both(columns: Columns) -> None:
+def _refuse_both(columns: Columns, left_out: dict[str | None, str]) -> None:
     """A column cannot be learned from and left out."""
-    left_out = {columns.label: "--label", columns.id: "--id"} | dict.fromkeys(columns.drop, "--drop")
     for option, names in (("--columns", columns.only), ("--one-hot", columns.one_hot)):
         both = next((name for name in names if name in left_out), None)
         if both is not None:
