@@ -100,7 +100,7 @@ def _measure(case: _Case, repeats: int) -> _Measured:
     for _ in range(repeats):
         # Ours is short: several turns of it for each turn of the peer.
         sweeps.append(median(_sweep_seconds(problem, case) for _ in range(5)))
-        solver.append(_added_seconds(case, lambda n: seconds_of(lambda: bregman(problem, tol=NEVER, max_iter=n))))
+        solver.append(median(_added_seconds(case, lambda n: _solver_seconds(problem, n)) for _ in range(5)))
         peer.append(_added_seconds(case, lambda n: _peer_seconds(case.problem, n)))
     return _Measured(
         case=case,
@@ -123,6 +123,10 @@ def _sweep_seconds(problem: Problem, case: _Case) -> float:
 def _added_seconds(case: _Case, seconds: Callable[[int], float]) -> float:
     """Seconds of one sweep, as what further sweeps add: validation and factorisation around them cancel."""
     return (seconds(case.last) - seconds(case.first)) / (case.last - case.first)
+
+
+def _solver_seconds(problem: Problem, sweeps: int) -> float:
+    return seconds_of(lambda: bregman(problem, tol=NEVER, max_iter=sweeps))
 
 
 def _peer_seconds(problem: PairProblem, sweeps: int) -> float:

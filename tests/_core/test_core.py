@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mahalo._core.distances import finish_distances
-from mahalo._core.edges import edge_dots, edge_gram, edge_laplacian
+from mahalo._core.edges import edge_dots, edge_gram, edge_laplacian, edge_rows
 from mahalo._core.intersections import LANES, intersect_rows
 from mahalo._core.projections import sweep_block, sweep_features, sweep_kernel, sweep_relative
 from mahalo._core.systems import solve_small
@@ -38,6 +38,7 @@ def float32(*shape):
 # A call that is in order, by name: tests below spoil one argument at a time.
 GOOD = {
     finish_distances: {"G": numbers(N, M), "a": numbers(N), "b": numbers(M), "squared": True},
+    edge_rows: {"Y": numbers(N, R), "tail": TAIL, "head": HEAD},
     edge_dots: {"A": numbers(N, R), "B": numbers(N, R), "tail": TAIL, "head": HEAD, "out": numbers(M)},
     edge_laplacian: {
         "Y": numbers(N, R),
@@ -105,6 +106,7 @@ GOOD = {
 }
 # Lengths that the other arguments leave open; of scratch, more than enough will do.
 OPEN = {
+    (edge_rows, "Y", 1),
     (edge_gram, "Y", 0),
     (edge_gram, "Y", 1),
     (intersect_rows, "table", 0),
@@ -112,7 +114,12 @@ OPEN = {
     (sweep_features, "X", 0),
     (sweep_relative, "X", 0),
 }
-OPEN_ABOVE = {(solve_small, "Y", 0), (sweep_features, "scratch", 0), (sweep_relative, "scratch", 0)}
+OPEN_ABOVE = {
+    (edge_rows, "Y", 0),
+    (solve_small, "Y", 0),
+    (sweep_features, "scratch", 0),
+    (sweep_relative, "scratch", 0),
+}
 LENGTHS = [
     (function, name, axis)
     for function, good in GOOD.items()
@@ -146,7 +153,7 @@ def test_arrays_that_do_not_fit_are_refused(function, name, axis):
         refuses(function, name, np.concatenate([array, array], axis))
 
 
-@pytest.mark.parametrize("function", [sweep_features, sweep_kernel, solve_small], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [edge_rows, sweep_features, sweep_kernel, solve_small], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("end", ["tail", "head"])
 @pytest.mark.parametrize("wrong", [1000, -1])
 def test_edges_to_no_row_are_refused(function, end, wrong):
@@ -191,3 +198,9 @@ def test_rows_of_entries_that_are_not_there_are_refused(name, start):
 def test_more_rows_than_lanes_are_refused():
     with pytest.raises(ValueError, match=f"at most {LANES} rows of A; got {LANES + 1}"):
         intersect_rows(**arguments(intersect_rows, start_a=np.zeros(LANES + 2, dtype=np.int32)))
+
+
+def test_rows_of_edges_are_differences(rng):
+    Y, tail, head = rng.standard_normal((N, 5)), index(0, 3, 2, 2), index(1, 0, 2, 3)
+    np.testing.assert_array_equal(edge_rows(Y, tail, head), Y[tail] - Y[head])
+    assert edge_rows(Y, index(), index()).shape == (0, 5)

@@ -1,12 +1,14 @@
 """Edge-wise products: of all the pairs (i, j) of rows, a few at most are copied out as differences at a time.
 
-Ends of edges must be rows; `EdgeForms` sees to it.
+Ends of edges must be rows; `EdgeForms` sees to it, but for those of `edge_rows`.
 """
 import numpy as np
 
-from .checks cimport check_length, check_shape
+from .checks cimport check_indices, check_length, check_shape
 
 cdef extern from "kernels.h" nogil:
+    void mahalo_edge_rows(const double *Y, const Py_ssize_t *tail, const Py_ssize_t *head, double *out,
+                          Py_ssize_t n_edges, Py_ssize_t r)
     void mahalo_edge_dots(const double *A, const double *B, const Py_ssize_t *tail, const Py_ssize_t *head,
                           double *out, Py_ssize_t n_edges, Py_ssize_t r)
     void mahalo_edge_laplacian(const double *Y, const Py_ssize_t *start, const Py_ssize_t *neighbour,
@@ -15,6 +17,20 @@ cdef extern from "kernels.h" nogil:
     void mahalo_edge_gram(const double *Y, const Py_ssize_t *tail, const Py_ssize_t *head, const double *weight,
                           double *H, double *rows, Py_ssize_t n_edges, Py_ssize_t r, Py_ssize_t padded, int squared)
     int MAHALO_BATCH
+
+
+def edge_rows(const double[:, ::1] Y, const Py_ssize_t[::1] tail, const Py_ssize_t[::1] head):
+    """Y[i] − Y[j] for every edge (i, j); of these few edges the ends are looked at here."""
+    cdef Py_ssize_t n = tail.shape[0], r = Y.shape[1]
+    cdef double[:, ::1] out = np.empty((n, r))
+    check_length("head", head.shape[0], n)
+    if n == 0 or r == 0:
+        return np.asarray(out)
+    check_indices("tail", &tail[0], n, Y.shape[0])
+    check_indices("head", &head[0], n, Y.shape[0])
+    with nogil:
+        mahalo_edge_rows(&Y[0, 0], &tail[0], &head[0], &out[0, 0], n, r)
+    return np.asarray(out)
 
 
 def edge_dots(const double[:, ::1] A, const double[:, ::1] B,

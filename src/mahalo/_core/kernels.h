@@ -77,16 +77,39 @@ static double mahalo_update_multiply(double *F, const double *x, double beta, co
     return p;
 }
 
-/* F[first:, from:] += beta x[first:] y[from:]ᵀ for a square row-major F of order r. */
+/* F += beta x yᵀ for a square row-major F of order r. */
 MAHALO_VECTORIZED
-static void mahalo_rank_one(double *MAHALO_RESTRICT F, const double *x, const double *y, double beta, ptrdiff_t r,
-                            ptrdiff_t first, ptrdiff_t from)
+static void mahalo_rank_one(double *MAHALO_RESTRICT F, const double *x, const double *y, double beta, ptrdiff_t r)
+{
+    for (ptrdiff_t a = 0; a < r; a++) {
+        double *row = F + a * r;
+        double scaled = beta * x[a];
+        for (ptrdiff_t b = 0; b < r; b++)
+            row[b] += scaled * y[b];
+    }
+}
+
+/* The upper triangle of F[first:, first:] += beta x xᵀ, x being an earlier row of F. */
+MAHALO_VECTORIZED
+static void mahalo_rank_one_upper(double *MAHALO_RESTRICT F, const double *x, double beta, ptrdiff_t r, ptrdiff_t first)
 {
     for (ptrdiff_t a = first; a < r; a++) {
         double *row = F + a * r;
         double scaled = beta * x[a];
-        for (ptrdiff_t b = from; b < r; b++)
-            row[b] += scaled * y[b];
+        for (ptrdiff_t b = a; b < r; b++)
+            row[b] += scaled * x[b];
+    }
+}
+
+/* out[e] = Y[i] − Y[j] over edges e = (i, j). */
+MAHALO_VECTORIZED
+static void mahalo_edge_rows(const double *MAHALO_RESTRICT Y, const ptrdiff_t *tail, const ptrdiff_t *head,
+                             double *MAHALO_RESTRICT out, ptrdiff_t n_edges, ptrdiff_t r)
+{
+    for (ptrdiff_t e = 0; e < n_edges; e++) {
+        const double *yi = Y + tail[e] * r, *yj = Y + head[e] * r;
+        for (ptrdiff_t k = 0; k < r; k++)
+            out[e * r + k] = yi[k] - yj[k];
     }
 }
 

@@ -19,8 +19,8 @@ from .checks cimport check_indices, check_length, check_shape
 
 cdef extern from "kernels.h" nogil:
     double mahalo_update_multiply(double *F, const double *x, double beta, const double *z, double *y, Py_ssize_t r)
-    void mahalo_rank_one(double *F, const double *x, const double *y, double beta, Py_ssize_t r,
-                         Py_ssize_t first, Py_ssize_t start)
+    void mahalo_rank_one_upper(double *F, const double *x, double beta, Py_ssize_t r, Py_ssize_t first)
+    void mahalo_rank_one(double *F, const double *x, const double *y, double beta, Py_ssize_t r)
 
 
 cdef inline double projection(double p, double xi, double c, double gamma) noexcept nogil:
@@ -128,7 +128,7 @@ def sweep_features(double[:, ::1] F, const double[:, ::1] X, const Py_ssize_t[::
             p = mahalo_update_multiply(&F[0, 0], before, beta, z, y, r)
             beta = project(p, offset[k], gamma[k], delta[k], &xi[k], &lam[k], &largest)
         if beta != 0.0:
-            mahalo_rank_one(&F[0, 0], y, y, beta, r, 0, 0)
+            mahalo_rank_one(&F[0, 0], y, y, beta, r)
     return largest
 
 
@@ -161,9 +161,9 @@ def sweep_kernel(double[:, ::1] K, double[:, ::1] B, double[:, ::1] M, const Py_
             p = y[i] - y[j]
             beta = project(p, offset[k], gamma[k], delta[k], &xi[k], &lam[k], &largest)
             if beta != 0.0:
-                mahalo_rank_one(&K[0, 0], y, y, beta, n, 0, 0)
-                mahalo_rank_one(&B[0, 0], y, m, beta, n, 0, 0)
-                mahalo_rank_one(&M[0, 0], m, m, beta, n, 0, 0)
+                mahalo_rank_one(&K[0, 0], y, y, beta, n)
+                mahalo_rank_one(&B[0, 0], y, m, beta, n)
+                mahalo_rank_one(&M[0, 0], m, m, beta, n)
     return largest
 
 
@@ -171,8 +171,8 @@ def sweep_block(double[:, ::1] G, const double[::1] delta, const double[::1] off
                 const double[::1] gamma, double[::1] xi, double[::1] lam, double[::1] beta):
     """The projections of one block, on its Gram matrix G = Z F Zᵀ alone.
 
-    On return beta[t] is the step of projection t and row t of G is Z F z_t as it was just before it, from
-    which the caller rebuilds all the vectors F z_t, and so F, with matrix products.
+    On return beta[t] is the step of projection t and row t of G, from t on, is Z F z_t as it was just before it; from
+    these the caller rebuilds all the vectors F z_t, and so F, with matrix products.
     """
     cdef Py_ssize_t t, n = G.shape[0]
     cdef double largest = 0.0
@@ -184,7 +184,7 @@ def sweep_block(double[:, ::1] G, const double[::1] delta, const double[::1] off
             beta[t] = project(G[t, t], offset[t], gamma[t], delta[t], &xi[t], &lam[t], &largest)
             if beta[t] != 0.0:
                 # Only what is still to come is needed; row t stays as it was before its projection.
-                mahalo_rank_one(&G[0, 0], &G[t, 0], &G[t, 0], beta[t], n, t + 1, t)
+                mahalo_rank_one_upper(&G[0, 0], &G[t, 0], beta[t], n, t + 1)
     return largest
 
 
@@ -281,6 +281,6 @@ def sweep_relative(double[:, ::1] F, const double[:, ::1] X, const Py_ssize_t[:,
                 # z and w are done with: they take the two combinations that Fz and Fw are multiplied by.
                 z[a] = one * Fz[a] + both * Fw[a]
                 w[a] = both * Fz[a] + other * Fw[a]
-            mahalo_rank_one(&F[0, 0], z, Fz, 1.0, r, 0, 0)
-            mahalo_rank_one(&F[0, 0], w, Fw, 1.0, r, 0, 0)
+            mahalo_rank_one(&F[0, 0], z, Fz, 1.0, r)
+            mahalo_rank_one(&F[0, 0], w, Fw, 1.0, r)
     return largest

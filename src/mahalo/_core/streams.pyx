@@ -20,8 +20,8 @@ cdef extern from "kernels.h" nogil:
     void mahalo_update_multiply_two(double *F, const double *X, const double *beta, const double *Z, double *Y,
                                     Py_ssize_t r)
     void mahalo_add_upper(double *H, const double *Z, const double *weight, Py_ssize_t r)
-    void mahalo_rank_one(double *F, const double *x, const double *y, double beta, Py_ssize_t r,
-                         Py_ssize_t first, Py_ssize_t start)
+    void mahalo_rank_one_upper(double *F, const double *x, double beta, Py_ssize_t r, Py_ssize_t first)
+    void mahalo_rank_one(double *F, const double *x, const double *y, double beta, Py_ssize_t r)
     void mahalo_combine(double a, const double *x, double b, double *y, Py_ssize_t n)
     double mahalo_dot(const double *x, const double *y, Py_ssize_t n)
 
@@ -117,7 +117,7 @@ def follow_pairs(double[:, ::1] F, double[:, ::1] inverse, const double[:, ::1] 
                 mahalo_add_upper(&inverse[0, 0], Z, change, r)
         for a in range(2):
             if beta[a] != 0.0:
-                mahalo_rank_one(&F[0, 0], Y + a * r, Y + a * r, beta[a], r, 0, 0)
+                mahalo_rank_one(&F[0, 0], Y + a * r, Y + a * r, beta[a], r)
 
 
 cdef inline void take(const double[:, ::1] points, const Py_ssize_t[::1] tail, const Py_ssize_t[::1] head,
@@ -145,4 +145,4 @@ def follow_block(double[:, ::1] G, const double[::1] bound, const double[::1] ta
         for k in range(n):
             beta[k] = step(G[k, k], bound[k], target[k], sign[k], safe, &eta[k], &before[k], &after[k])
             if beta[k] != 0.0:
-                mahalo_rank_one(&G[0, 0], &G[k, 0], &G[k, 0], beta[k], n, k + 1, k + 1)
+                mahalo_rank_one_upper(&G[0, 0], &G[k, 0], beta[k], n, k + 1)

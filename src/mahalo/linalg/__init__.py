@@ -13,6 +13,7 @@ from .covariance import (
     shrunk_correlation,
     sq_norms,
 )
+from .rank_one import add_outer, from_upper, log_det_of_upper, steps_in_block, times_upper
 from .scatter import Scatter, rounding_of
 from .smallest import nearest_of
 from .symmetric import (
@@ -34,15 +35,18 @@ __all__ = [
     "Moments",
     "Order",
     "Scatter",
+    "add_outer",
     "cholesky_or_none",
     "class_means",
     "column_variances",
     "condensed",
     "fourth_moment",
+    "from_upper",
     "in_threads",
     "inverse_factor",
     "invertible",
     "log_det",
+    "log_det_of_upper",
     "log_det_or_minus_infinity",
     "moments",
     "nearest_of",
@@ -55,6 +59,8 @@ __all__ = [
     "spd_factor",
     "spd_roots",
     "sq_norms",
+    "steps_in_block",
     "symmetrize",
+    "times_upper",
     "within_scatter",
 ]

@@ -21,7 +21,8 @@ def symmetrize(A: np.ndarray) -> np.ndarray:
 
 
 # NumPy and SciPy come with a BLAS each, and each BLAS with its own threads; calls that alternate between the two fight
-# for the cores. So matrices large enough for threads go to NumPy; small ones to SciPy, whose calls cost less.
+# for the cores. So matrices large enough for threads go to NumPy; small ones to SciPy, whose calls cost less. Blocks of
+# rank_one.py keep to SciPy's instead, for its products in place.
 _SMALL = 32
 
 

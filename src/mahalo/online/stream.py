@@ -22,10 +22,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.blas import dgemm, dsymm, dsyrk, dtrsm
 
+from .._core.edges import edge_rows
 from .._core.streams import SCRATCH_ROWS, follow_block, follow_pairs
-from ..linalg import cholesky_or_none, inverse_factor, symmetrize
+from ..linalg import add_outer, cholesky_or_none, from_upper, inverse_factor, steps_in_block, symmetrize
 
 __all__ = ["Arrivals", "Pace", "Passed", "Stream", "padded"]
 
@@ -99,9 +99,7 @@ class Arrivals:
         return len(self.bound)
 
     def differences(self, which: np.ndarray | slice) -> np.ndarray:
-        Z = self.points.take(self.tail[which], axis=0)
-        Z -= self.points.take(self.head[which], axis=0)
-        return Z
+        return edge_rows(self.points, self.tail[which], self.head[which])
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,47 +157,19 @@ def _stepped(
     if len(F) < _BLOCKED_FROM:
         scratch = np.empty((SCRATCH_ROWS, len(F)))
         follow_pairs(F, inverse, pairs.points, pairs.tail[part], pairs.head[part], *wanted, scratch)
-        return F, _whole(inverse)
+        return F, from_upper(inverse)
     for a in range(0, part.stop - part.start, _BLOCK):
         b = min(a + _BLOCK, part.stop - part.start)
         Z = pairs.differences(slice(part.start + a, part.start + b))
         F, inverse = _block(F, inverse, Z, tuple(w if isinstance(w, bool) else w[a:b] for w in wanted))
-    return _whole(F), _whole(inverse)
+    return from_upper(F), from_upper(inverse)
 
 
 def _block(F: np.ndarray, inverse: np.ndarray, Z: np.ndarray, wanted: tuple) -> tuple[np.ndarray, np.ndarray]:
-    """The steps of one block; only the upper triangles are read and kept up.
-
-    BLAS by columns sees every array here transposed.
-    """
-    V = dsymm(1.0, F.T, Z.T, lower=1).T  # Z F
-    G = dgemm(1.0, Z.T, V.T, trans_a=1).T  # Z F Zᵀ
-    beta = np.empty(len(Z))
-    follow_block(G, *wanted, beta)
-    moved = np.flatnonzero(beta)
-    if not len(moved):
-        return F, inverse
+    """The steps of one block; only the upper triangles are read and kept up."""
+    F, moved = steps_in_block(F, Z, lambda G, beta: follow_block(G, *wanted, beta))
     bound, before, after = (wanted[k][moved] for k in (0, 5, 6))
-    beta = beta[moved]
-    # y_t = F z_t just before step t = V_t + Σ_{q<t} β_q G_qt y_q, a triangular system for all y at once.
-    coupling = (G[np.ix_(moved, moved)] * -beta[:, None]).T
-    Y = dtrsm(1.0, coupling, V[moved].T, side=1, lower=1, trans_a=1, diag=1).T
-    return _with_outer(F, beta, Y), _with_outer(inverse, (1.0 / after - 1.0 / before) / bound, Z[moved])
-
-
-def _with_outer(A: np.ndarray, weight: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """The upper triangle of A + Σ weight_t y_t y_tᵀ over the rows of Y; A and Y are used up."""
-    Y *= np.sqrt(np.abs(weight))[:, None]
-    for sign in (1.0, -1.0):
-        chosen = np.flatnonzero(sign * weight > 0)
-        if len(chosen):
-            A = dsyrk(sign, Y.take(chosen, axis=0).T, beta=1.0, c=A.T, lower=1, overwrite_c=1).T
-    return A
-
-
-def _whole(A: np.ndarray) -> np.ndarray:
-    """Symmetric, from the upper triangle."""
-    return np.triu(A) + np.triu(A, 1).T
+    return F, add_outer(inverse, (1.0 / after - 1.0 / before) / bound, Z.take(moved, axis=0))
 
 
 def _counted(

@@ -12,10 +12,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.blas import dgemm, dsymm, dsyrk, dtrsm
 
+from .._core.edges import edge_rows
 from .._core.projections import sweep_block, sweep_features, sweep_kernel, sweep_relative
-from ..linalg import cholesky_or_none, inverse_factor, log_det, symmetrize
+from ..linalg import (
+    cholesky_or_none,
+    from_upper,
+    inverse_factor,
+    log_det_of_upper,
+    steps_in_block,
+    symmetrize,
+    times_upper,
+)
 from .certificate import certify
 from .dual import dual
 from .farkas import farkas
@@ -25,7 +33,7 @@ from .result import Solution, Step
 __all__ = ["KernelProjections", "Projections", "bregman"]
 
 _BLOCKED_FROM = 112  # rank from which blocks beat rank-one updates
-_BLOCK = 64
+_BLOCK = 96
 _SMALL_KERNEL = 200  # points up to which K is projected on as printed
 _REBUILD_EVERY = 50  # sweeps after which F is rebuilt from λ
 _MAX_SWEEPS = 1000
@@ -65,7 +73,7 @@ def bregman(
             if abs(step.relative_gap) <= 0.5 * tol and feasible:
                 break
     state.rebuild()
-    F, lam = symmetrize(state.F), state.lam.copy()
+    F, lam = state.F, state.lam.copy()
     certificate = certify(problem, F, lam, tol)
     if problem.hard and not certificate.converged:
         proof = farkas(problem, lam)
@@ -147,7 +155,8 @@ class Projections:
         self.blocked = problem.rank >= _BLOCKED_FROM
         self.lam = np.zeros(problem.n_constraints) if start is None else start.lam.copy()
         self.xi = _slack_of(problem, self.lam)
-        # Zero columns up to a multiple of 8 change nothing and spare the vector units a ragged end.
+        # Zero columns up to a multiple of 8 change nothing and spare the vector units a ragged end; of F, where it is
+        # projected on in blocks, only the upper triangle counts.
         padding = -problem.rank % 8
         self._points = np.pad(problem.points, [(0, 0), (0, padding)])
         self._F = np.eye(problem.rank + padding)
@@ -160,7 +169,7 @@ class Projections:
 
     @property
     def F(self) -> np.ndarray:
-        return self._F[: self.problem.rank, : self.problem.rank]
+        return from_upper(self._F[: self.problem.rank, : self.problem.rank])
 
     def sweep(self) -> float:
         """One pass over all constraints; returns the largest relative step |s p| taken."""
@@ -172,6 +181,10 @@ class Projections:
 
     def _sweep_relative(self) -> float:
         c = self.relative
+        if not len(c.room):
+            return 0.0
+        if self.blocked:
+            self._F = from_upper(self._F)
         lam = self.lam[self.problem.n_log :]
         return sweep_relative(self._F, self._points, c.near, c.far, c.room, c.h, lam, self._scratch)
 
@@ -180,36 +193,22 @@ class Projections:
         if m == 0:
             return 0.0
         if self.blocked:
-            largest = max(self._project_block(slice(a, min(a + _BLOCK, m))) for a in range(0, m, _BLOCK))
-            self._F = np.triu(self._F) + np.triu(self._F, 1).T
-            return largest
+            return max(self._project_block(slice(a, min(a + _BLOCK, m))) for a in range(0, m, _BLOCK))
         p = self.pairs
         return sweep_features(
             self._F, self._points, p.tail, p.head, p.delta, p.offset, p.gamma, self.xi, self.lam[:m], self._scratch
         )
 
     def _project_block(self, part: slice) -> float:
-        """Project onto the pairs of one block; only the upper triangle of F is read and kept up.
-
-        BLAS by columns sees every array here transposed.
-        """
+        """Project onto the pairs of one block, by which only the upper triangle of F is kept up."""
         p = self.pairs
-        Z = self._points[p.tail[part]] - self._points[p.head[part]]
-        V = dsymm(1.0, self._F.T, Z.T, lower=1).T  # Z F
-        H = dgemm(1.0, Z.T, V.T, trans_a=1).T  # Z F Zᵀ
-        beta = np.empty(len(Z))
-        largest = sweep_block(H, p.delta[part], p.offset[part], p.gamma[part], self.xi[part], self.lam[part], beta)
-        if not beta.any():
-            return largest
-        # a_t = F z_t just before projection t = V_t + Σ_{q<t} β_q H_qt a_q, a triangular system for all a at once.
-        a = dtrsm(1.0, (H * -beta[:, None]).T, V.T, side=1, lower=1, trans_a=1, diag=1).T
-        # F ← F + Σ β_t a_t a_tᵀ
-        root = np.sqrt(np.abs(beta))[:, None]
-        for sign in (1.0, -1.0):
-            chosen = sign * beta > 0
-            if chosen.any():
-                scaled = root[chosen] * a[chosen]
-                self._F = dsyrk(sign, scaled.T, beta=1.0, c=self._F.T, lower=1, overwrite_c=1).T
+        Z, largest = edge_rows(self._points, p.tail[part], p.head[part]), 0.0
+
+        def project(G: np.ndarray, beta: np.ndarray) -> None:
+            nonlocal largest
+            largest = sweep_block(G, p.delta[part], p.offset[part], p.gamma[part], self.xi[part], self.lam[part], beta)
+
+        self._F, _ = steps_in_block(self._F, Z, project)
         return largest
 
     def rebuild(self) -> None:
@@ -225,10 +224,9 @@ class Projections:
         if self._kernel is not None:
             self.rebuild()
         problem, s = self.problem, self.problem.sign * self.lam
-        v = problem.offset + problem.forms.apply(self._points @ self._F, self._points)
-        factor = cholesky_or_none(symmetrize(self.F))
-        log_det_F = -np.inf if factor is None else log_det(factor)
-        primal = float(np.trace(self.F)) - problem.rank - log_det_F + float(problem.slack.value(v).sum())
+        v = problem.offset + problem.forms.apply(times_upper(self._F, self._points), self._points)
+        log_det_F = log_det_of_upper(self._F)
+        primal = float(np.trace(self._F)) - len(self._F) - log_det_F + float(problem.slack.value(v).sum())
         dual = -log_det_F + float(s @ problem.offset) + float(problem.slack.dual(s).sum())
         return Step(
             gamma=problem.gamma,
