@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,6 +28,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from mahalo import Constraints, InfeasibleError, MetricLearner, metric_path
 from mahalo.losses import Frobenius, SDPFrobenius, SDPLogDet, resting_point
 from mahalo.solvers import certify, dual, newton
+from mahalo.solvers.dual_state import DualState
+from mahalo.solvers.plain_steps import foresee
+from mahalo.solvers.walk import Walk
 from mahalo.task import Task
 
 losses = pytest.mark.parametrize("plain_loss", ALL_LOSSES, ids=repr)
@@ -671,3 +675,48 @@ def test_a_metric_that_is_zero_is_warned_of(rng, loss):
 @parametrize_with_checks([MetricLearner(loss="frobenius"), MetricLearner(loss="vonneumann")])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+# -- steps -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tilted", [False, True])
+@pytest.mark.parametrize("plain_loss", [frobenius(0.0), sdp_frobenius(1.0)], ids=repr)
+def test_a_shifted_state_is_that_of_the_shifted_problem(rng, plain_loss, tilted):
+    X = rng.standard_normal((12, 5))
+    problem = problem_of(mixture(rng, X, ("pairs", "triplets")), X, 1.0, plain_loss=plain_loss)
+    if tilted:
+        problem = dataclasses.replace(problem, tilt=np.cov(X.T))
+    state = DualState.at(problem, rng.uniform(0.0, 0.1, problem.n_constraints))
+    shifted = state.shifted(0.7)
+    anew = DualState.at(shifted.problem, state.lam)
+    np.testing.assert_allclose(shifted.F, anew.F, rtol=0, atol=1e-12 * np.abs(anew.F).max())
+    np.testing.assert_allclose([shifted.dual, shifted.gap], [anew.dual, anew.gap], rtol=1e-10)
+    tilt = 0.0 if problem.tilt is None else problem.tilt
+    np.testing.assert_allclose(shifted.problem.tilt, tilt - 0.7 * np.eye(5), atol=1e-15)
+
+
+@pytest.mark.parametrize("rank", [6, 14], ids=["written out", "implicit"])
+@pytest.mark.parametrize("shift", [0.0, 0.4])
+def test_a_step_solves_for_multipliers_as_if_F_were_linear_in_S(rng, rank, shift):
+    """Where all eigenvalues are positive Ω is 1, F moves by A*(s − s⁺) − τI, and λ⁺ = penalty′ where it arrives."""
+    X = rng.standard_normal((20, rank))
+    problem = problem_of(mixture(rng, X, ("pairs", "triplets")), X, 1.0, plain_loss=frobenius(1.0))
+    state = DualState.at(problem, rng.uniform(0.0, 0.5 / rank**2, problem.n_constraints))
+    state = state.shifted(shift) if shift else state
+    assert (state.w > 0).all()
+    lam, _ = foresee(state, problem, 1e-10, shift)
+    s, s_new = problem.sign * state.lam, problem.sign * lam
+    change = problem.forms.adjoint(problem.points, s - s_new) - shift * np.eye(rank)
+    v = state.v + problem.forms.apply(problem.points @ change, problem.points)
+    np.testing.assert_allclose(problem.slack.slope(v), s_new, rtol=0, atol=1e-9 * np.abs(s_new).max())
+
+
+@pytest.mark.parametrize(
+    "gap, wanted", [(1e300, 0.4), (0.5, 0.4), (1.1e-3, 0.4), (0.9e-3, 1 / 30), (1e-4, 0.1), (2e-6, 0.4)]
+)
+def test_only_the_last_step_is_exact(rng, gap, wanted):
+    X = rng.standard_normal((12, 5))
+    problem = problem_of(mixture(rng, X, ("pairs",)), X, 1.0, plain_loss=frobenius(1.0))
+    walk = Walk(problem, 1e-6, 10, None)
+    assert walk._inexact(SimpleNamespace(relative_gap=gap)) == pytest.approx(wanted, rel=1e-6)

@@ -169,34 +169,61 @@ typedef double mahalo_four;
 #define MAHALO_UNROLLED
 #endif
 
-/* out[e] += the share of X[:, :8] in zᵀ X z, for `rows` rows z of Z, of which `here` are the same 8 columns. */
+/* out[e] = zᵀ X z over `rows` rows z of Z, for a symmetric X. Its tiles above the diagonal are not read: those below count
+   twice. */
 #define MAHALO_ROWS 4
 MAHALO_INLINED
-void mahalo_lengths_of(const double *MAHALO_RESTRICT Z, const double *MAHALO_RESTRICT here,
-                       const double *MAHALO_RESTRICT X, double *MAHALO_RESTRICT out, ptrdiff_t r, const int rows)
+void mahalo_lengths_of(const double *MAHALO_RESTRICT Z, const double *MAHALO_RESTRICT X, double *MAHALO_RESTRICT out,
+                       ptrdiff_t r, const int rows)
 {
-    mahalo_four sum[MAHALO_ROWS][MAHALO_FOURS];
+    mahalo_four total[MAHALO_ROWS][MAHALO_FOURS];
     MAHALO_UNROLLED
     for (int i = 0; i < rows; i++)
         MAHALO_UNROLLED
         for (int k = 0; k < MAHALO_FOURS; k++)
-            sum[i][k] = (mahalo_four){0.0};
-    for (ptrdiff_t a = 0; a < r; a++) {
-        const mahalo_four *row = (const mahalo_four *)(X + a * r);
+            total[i][k] = (mahalo_four){0.0};
+    for (ptrdiff_t c = 0; c < r; c += 8) {
+        mahalo_four sum[MAHALO_ROWS][MAHALO_FOURS];
         MAHALO_UNROLLED
         for (int i = 0; i < rows; i++)
             MAHALO_UNROLLED
             for (int k = 0; k < MAHALO_FOURS; k++)
-                sum[i][k] += Z[i * r + a] * row[k];
+                sum[i][k] = (mahalo_four){0.0};
+        for (ptrdiff_t a = c + 8; a < r; a++) {
+            const mahalo_four *row = (const mahalo_four *)(X + a * r + c);
+            MAHALO_UNROLLED
+            for (int i = 0; i < rows; i++)
+                MAHALO_UNROLLED
+                for (int k = 0; k < MAHALO_FOURS; k++)
+                    sum[i][k] += Z[i * r + a] * row[k];
+        }
+        MAHALO_UNROLLED
+        for (int i = 0; i < rows; i++)
+            MAHALO_UNROLLED
+            for (int k = 0; k < MAHALO_FOURS; k++)
+                sum[i][k] += sum[i][k];
+        for (ptrdiff_t a = c; a < c + 8; a++) {
+            const mahalo_four *row = (const mahalo_four *)(X + a * r + c);
+            MAHALO_UNROLLED
+            for (int i = 0; i < rows; i++)
+                MAHALO_UNROLLED
+                for (int k = 0; k < MAHALO_FOURS; k++)
+                    sum[i][k] += Z[i * r + a] * row[k];
+        }
+        MAHALO_UNROLLED
+        for (int i = 0; i < rows; i++) {
+            const mahalo_four *z = (const mahalo_four *)(Z + i * r + c);
+            MAHALO_UNROLLED
+            for (int k = 0; k < MAHALO_FOURS; k++)
+                total[i][k] += sum[i][k] * z[k];
+        }
     }
     MAHALO_UNROLLED
     for (int i = 0; i < rows; i++) {
-        const mahalo_four *z = (const mahalo_four *)(here + i * r);
+        out[i] = 0.0;
         MAHALO_UNROLLED
-        for (int k = 0; k < MAHALO_FOURS; k++) {
-            mahalo_four share = sum[i][k] * z[k];
-            out[i] += MAHALO_SUM(share);
-        }
+        for (int k = 0; k < MAHALO_FOURS; k++)
+            out[i] += MAHALO_SUM(total[i][k]);
     }
 }
 
@@ -204,15 +231,11 @@ void mahalo_lengths_of(const double *MAHALO_RESTRICT Z, const double *MAHALO_RES
 MAHALO_VECTORIZED
 static void mahalo_lengths(const double *Z, const double *X, double *out, ptrdiff_t n, ptrdiff_t r)
 {
-    for (ptrdiff_t e = 0; e < n; e++)
-        out[e] = 0.0;
-    for (ptrdiff_t c = 0; c < r; c += 8) {
-        ptrdiff_t e = 0;
-        for (; e + MAHALO_ROWS <= n; e += MAHALO_ROWS)
-            mahalo_lengths_of(Z + e * r, Z + e * r + c, X + c, out + e, r, MAHALO_ROWS);
-        for (; e < n; e++)
-            mahalo_lengths_of(Z + e * r, Z + e * r + c, X + c, out + e, r, 1);
-    }
+    ptrdiff_t e = 0;
+    for (; e + MAHALO_ROWS <= n; e += MAHALO_ROWS)
+        mahalo_lengths_of(Z + e * r, X, out + e, r, MAHALO_ROWS);
+    for (; e < n; e++)
+        mahalo_lengths_of(Z + e * r, X, out + e, r, 1);
 }
 
 /* Rows a … a + 3 and columns c … c + 7 of H += Σ_e weight_e z zᵀ over the n rows z of Z. */
@@ -262,12 +285,15 @@ void mahalo_mirror(double *H, ptrdiff_t r)
 }
 
 /* H = Σ_e weight_e z zᵀ over the rows z of Z. */
+#define MAHALO_CACHED 2048
 MAHALO_VECTORIZED
 static void mahalo_gram(const double *Z, const double *weight, double *H, ptrdiff_t n, ptrdiff_t r)
 {
+    const ptrdiff_t batch = 1 + MAHALO_CACHED / r; /* rows that stay near while their tiles are gone through */
     for (ptrdiff_t k = 0; k < r * r; k++)
         H[k] = 0.0;
-    mahalo_add_gram(Z, weight, H, n, r);
+    for (ptrdiff_t e = 0; e < n; e += batch)
+        mahalo_add_gram(Z + e * r, weight + e, H, n - e < batch ? n - e : batch, r);
     mahalo_mirror(H, r);
 }
 

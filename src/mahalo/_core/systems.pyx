@@ -100,8 +100,8 @@ def solve_small(const double[:, ::1] Y, const Py_ssize_t[::1] tail, const Py_ssi
                 double small_rz, double inexact, Py_ssize_t most):
     """X, q = A (root ∘ X) and the number of products for X + root ∘ A* E A (root ∘ X) = R.
 
-    Edges join rows of Y; `combine` is None or (start, edge, coefficient), which make forms of them. Matrices are copied
-    to rows of a length that suits vector units.
+    Edges join rows of Y; `combine` is None or (start, edge, coefficient), which make forms of them. R, root and divisor
+    are symmetric, as X is then: of some one half is read. Matrices are copied to rows of a length that suits vector units.
     """
     cdef Py_ssize_t n_edges = tail.shape[0], n_forms = E.shape[0], r = Y.shape[1], padded = (r + 7) // 8 * 8
     cdef Py_ssize_t rr = padded * padded, i, j, n

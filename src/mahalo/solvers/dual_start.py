@@ -71,9 +71,7 @@ def _shifted(origin: DualState) -> tuple[DualState | None, float]:
             if not trial < lowest:
                 break
             shift, lowest = factor * shift, trial
-    identity = np.eye(len(origin.w))
-    tilt = -shift * identity if problem.tilt is None else problem.tilt - shift * identity
-    return DualState.at(dataclasses.replace(problem, tilt=tilt), origin.lam), shift
+    return origin.shifted(shift), shift
 
 
 def inside(problem: Problem, start: Solution | None) -> tuple[DualState, float]:

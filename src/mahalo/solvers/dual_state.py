@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,13 +31,28 @@ class DualState:
     @classmethod
     def at(cls, problem: Problem, lam: np.ndarray) -> DualState | None:
         """None outside the domain of the dual."""
-        s = problem.sign * lam
-        S = -problem.forms.adjoint(problem.points, s)
+        S = -problem.forms.adjoint(problem.points, problem.sign * lam)
         if problem.tilt is not None:
             S -= problem.tilt
         if not math.isfinite(float(S.sum())):
             return None
         sigma, V = np.linalg.eigh(S)  # reads one half of S
+        return cls._with(problem, lam, sigma, V, problem.points @ V)
+
+    def shifted(self, shift: float) -> DualState | None:
+        """The same multipliers with τI added to S, which is −τI added to R_0."""
+        tilt = -shift * np.eye(len(self.sigma))
+        if self.problem.tilt is not None:
+            tilt += self.problem.tilt
+        problem = dataclasses.replace(self.problem, tilt=tilt)
+        return self._with(problem, self.lam, self.sigma + shift, self.V, self.Y)
+
+    @classmethod
+    def _with(
+        cls, problem: Problem, lam: np.ndarray, sigma: np.ndarray, V: np.ndarray, Y: np.ndarray
+    ) -> DualState | None:
+        """From the decomposition of S."""
+        s = problem.sign * lam
         a_little = 1e-13 * np.abs(sigma).max(initial=0.0)
         conjugate, beyond = problem.loss.conjugate(np.concatenate([sigma, sigma + a_little])).reshape(2, -1)
         slack_dual = problem.slack.dual(s)
@@ -45,7 +61,6 @@ class DualState:
         if not math.isfinite(dual + float(beyond.sum())):
             return None
         w = problem.loss.conjugate_slope(sigma)
-        Y = problem.points @ V
         v = problem.offset + problem.forms.apply(Y * w, Y)
         if not math.isfinite(float(v.sum())):  # as it is not where w is not
             return None

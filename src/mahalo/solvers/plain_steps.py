@@ -53,32 +53,33 @@ def foresee(state: DualState, problem: Problem, inexact: float, shift: float = 0
 
     `state` may be one of `problem` with −`shift` I added to R_0; the step then takes that away.
     """
-    slack, v = problem.slack, state.v
+    slack, v, s = problem.slack, state.v, problem.sign * state.lam
     model = _WrittenOut(state) if _few(state) else _Implicit(state)
-    s = problem.sign * state.lam
-    linear = model.adjoint(s) - shift * model.trace
-    X, q, n_products = np.zeros_like(linear), np.zeros_like(s), 0
+    pull = -shift * model.rooted_identity if shift else 0.0
+    X, q, n_products = np.zeros(model.shape), np.zeros_like(s), 0
     for k in range(_MAX_CORRECTIONS):
         slope = slack.slope(v + q)
-        residual = linear - model.adjoint(slope) - X
-        if k and np.vdot(residual, residual) <= model.bent**2 * np.vdot(X, X):
+        residual = model.adjoint(s - slope) + pull - X
+        sq_X, sq_left = np.vdot(X, X), np.vdot(residual, residual)
+        if k and sq_left <= model.bent**2 * sq_X:
             break
         # X, not its correction, has to be as exact as that.
-        enough = inexact * max(1.0, float(np.linalg.norm(X) / np.linalg.norm(residual)))
+        enough = inexact * max(1.0, math.sqrt(sq_X / sq_left))
         dX, n = model.solve(slack.curvature(v + q, slope if k else s), residual, enough)
         dq = model.apply(dX)
-        t = _best_length(problem, v + q, dq, float(np.vdot(X - linear, dX)), float(np.vdot(dX, dX)))
+        fixed = float(np.vdot(X - pull, dX) - s @ dq)
+        t = _best_length(problem, v + q, dq, fixed, float(np.vdot(dX, dX)))
         X, q, n_products = X + t * dX, q + t * dq, n_products + n
         if not t:
             break
     return Foreseen(problem.sign * slack.slope(v + q), n_products)
 
 
-def _best_length(problem: Problem, v: np.ndarray, dq: np.ndarray, slope: float, curvature: float) -> float:
-    """t ≤ 1 where slope + t curvature + penalty′(v + t dq) · dq, the model's derivative along a correction, is zero."""
+def _best_length(problem: Problem, v: np.ndarray, dq: np.ndarray, fixed: float, curvature: float) -> float:
+    """t ≤ 1 where fixed + t curvature + penalty′(v + t dq) · dq, the model's derivative along a correction, is zero."""
 
     def derivative(t: float) -> float:
-        return slope + t * curvature + float(problem.slack.slope(v + t * dq) @ dq)
+        return fixed + t * curvature + float(problem.slack.slope(v + t * dq) @ dq)
 
     longest = 1.0
     if problem.n_log:  # the paper's slack ends where distances that should be long come down to 0
@@ -124,7 +125,8 @@ class _WrittenOut:
         B = Z[:, i] * Z[:, j]
         B *= np.sqrt(np.where(i == j, 1.0, 2.0) * state.omega[self.upper])
         self.B = B if forms.combine is None else forms.combine @ B
-        self.trace = np.where(i == j, np.sqrt(state.omega[self.upper]), 0.0)
+        self.rooted_identity = np.where(i == j, np.sqrt(state.omega[self.upper]), 0.0)
+        self.shape = self.rooted_identity.shape
 
     def adjoint(self, s: np.ndarray) -> np.ndarray:
         return s @ self.B
@@ -150,11 +152,16 @@ class _Implicit:
         self.state = state
         self.forms, self.Y, self.omega = state.problem.forms, state.Y, state.omega
         self.root = np.sqrt(state.omega)
-        self.trace = np.diag(np.diagonal(self.root))
+        self.shape = self.root.shape
         self.precondition: Preconditioner | None = None
         n_constraints, rank = state.problem.n_constraints, len(state.w)
         self.few = n_constraints <= _FEW and len(self.forms.tail) * rank**2 <= _MANY_NUMBERS
         self.gram: np.ndarray | None = None
+
+    @property
+    def rooted_identity(self) -> np.ndarray:
+        """√Ω ∘ I."""
+        return np.diag(np.diagonal(self.root))
 
     def adjoint(self, s: np.ndarray) -> np.ndarray:
         return self.root * self.forms.adjoint(self.Y, s)

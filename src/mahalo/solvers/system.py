@@ -1,6 +1,7 @@
 """Newton systems, by preconditioned conjugate gradients.
 
-For forms (A X)_k = tr(X Yᵀ C_k Y), their adjoint A*, weights E ≥ 0 and a symmetric `root` ≥ 0, entry by entry:
+For forms (A X)_k = tr(X Yᵀ C_k Y), their adjoint A*, weights E ≥ 0, a symmetric R and a symmetric `root` ≥ 0, entry by
+entry:
 
     X + root ∘ A* E A (root ∘ X) = R
 
@@ -59,7 +60,9 @@ def solve_system(
     n_edges = len(forms.tail)
     if n_edges * R.size > _SMALL or n_edges > max(_FEW_EDGES, _EDGES_A_ROW * len(Y)):
         return _iterate(*forms.compact(Y), E, R, precondition, root, small, inexact, max_products)
-    edges, root = (forms.tail, forms.head, forms.combine_rows), np.broadcast_to(root, R.shape)
+    edges = forms.tail, forms.head, forms.combine_rows
+    if not isinstance(root, np.ndarray):
+        root = np.full(R.shape, root)
     return Answer(*solve_small(Y, *edges, E, R, root, *precondition, small, inexact, max_products))
 
 

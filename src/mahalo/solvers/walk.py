@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -23,7 +24,7 @@ _NEARLY_HARD = 10.0  # the γ after which comes the last, and beyond which barri
 _CENTRED = 3.0  # slope of D_μ along a step, in units of mμ, below which μ moves on
 _SLOW, _FAST = 0.1, 0.02  # factors for μ
 _WITHIN_REACH = 0.1  # gap from which the barrier may not be needed any more
-_INEXACT, _LEAST_INEXACT = 0.4, 0.2  # residual of a step without a barrier relative to its solution
+_INEXACT = 0.4  # residual of a step without a barrier relative to its solution, but for the last
 _MAX_PLAIN, _MAX_SHORT = 40, 4  # steps without a barrier, and those of them cut short, after which one is tried
 
 
@@ -66,9 +67,9 @@ class Walk:
         return state
 
     def _inexact(self, state: DualState) -> float:
-        """The gap falls to its square at best, and need not fall below the goal."""
-        enough = 0.5 * (self.goal / max(state.relative_gap, self.goal)) ** 0.5
-        return min(max(enough, _LEAST_INEXACT), _INEXACT)
+        """The gap falls to its square at best, or by this squared: the last step alone is as exact as the goal asks."""
+        gap = max(state.relative_gap, self.goal)
+        return _INEXACT if gap > math.sqrt(self.goal) else min(math.sqrt(self.goal / gap), _INEXACT)
 
     def under_barrier(
         self, state: DualState, mu: float, shortcut: Callable[[DualState], DualState | None] = lambda state: None
