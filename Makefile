@@ -38,7 +38,7 @@ $(VENV)/.installed: pyproject.toml README.md $(SOURCES)
 $(OLDEST)/.installed: pyproject.toml README.md $(SOURCES)
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check ".[test]" \
-		"numpy==1.26.*" "scipy==1.13.*" "scikit-learn==1.6.*" "safetensors==0.4.*"
+		"numpy==1.26.*" "scipy==1.13.*" "scikit-learn==1.6.*" "safetensors==0.4.*" "pyarrow==16.*"
 	touch $@
 
 demo: $(VENV)/.installed

@@ -59,7 +59,7 @@ def test_scaling_of_columns_is_on_the_query_side_too(normalize):
 
 def test_sparse_and_wide_rows_need_no_matrix():
     rng = np.random.default_rng(0)
-    X = sp.random_array((80, 30_000), density=2e-3, format="csr", rng=rng)
+    X = sp.random_array((80, 30_000), density=2e-3, format="csr", random_state=rng)
     metric = MetricLearner(basis=4).fit(X, rng.integers(0, 3, 80)).metric_
     order = np.argsort(-metric.query_side().scores(X[:10], X[10:]), axis=1)
     assert np.array_equal(order, np.argsort(metric.distances(X[:10], X[10:]), axis=1))

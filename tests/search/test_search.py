@@ -104,7 +104,7 @@ def test_radius(digits, form):
 
 def test_wide_sparse_rows_stay_sparse(monkeypatch):
     rng = np.random.default_rng(0)
-    X = sp.random_array((300, 40_000), density=1e-3, format="csr", rng=rng)
+    X = sp.random_array((300, 40_000), density=1e-3, format="csr", random_state=rng)
     metric = MetricLearner(basis=4).fit(X, rng.integers(0, 3, 300)).metric_
 
     def refuse(self, *args, **kwargs):
