@@ -85,6 +85,14 @@ def test_neighbours_are_the_nearest(trees, run, kernel):
     )
 
 
+def test_more_neighbours_than_rows_are_asked_for_aloud(trees, model, run):
+    code, out, err = run("neighbors", model, "--index", "trees.csv", "--query", "trees.csv", "-k", 500, "--json")
+    n = len(json.loads(out)["neighbors"])
+    assert code == 0 and f"there are {n} rows to find, fewer than -k 500" in err
+    code, _, err = run("neighbors", model, "--index", "trees.csv", "--query", "trees.csv", "-k", n, "--json")
+    assert code == 0 and "rows to find" not in err
+
+
 def test_rows_are_not_their_own_neighbours(model, run):
     code, out, _ = run("neighbors", model, "--index", "trees.csv", "-k", 39, "--json")
     found = json.loads(out)["neighbors"]

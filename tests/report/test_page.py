@@ -274,6 +274,20 @@ def test_a_metric_from_a_file_says_what_it_does_not_know(scaled, tmp_path):
     assert "flatters" in text
 
 
+def test_without_labels_weights_are_not_called_shares(scaled, tmp_path):
+    X, y = scaled
+    MetricLearner().fit(X, y).metric_.save(tmp_path / "wine.safetensors")
+    metric = mahalo.load(tmp_path / "wine.safetensors")
+    labelled, plain = page_of(metric, X, y, tmp_path), page_of(metric, X, None, tmp_path)
+    for text, shares in ((labelled, True), (plain, False)):
+        assert ("add up to 100 %" in text) is ("bring to the distances of unalike rows" in text) is shares
+        assert ("Features, by weight" in text) is ("weights do not compare" in text) is not shares
+
+
+def test_how_near_ties_are_settled_is_told(scaled, chosen, tmp_path):
+    assert "less than one row behind the best" in page_of(chosen, *scaled, tmp_path)
+
+
 def test_a_file_with_notes_about_its_fit_has_more_to_tell(scaled, chosen, tmp_path):
     X, y = scaled
     noted = {

@@ -217,9 +217,9 @@ def _counts(names: list[str]) -> str:
 
 
 def _draw(told: _Told, out: Path, console: Console) -> Path:
-    """The first half that was held out."""
-    train, test = next(told.halves.split(told.X, told.y))
-    learner, name = told.learners[0], told.example.name
+    """The first half for which more than a start was chosen; the first, if there is none."""
+    name, which = told.example.name, next((k for k, learner in enumerate(told.learners) if learner.history_), 0)
+    learner, (train, test) = told.learners[which], list(told.halves.split(told.X, told.y))[which]
     with console.status(f"{name}: drawing …"):
         before, after = (
             view(side, rows[train], told.y[train], rows[test], told.y[test])
@@ -229,7 +229,7 @@ def _draw(told: _Told, out: Path, console: Console) -> Path:
             before,
             after,
             learner,
-            title=f"{name}: Euclidean distance before, learned after, on {len(test)} held-out rows",
+            title=f"{name}, {len(test)} held-out rows: Euclidean before, learned after (start: {learner.prior_})",
             class_names=told.example.class_names,
         )
         return figures.save(figure, out / f"demo-{name}.png")

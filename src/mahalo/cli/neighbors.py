@@ -62,6 +62,8 @@ def neighbors(
     asking = None if query is None else Source([query], id=id, ids=query_ids, encoding=encoding)
     with watching(log) as watch:
         found = _found(model, sought, asking, k, watch)
+        if found.k < k:
+            watch.say(f"there are {found.k:,} rows to find, fewer than -k {k:,}: all of them are listed")
         if out is not None:
             found.write(out)
     _tell(found, out, json)

@@ -105,7 +105,7 @@ def _choice(outcome: Outcome) -> str:
     parts += [f"residual {float(chosen['residual']):g}"] if chosen["residual"] is not True else []
     parts += ["by cosine"] if chosen["normalize"] else []
     parts += [f"{chosen['n_components']} directions"] if chosen["n_components"] else []
-    among = f", the best of {outcome.n_candidates:,} candidates" if outcome.n_candidates > 1 else ""
+    among = f", chosen among {outcome.n_candidates:,} candidates" if outcome.n_candidates > 1 else ""
     return ", ".join(parts) + among
 
 

@@ -205,7 +205,7 @@ def draw_spectrum(ax: Axes, learner: MetricLearner) -> None:
     _title(ax, "learned metric", "eigenvalues")
     stretched, shrunk = int((values > 1.05).sum()), int((values < 0.95).sum())
     _key(ax, (f"{_count(stretched, 'direction')} stretched", _INK), (f"{shrunk} shrunk", _INK))
-    _name_level(ax, 1.0, "prior = 1", below=True)
+    _name_level(ax, 1.0, "start = 1", below=True)
     ax.set_xlabel("direction, most stretched first")
     ax.set_xlim(0.0, len(values) + 1.0)
 

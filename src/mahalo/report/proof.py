@@ -131,8 +131,9 @@ def _choosing(sheet: Sheet, record: dict[str, Any]) -> str:
     more = f" The {len(rows)} best of {len(candidates):,} are listed." if len(rows) < len(candidates) else ""
     return (
         f"<h3>What it was chosen among</h3><p>Every candidate was learned on a part of the rows and scored on the "
-        f"rest{' (one split: no interval)' if one_fold else ''}. Of candidates that are as good, the simplest is "
-        f"taken: the smallest γ.{more}</p>"
+        f"rest{' (one split: no interval)' if one_fold else ''}. Candidates less than one row behind the best "
+        f"count as good as it; of these the first is taken: starts and pairs in the order they were named in, then γ "
+        f"from the smallest on.{more}</p>"
         + chart(
             "choosing",
             "Score of every candidate on held-out rows against γ",

@@ -11,6 +11,16 @@ from .views import spectrum
 __all__ = ["features"]
 
 _N_FEATURES, _N_PAIRS = 30, 20
+_READING = (
+    "A feature that tells classes apart brings much to the distances of unalike rows and little to those of alike "
+    "ones. Shares are of squared learned distances and add up to 100 %.",
+    "Features, by what they bring to the distances of {} rows",
+)
+_WEIGHTS_ALONE = (
+    "Which of these rows are alike is not known here, so what features bring to distances is not either. A weight is "
+    "per squared unit of its column: of columns in different units, weights do not compare. Give labels to see shares.",
+    "Features, by weight",
+)
 
 
 def features(sheet: Sheet) -> str:
@@ -33,12 +43,12 @@ def _feature_tables(sheet: Sheet) -> str:
         ]
         for name, row in features.head(_N_FEATURES).iterrows()
     ]
-    more = f" The {_N_FEATURES} that bring most of {len(features):,} are listed." if len(features) > _N_FEATURES else ""
+    more = f" The first {_N_FEATURES} of {len(features):,} are listed." if len(features) > _N_FEATURES else ""
     plain = "" if f.named else " Columns have no names here; pass names= to see them."
+    words, title = _READING if kinds else _WEIGHTS_ALONE
     return (
-        "<p>A feature that tells classes apart brings much to the distances of unalike rows and little to those of "
-        f"alike ones. Shares are of squared learned distances and add up to 100 %.{more}{plain}</p>"
-        + table("Features, by what they bring to the distances of unalike rows", columns, rows, name="features-table")
+        f"<p>{words}{more}{plain}</p>"
+        + table(title.format(kinds[-1] if kinds else ""), columns, rows, name="features-table")
         + _feature_pairs(pairs, kinds, totals)
     )
 
