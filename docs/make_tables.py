@@ -19,7 +19,6 @@ METHODS = {
 }
 MEASURES = ("P@1", "P@10", "MAP")
 BENCH = HERE / "results" / "bench" / "run.json"
-ACCURACY = BENCH.with_name("accuracy.json")  # of a run of its own, where the other was stopped before it
 SHOWN = {"search": "search.md", "pairs": "pairs.md", "suspects": "explaining.md", "accuracy": "choosing.md"}
 """Benchmarks whose first table is shown as it is, and where."""
 
@@ -43,20 +42,85 @@ def pages() -> dict[Path, str]:
 def read_numbers(name: str, path: Path = BENCH) -> dict:
     """Of one benchmark. `adapting` has `retrieval`: labels an intent → method → measure → mean over draws, and `draws`:
     how many of them."""
-    reports = json.loads(path.read_text(encoding="utf-8"))["benchmarks"]
-    (numbers,) = (report["numbers"] for report in reports if report["name"] == name)
-    return numbers
+    return read_reports(path)[name]["numbers"]
+
+
+def read_reports(path: Path = BENCH) -> dict[str, dict]:
+    """Every benchmark of a run, by name."""
+    reports = {report["name"]: report for report in json.loads(path.read_text(encoding="utf-8"))["benchmarks"]}
+    broken = [name for name, report in reports.items() if not report["tables"]]
+    if broken:
+        raise ValueError(f"{path.name} has no tables of {', '.join(broken)}: run `python -m benchmarks` again")
+    return reports
 
 
 def bench_pages() -> dict[Path, str]:
     """Pages that show a table of `make bench`."""
     pages = {}
-    runs = [json.loads(path.read_text(encoding="utf-8")) for path in (ACCURACY, BENCH) if path.is_file()]
-    for report in (report for run in runs for report in run["benchmarks"]):
-        if report["name"] in SHOWN and report["tables"]:
+    reports = read_reports()
+    missing = [name for name in (*SHOWN, "logdet", "algorithm1") if name not in reports]
+    if missing:
+        raise ValueError(f"{BENCH.name} is without {', '.join(missing)}: run `make bench` to its end")
+    for report in reports.values():
+        if report["name"] in SHOWN:
             path = HERE / SHOWN[report["name"]]
             pages[path] = _replaced(path.read_text(encoding="utf-8"), _table(report["tables"][0]), report["name"])
+    for path, table, mark in (
+        (HERE / "comparison.md", speed_table(reports), "bench"),
+        (BENCH.with_name("README.md"), verdicts(reports), "verdicts"),
+    ):
+        pages[path] = _replaced(path.read_text(encoding="utf-8"), table, mark)
     return pages
+
+
+def speed_table(reports: dict[str, dict]) -> str:
+    """What `logdet` and `algorithm1` measured beside the peer."""
+    fits, projections = reports["logdet"], reports["algorithm1"]
+    digits, *simulated = (f"{row[1]} features, {row[2]:,} pairs" for row in fits["tables"][0]["rows"])
+    of_digits, *of_simulated = _checks(fits, "metric-learn's fit")
+    (path,) = _checks(fits, "γ path")
+    widths = ", ".join(str(row[0]) for row in projections["tables"][0]["rows"])
+    lines = [
+        ("LogDet, the same pairs and bounds, γ = 1, to a relative gap of 1e-6", "beside metric-learn's ITML"),
+        ("---", "---"),
+        (f"a fit to digits: {digits}", f"**{_times(of_digits)}** faster"),
+        ("21 values of γ on digits, each to 1e-6", f"**{_short(path['value'])}** of the time of one such fit"),
+        *(
+            (f"a fit to simulated classes: {size}", f"**{_times(check)}** faster")
+            for size, check in zip(simulated, of_simulated, strict=True)
+        ),
+        (
+            f"one projection of Algorithm 1 at {widths} features",
+            f"**{', '.join(_times(check) for check in _checks(projections, 'per projection'))}** faster",
+        ),
+    ]
+    return "\n".join(_row(*line) for line in lines)
+
+
+def _checks(report: dict, part_of_name: str) -> list[dict]:
+    return [check for check in report["checks"] if part_of_name in check["name"]]
+
+
+def _times(check: dict) -> str:
+    """Rounded down; what is a bound, because the peer was stopped, says so."""
+    return f"{'more than ' if check['is_bound'] else ''}{int(check['value'])} times"
+
+
+def verdicts(reports: dict[str, dict]) -> str:
+    """How many lines of each part hold, and which do not or are not decided."""
+    lines = [_row("part", "lines that hold", "that do not", "undecided"), _row(*["---"] * 4)]
+    for name, report in reports.items():
+        by_status: dict[str, list[dict]] = {"PASS": [], "FAIL": [], "OPEN": []}
+        for check in report["checks"]:
+            by_status[check["status"]].append(check)
+        missed = ("; ".join(map(_missed, by_status[status])) for status in ("FAIL", "OPEN"))
+        lines.append(_row(name, str(len(by_status["PASS"])), *missed))
+    lines.append(_row("all", str(sum(c["status"] == "PASS" for r in reports.values() for c in r["checks"])), "", ""))
+    return "\n".join(lines)
+
+
+def _missed(check: dict) -> str:
+    return f"{check['name']}: {check['value']:.4g}, {'≥' if check['at_least'] else '≤'} {check['required']:g} wanted"
 
 
 def _table(table: dict) -> str:
@@ -132,7 +196,10 @@ def _row(*cells: str) -> str:
 def _replaced(page: str, table: str, name: str = "adapting") -> str:
     """The page with the table between its two marks."""
     start, end = f"<!-- {name}:start -->", f"<!-- {name}:end -->"
-    return re.sub(f"{start}.*?{end}", lambda _: f"{start}\n{table}\n{end}", page, flags=re.S)
+    text, found = re.subn(f"{start}.*?{end}", lambda _: f"{start}\n{table}\n{end}", page, flags=re.S)
+    if found != 1:
+        raise ValueError(f"a page must have {start} and {end} once; got a page with {found} of them")
+    return text
 
 
 if __name__ == "__main__":

@@ -33,5 +33,21 @@ def test_tables_about_adapted_embeddings_are_those_of_the_benchmark(make_tables)
 def test_tables_of_the_whole_run_are_those_in_the_pages(make_tables):
     for path, text in make_tables.bench_pages().items():
         assert path.read_text(encoding="utf-8") == text, f"run docs/make_tables.py: {path.name} is not up to date"
-        for report in ("search", "pairs", "suspects", "accuracy"):
-            assert make_tables.SHOWN[report] != path.name or f"<!-- {report}:start -->" in text
+    shown = {path.name for path in make_tables.bench_pages()}
+    assert shown == {*make_tables.SHOWN.values(), "comparison.md", "README.md"}
+
+
+def test_a_page_without_marks_is_refused(make_tables):
+    with pytest.raises(ValueError, match="must have <!-- bench:start -->"):
+        make_tables._replaced("no table here", "| |", "bench")
+
+
+def test_what_is_a_bound_or_undecided_says_so(make_tables):
+    check = {"name": "faster", "value": 283.7, "required": 300.0, "at_least": True}
+    assert make_tables._times(check | {"is_bound": True}) == "more than 283 times"
+    assert make_tables._times(check | {"is_bound": False}) == "283 times"
+    reports = {status: {"checks": [check | {"status": status}]} for status in ("PASS", "FAIL", "OPEN")}
+    *_, passed, failed, open_, everything = make_tables.verdicts(reports).splitlines()
+    assert passed == "| PASS | 1 |  |  |" and everything == "| all | 1 |  |  |"
+    assert failed == "| FAIL | 0 | faster: 283.7, ≥ 300 wanted |  |"
+    assert open_ == "| OPEN | 0 |  | faster: 283.7, ≥ 300 wanted |"
