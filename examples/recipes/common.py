@@ -19,7 +19,7 @@ class Form:
     """Vectors to store at first, vectors to add, vectors to ask with, and how they are compared: "l2" or "ip".
 
     `extra` is one number for each stored row. By "ip", the nearest has the largest product less half of it; the recipes
-    for databases without a place for it append it to the vector, as `appended` does.
+    for databases without a place for it append it to the vector, as `appended` does, or `as_distances`.
     """
 
     name: str
@@ -36,8 +36,27 @@ class Form:
         s, n = self.extra[:, None], len(self.stored)
         half = np.full((len(self.asked), 1), -0.5)
         columns = (np.hstack([self.stored, s[:n]]), np.hstack([self.added, s[n:]]), np.hstack([self.asked, half]))
-        stored, added, asked = (array.astype(np.float32) for array in columns)
-        return Form(self.name, self.measure, stored, added, asked, self.extra)
+        return Form(self.name, "ip", *map(_single, columns), self.extra)
+
+    def as_distances(self) -> Form:
+        """[x, s, √(b − ‖x‖² − s²)] and [u, −½, 0]: the largest product has the smallest distance.
+
+        All stored vectors are then of length √b, and graphs, which take it that neighbours of neighbours are near, find by
+        distance what they miss by product. b is a bound for rows that are still to come, too.
+        """
+        if self.measure == "l2":
+            return self
+        form = self.appended()
+        sq_stored, sq_added = ((rows.astype(float) ** 2).sum(axis=1) for rows in (form.stored, form.added))
+        b = 1.5 * sq_stored.max()
+        if sq_added.max(initial=0.0) > b:
+            raise ValueError("rows to add are longer than was allowed for: build the index again with a larger bound")
+        columns = (
+            np.hstack([form.stored, np.sqrt(b - sq_stored)[:, None]]),
+            np.hstack([form.added, np.sqrt(b - sq_added)[:, None]]),
+            np.hstack([form.asked, np.zeros((len(form.asked), 1))]),
+        )
+        return Form(self.name, "l2", *map(_single, columns), self.extra)
 
 
 def forms() -> tuple[list[Form], np.ndarray]:
