@@ -41,8 +41,8 @@ class Form:
     def as_distances(self) -> Form:
         """[x, s, √(b − ‖x‖² − s²)] and [u, −½, 0]: the largest product has the smallest distance.
 
-        All stored vectors are then of length √b, and graphs, which take it that neighbours of neighbours are near, find by
-        distance what they miss by product. b is a bound for rows that are still to come, too.
+        All stored vectors are then of length √b, and graphs, which take it that neighbours of neighbours are near, find
+        by distance what they miss by product. b is a bound for rows that are still to come, too.
         """
         if self.measure == "l2":
             return self

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .constraints import Constraints, n_classes
+from .constraints import Constraints, codes_by_appearance
 from .linalg import nearest_of
 
 __all__ = [
@@ -65,12 +65,13 @@ def pair_auc(
     if constraints is None:
         if y is None:
             raise ValueError("score needs labels y or constraints= to know which rows are alike.")
-        if (n := n_classes(y)) < 2:
+        codes = codes_by_appearance(y)  # or the names of classes would have a say in which pairs are drawn
+        if (n := codes.max(initial=-1) + 1) < 2:
             raise ValueError(
                 f"score needs rows of at least two classes; these have {'one' if n else 'none'}. Use a shuffled or "
                 "stratified splitter, such as cv=StratifiedKFold(3, shuffle=True)."
             )
-        constraints = Constraints.from_labels(y, pairs_per_class=1000, random_state=0)
+        constraints = Constraints.from_labels(codes, pairs_per_class=1000, random_state=0)
     else:
         constraints, _ = constraints.of_data(rows, n_rows)
     index, similar = known_pairs(constraints)

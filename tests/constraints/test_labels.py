@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import DataConversionWarning
 
 from mahalo import Constraints
-from mahalo.constraints import as_labels, class_codes, n_classes
+from mahalo.constraints import as_labels, class_codes, codes_by_appearance
 
 NUMBERS = [3, None, 5, 3, None, 5]
 STRINGS = ["b", None, "c", "b", None, "c"]
@@ -67,7 +67,7 @@ def test_what_is_missing_is_no_label(way, values):
 def test_every_type_of_numbers_and_strings(y):
     np.testing.assert_array_equal(as_labels(y).codes, CODES)
     np.testing.assert_array_equal(class_codes(y), CODES)
-    assert n_classes(y) == 2
+    np.testing.assert_array_equal(codes_by_appearance(y), CODES)
 
 
 @pytest.mark.parametrize("form", [list, np.array, pd.Series, lambda y: np.array(y, dtype=object)])
@@ -128,7 +128,13 @@ def test_too_few_classes_beside_unlabelled_rows(y, n):
     message = rf"y has {n} class beside rows that are unlabelled \(−1, None or NaN\): nothing to tell apart"
     with pytest.raises(ValueError, match=message):
         class_codes(y)
-    assert n_classes(y) == n
+    assert codes_by_appearance(y).max() == n - 1
+
+
+def test_codes_by_appearance_are_blind_to_names():
+    np.testing.assert_array_equal(codes_by_appearance(["c", None, "a", "c", "b", "a"]), [0, -1, 1, 0, 2, 1])
+    np.testing.assert_array_equal(codes_by_appearance([7, -1, 9, 7, 3, 9]), [0, -1, 1, 0, 2, 1])
+    np.testing.assert_array_equal(codes_by_appearance([None, None]), [-1, -1])
 
 
 @pytest.mark.parametrize("y", [np.zeros((3, 2)), 3, "abc", [[0, 1], [1, 0]], pd.DataFrame({"a": [0, 1], "b": [1, 0]})])
@@ -149,6 +155,6 @@ def test_a_column_is_taken_with_a_warning(y):
 
 def test_constraints_are_no_labels():
     message = r"y must be class labels; got a mahalo\.Constraints\. Pass it by name, as constraints=\."
-    for call in (as_labels, class_codes, n_classes, Constraints.from_labels):
+    for call in (as_labels, class_codes, codes_by_appearance, Constraints.from_labels):
         with pytest.raises(ValueError, match=message):
             call(Constraints.from_pairs([[0, 1]]))

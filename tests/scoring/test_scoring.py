@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from mahalo.scoring import knn_predict, nearest_of, vote
+from mahalo.scoring import knn_predict, nearest_of, pair_auc, vote
 
 
 def plain_vote(codes):
@@ -45,6 +45,18 @@ def test_renaming_the_classes_renames_the_predictions(k):
     other = {"a": "z", "b": "b", "c": "a"}
     renamed = knn_predict(train, [other[label] for label in y], test, k)
     assert_array_equal(renamed, [other[label] for label in knn_predict(train, y, test, k)])
+
+
+def test_renaming_the_classes_changes_no_score():
+    """Pairs to judge by are drawn: more of them than a score looks at."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 400)
+    X = rng.standard_normal((400, 2)) + y[:, None]
+
+    def score(names):
+        return pair_auc(lambda index: ((X[index[:, 0]] - X[index[:, 1]]) ** 2).sum(axis=1), 400, names[y], None, None)
+
+    assert score(np.array([0, 1, 2])) == score(np.array([5, 9, 3])) == score(np.array(["c", "a", "b"])) > 0.6
 
 
 def test_nearest_come_in_order_and_equal_ones_by_position():

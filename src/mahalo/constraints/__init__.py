@@ -7,7 +7,7 @@ from .diagnosis import ConstraintReport
 from .forms import EdgeForms
 from .geometry import Geometry, MappedGeometry, VectorGeometry, sq_distances
 from .identical import Meaningful, meaningful
-from .labels import Labels, as_labels, class_codes, codes_of, n_classes, where_any
+from .labels import Labels, as_labels, class_codes, codes_by_appearance, codes_of, where_any
 from .posing import Posed, posed
 from .splitting import PairSplit
 
@@ -28,10 +28,10 @@ __all__ = [
     "as_rows",
     "check_count",
     "class_codes",
+    "codes_by_appearance",
     "codes_of",
     "len_of",
     "meaningful",
-    "n_classes",
     "posed",
     "renumbered",
     "resolve_bounds",

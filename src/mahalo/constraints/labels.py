@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..validation import warn
 
-__all__ = ["Labels", "as_labels", "class_codes", "codes_of", "n_classes", "where_any"]
+__all__ = ["Labels", "as_labels", "class_codes", "codes_by_appearance", "codes_of", "where_any"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +67,12 @@ def where_any(codes: np.ndarray | None) -> np.ndarray | None:
     return codes if codes is not None and (codes >= 0).any() else None
 
 
-def n_classes(y: Any) -> int:
-    """Number of classes, unlabelled rows not counted."""
-    return len(as_labels(y).classes)
+def codes_by_appearance(y: Any) -> np.ndarray:
+    """Labels as 0, 1, ... in the order in which classes first appear, whatever their names; −1 for unlabelled."""
+    codes = as_labels(y).codes
+    _, first, found = np.unique(codes[codes >= 0], return_index=True, return_inverse=True)
+    codes[codes >= 0] = np.argsort(np.argsort(first))[found]
+    return codes
 
 
 def _one_column(y: Any) -> np.ndarray:
