@@ -169,9 +169,25 @@ typedef double mahalo_four;
 #define MAHALO_UNROLLED
 #endif
 
+#define MAHALO_ROWS 4
+
+/* sum[i] += Σ_a Z[i, a] X[a, :8] over first ≤ a < last, for `rows` rows of Z. */
+MAHALO_INLINED
+void mahalo_add_products(mahalo_four (*sum)[MAHALO_FOURS], const double *MAHALO_RESTRICT Z,
+                         const double *MAHALO_RESTRICT X, ptrdiff_t r, ptrdiff_t first, ptrdiff_t last, const int rows)
+{
+    for (ptrdiff_t a = first; a < last; a++) {
+        const mahalo_four *row = (const mahalo_four *)(X + a * r);
+        MAHALO_UNROLLED
+        for (int i = 0; i < rows; i++)
+            MAHALO_UNROLLED
+            for (int k = 0; k < MAHALO_FOURS; k++)
+                sum[i][k] += Z[i * r + a] * row[k];
+    }
+}
+
 /* out[e] = zᵀ X z over `rows` rows z of Z, for a symmetric X. Its tiles above the diagonal are not read: those below count
    twice. */
-#define MAHALO_ROWS 4
 MAHALO_INLINED
 void mahalo_lengths_of(const double *MAHALO_RESTRICT Z, const double *MAHALO_RESTRICT X, double *MAHALO_RESTRICT out,
                        ptrdiff_t r, const int rows)
@@ -189,27 +205,13 @@ void mahalo_lengths_of(const double *MAHALO_RESTRICT Z, const double *MAHALO_RES
             MAHALO_UNROLLED
             for (int k = 0; k < MAHALO_FOURS; k++)
                 sum[i][k] = (mahalo_four){0.0};
-        for (ptrdiff_t a = c + 8; a < r; a++) {
-            const mahalo_four *row = (const mahalo_four *)(X + a * r + c);
-            MAHALO_UNROLLED
-            for (int i = 0; i < rows; i++)
-                MAHALO_UNROLLED
-                for (int k = 0; k < MAHALO_FOURS; k++)
-                    sum[i][k] += Z[i * r + a] * row[k];
-        }
+        mahalo_add_products(sum, Z, X + c, r, c + 8, r, rows);
         MAHALO_UNROLLED
         for (int i = 0; i < rows; i++)
             MAHALO_UNROLLED
             for (int k = 0; k < MAHALO_FOURS; k++)
                 sum[i][k] += sum[i][k];
-        for (ptrdiff_t a = c; a < c + 8; a++) {
-            const mahalo_four *row = (const mahalo_four *)(X + a * r + c);
-            MAHALO_UNROLLED
-            for (int i = 0; i < rows; i++)
-                MAHALO_UNROLLED
-                for (int k = 0; k < MAHALO_FOURS; k++)
-                    sum[i][k] += Z[i * r + a] * row[k];
-        }
+        mahalo_add_products(sum, Z, X + c, r, c, c + 8, rows);
         MAHALO_UNROLLED
         for (int i = 0; i < rows; i++) {
             const mahalo_four *z = (const mahalo_four *)(Z + i * r + c);
