@@ -20,6 +20,7 @@ from .selection.before_after import BeforeAfter, Estimate, Measured, before_afte
 from .selection.choosing import Choosing
 from .selection.folds import Fold
 from .selection.judging import Score, questions, retrieval
+from .validation import in_double
 
 __all__ = ["BeforeAfter", "EmbeddingAdapter"]
 
@@ -190,7 +191,7 @@ def _pair_precision(metric: Metric, fold: Fold, constraints: Constraints) -> flo
         return fold.auc(metric, constraints)
     n = len(fold.test)
     others = np.arange(n) if n <= _MOST_FOUND else np.random.default_rng(0).choice(n, _MOST_FOUND, replace=False)
-    a, b, Z = (metric.transform(fold.X_test[rows]).astype(np.float64) for rows in (*asked.T, others))
+    a, b, Z = (metric.transform(in_double(fold.X_test[rows])) for rows in (*asked.T, others))
     D = euclidean_distances(a, Z, squared=True)
     D[(asked[:, :1] == others) | (asked[:, 1:] == others)] = np.inf
     own = np.einsum("ij,ij->i", a - b, a - b)

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 
 from .linalg import Order, Scatter, scatter_of_differences, spd_factor, spd_roots
 from .rows import HeldRows, MappedRows, Needs, Rows
+from .validation import in_double
 
 __all__ = ["Covariance", "Known", "Prior", "Within", "as_prior", "needs_of"]
 
@@ -223,7 +224,7 @@ class Prior:
         return np.asarray((Y @ A * gain) @ A.T + (Y.toarray() if sp.issparse(Y) else Y))
 
     def whitened(self, rows: Rows) -> Rows:
-        """The rows rootᵀ x, made as they are asked for."""
+        """The rows rootᵀ x, in double precision, made as they are asked for."""
         if self.root is None:
             return rows
-        return MappedRows(rows, self.whiten, rows.shape[1], linear=True, dense=self.dense)
+        return MappedRows(rows, lambda X: self.whiten(in_double(X)), rows.shape[1], linear=True, dense=self.dense)

@@ -27,6 +27,7 @@ __all__ = [
     "check_sampling",
     "checked_bounds",
     "checked_percentiles",
+    "in_double",
     "is_linear",
     "len_of",
     "warn",
@@ -184,8 +185,17 @@ def as_objects(X: Any) -> np.ndarray:
 
 def at_least_single(X: Any) -> Any:
     """Half precision as single: it is for storing, not for reckoning with."""
-    kinds = {X.dtype} if hasattr(X, "dtype") else set(getattr(X, "dtypes", ()))
-    return X.astype(np.float32) if kinds == {np.dtype(np.float16)} else X
+    return X.astype(np.float32) if _kinds(X) == {np.dtype(np.float16)} else X
+
+
+def in_double(X: Any) -> Any:
+    """Single precision as double: what is left of a difference between near rows takes it."""
+    return X.astype(np.float64) if _kinds(X) == {np.dtype(np.float32)} else X
+
+
+def _kinds(X: Any) -> set:
+    """Of the numbers in an array, or in the columns of a table."""
+    return {X.dtype} if hasattr(X, "dtype") else set(getattr(X, "dtypes", ()))
 
 
 # -- row indices -------------------------------------------------------------------------------------------------
@@ -205,6 +215,8 @@ def as_indices(values: ArrayLike | None, width: int, what: str) -> np.ndarray:
             f"{what} must be integer row indices; got dtype {index.dtype}. Convert with .astype(int) if they are "
             "indices, or pass the rows' positions instead of the rows themselves."
         )
+    if index.max() > np.iinfo(np.intp).max:  # or it would wrap below
+        raise ValueError(f"{what} must be row indices; got {index.max()}, more than there can be rows.")
     if index.min() < 0:
         bad = index[(index < 0).any(axis=1)][0].tolist()
         raise ValueError(f"{what} must be row indices ≥ 0; got {bad}. Count rows from 0; negative indices do not wrap.")

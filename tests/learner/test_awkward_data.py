@@ -255,6 +255,33 @@ def test_squares_of_float32_fit_into_float64(rng, scale, sparse):
     assert learner.certificate_.primal == pytest.approx(MetricLearner().fit(X, y).certificate_.primal, rel=1e-4)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"prior": "diagonal"},
+        {"prior": "covariance"},
+        {"prior": "within"},
+        {"basis": 3},
+        {"basis": 3, "residual": 0.4, "prior": "covariance"},
+        {"basis": 3, "residual": False, "prior": "covariance"},
+        {"kernel": "poly", "kernel_params": {"degree": 2}},
+        {"kernel": "rbf", "prior": "within"},
+    ],
+    ids=str,
+)
+def test_single_precision_far_from_the_origin(rng, options):
+    """What is certified are the distances of the metric that is returned; whitened in single precision they are not."""
+    X, y = labelled_data(rng, n=60, d=5)
+    offset = 30.0 if options.get("kernel") == "poly" else 1e4
+    X = (X + offset).astype(np.float32)
+    learner = MetricLearner(pairs_per_class=50, **options).fit(X, y)
+    assert learner.certificate_.converged
+    i, j = learner.constraints_.pairs.index.T
+    v = learner.metric_.pair_distances(X[i], X[j], squared=True)
+    np.testing.assert_allclose(learner.values_, v, rtol=1e-6, atol=1e-6 * v.max())
+
+
 @pytest.mark.parametrize("scale", [1e-170, 1e-300, 1e155, 1e300])
 @pytest.mark.parametrize("prior", PRIORS)
 def test_squares_that_float64_cannot_hold(rng, scale, prior):

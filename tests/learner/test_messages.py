@@ -209,6 +209,10 @@ def test_other_number_of_columns_after_fit(X):
     ("similar", "message"),
     [
         ([[0, -1]], r"similar must be row indices ≥ 0; got \[0, -1\].*negative indices do not wrap"),
+        (
+            np.array([[0, 2**64 - 1]], dtype=np.uint64),
+            "similar must be row indices; got 1844.*more than",
+        ),
         ([[0.0, 1.0]], r"similar must be integer row indices; got dtype float64.*astype\(int\)"),
         ([["a", "b"]], r"similar must be integer row indices; got dtype <U1"),
         ([[True, False]], r"similar must be integer row indices; got dtype bool"),

@@ -85,9 +85,36 @@ def test_far_from_the_origin_in_single_precision(digits):
     metric = MetricLearner().fit(X[:150], y[:150]).metric_
     far = (X + 1000.0).astype(np.float32)
     found = build_index(metric, far[200:]).kneighbors(far[:50], 5)
-    asked, stored = (metric.transform(rows).astype(np.float64) for rows in (far[:50], far[200:]))
+    asked, stored = (metric.transform(rows.astype(np.float64)) for rows in (far[:50], far[200:]))
     D = np.sqrt(((asked[:, None] - stored[None]) ** 2).sum(axis=2))
     np.testing.assert_allclose(found.distances, np.sort(D, axis=1)[:, :5], rtol=1e-10)
+
+
+@pytest.mark.parametrize("offset", [10.0, 1e4])
+@pytest.mark.parametrize("form", ["full", "low rank, dense prior", "basis alone", "leading", "rbf"])
+def test_near_rows_in_single_precision(form, offset):
+    """Rounded to single, vectors of rows so near to each other would keep one digit of their distance, or none."""
+    rng = np.random.default_rng(0)
+    X = (offset + rng.standard_normal((40, 20))).astype(np.float32)
+    near = (X + 1e-5 * offset * rng.standard_normal(X.shape)).astype(np.float32)
+    metric = MetricLearner(**FORMS[form]).fit(X.astype(np.float64), np.arange(40) % 3).metric_
+    index = build_index(metric, X[:30])
+    index.add(X[30:])
+    found = index.kneighbors(near, 1)
+    assert np.array_equal(found.ids[:, 0], np.arange(40))
+    exact = metric.pair_distances(near.astype(np.float64), X.astype(np.float64))
+    np.testing.assert_allclose(found.distances[:, 0], exact, rtol=1e-6)
+
+
+@pytest.mark.parametrize("backend", GRAPHS)
+def test_graphs_far_from_the_origin(digits, backend):
+    pytest.importorskip(backend)
+    metric, (X, _) = learned(digits), digits
+    far = (X + 1e4).astype(np.float32)
+    found = build_index(metric, far[200:], backend).kneighbors(far[:50], 5)
+    exact, order = nearest(metric, far[:50], far[200:], 5)
+    assert np.mean(found.ids == order) > 0.95
+    np.testing.assert_allclose(found.distances[found.ids == order], exact[found.ids == order], rtol=1e-5)
 
 
 @pytest.mark.parametrize("form", ["full", "low rank", "rbf"])

@@ -535,6 +535,14 @@ def test_folds_follow_the_generator_given(rng, make):
     np.testing.assert_array_equal(fits[0].cv_results_["scores"], fits[1].cv_results_["scores"])
 
 
+@pytest.mark.parametrize("make", [np.random.RandomState, np.random.default_rng])
+def test_rows_to_choose_by_follow_the_generator_given(rng, make):
+    """Of more rows than folds are made of."""
+    X, y = labelled_data(rng, n=3_600)
+    seen = [Choosing(MetricLearnerCV(random_state=make(k)), X, y, y, None, np.arange(3_600)).folds[0] for k in (1, 2)]
+    assert set(seen[0].rows) != set(seen[1].rows)
+
+
 def test_warnings_point_at_the_callers_line(rng):
     X, y = labelled_data(rng)
     calls = [

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Constraints, as_constraints, sq_distances
-from ..validation import Seed, as_generator, check_count
+from ..validation import Seed, as_generator, check_count, in_double
 from .implied import Implied
 
 __all__ = ["next_pairs"]
@@ -66,7 +66,7 @@ def next_pairs(
     if strategy not in _STRATEGIES:
         raise ValueError(f"strategy must be {', '.join(map(repr, _STRATEGIES))}; got {strategy!r}.")
     known = as_constraints(known)
-    T = np.asarray(learner.transform(X), dtype=np.float64)
+    T = np.asarray(learner.transform(in_double(X)), dtype=np.float64)
     if len(T) < 2:
         raise ValueError(f"a pair takes two rows; X has {len(T)}.")
     implied, rng = Implied.of(known, len(T)), as_generator(random_state)

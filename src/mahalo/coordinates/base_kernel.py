@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
-from ..constraints import len_of
+from ..validation import in_double, len_of
 
 __all__ = ["BaseKernel"]
 
@@ -62,7 +62,7 @@ class BaseKernel:
                     f"got an array of shape {K.shape}."
                 )
         else:
-            K = np.asarray(pairwise_kernels(X, Y, metric=self.kind, **self.params))
+            K = np.asarray(pairwise_kernels(in_double(X), in_double(Y), metric=self.kind, **self.params))
         if not np.isfinite(K).all():
             raise ValueError("the kernel returned NaN or infinity; check the data and kernel_params.")
         return K + self.shift * _equal_objects(X, Y) if self.shift else K

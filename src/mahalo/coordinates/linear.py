@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from ..constraints import EdgeForms, MappedGeometry, VectorGeometry, sq_distances
 from ..priors import Prior
 from ..rows import JoinedRows, MappedRows, Rows
+from ..validation import in_double
 from .span import span_of_edges
 
 __all__ = ["LinearCoordinates", "LinearSpace", "orthonormal"]
@@ -87,7 +88,7 @@ class LinearSpace:
         """Distances under the start metric, W0^½ [ρI + (1 − ρ) QQᵀ] W0^½."""
         if self.basis is None or self.residual == 1.0:
             return VectorGeometry(self.whitened)
-        inside = MappedRows(self.rows, self.coordinates.map, self.basis.shape[1], linear=True, dense=True)
+        inside = MappedRows(self.rows, self._mapped, self.basis.shape[1], linear=True, dense=True)
         if self.residual == 0.0:
             return MappedGeometry(inside, lambda rows: _sq_norms(self.whitened.take(rows)))
         return VectorGeometry(JoinedRows(self.whitened, self.residual**0.5, inside, (1.0 - self.residual) ** 0.5))
@@ -97,18 +98,21 @@ class LinearSpace:
         """Over the basis, or all of space."""
         return LinearCoordinates(self.prior, self.rows.shape[1], self.basis, self.residual)
 
+    def _mapped(self, X: Any) -> np.ndarray:
+        return self.coordinates.map(in_double(X))
+
     def pose(self, forms: EdgeForms, rows: np.ndarray) -> tuple[LinearCoordinates, np.ndarray, np.ndarray]:
         """Coordinates, points x̂ of `rows` (−1: the origin), and ρ times what they leave out of each edge's squared
         length."""
         if self.basis is not None and self.residual == 0.0:
             used = _with_origin(self.rows.take(np.maximum(rows, 0)), rows)
-            return self.coordinates, self.coordinates.map(used).astype(np.float64), np.zeros(len(forms.tail))
-        used = _with_origin(self.whitened.take(np.maximum(rows, 0)), rows)
+            return self.coordinates, self._mapped(used), np.zeros(len(forms.tail))
+        used = in_double(_with_origin(self.whitened.take(np.maximum(rows, 0)), rows))
         coordinates, exact = self.coordinates, False
         if self.basis is None:
             span = span_of_edges(used, forms)
             coordinates, exact = dataclasses.replace(coordinates, basis=span.basis), span.exact
-        points = coordinates.map_whitened(used).astype(np.float64)
+        points = coordinates.map_whitened(used)
         left = np.zeros(len(forms.tail)) if exact else self.residual * _left_out(used, points, forms)
         return coordinates, points, left
 

@@ -24,7 +24,7 @@ from ..progress import parts_of
 from ..rows import sample
 from ..scoring import share_below, vote
 from ..task import Task
-from ..validation import len_of
+from ..validation import in_double, len_of
 from .doubt import N_NEIGHBOURS, log_ratio
 from .frames import data_frame, names_of_rows, tuples
 from .influence import constraint_kinds, constraint_rows
@@ -110,7 +110,7 @@ class Judged:
             columns = K[:, train]
             return lambda rows: metric.distances(columns[rows], columns, cross=K[rows], diag_x=own[rows], diag_y=own)
         if isinstance(metric.coordinates, LinearCoordinates) and not sp.issparse(self.X):
-            T = metric.transform(self.X)
+            T = metric.transform(in_double(self.X))
             return lambda rows: euclidean_distances(T[rows], T)
         return lambda rows: metric.distances(self.X[rows], self.X)
 

@@ -16,7 +16,7 @@ from sklearn.utils import check_array
 from ..coordinates import KernelCoordinates, LinearCoordinates
 from ..linalg import symmetrize
 from ..rows import is_lazy
-from ..validation import as_objects, at_least_single, check_count, len_of
+from ..validation import as_objects, at_least_single, check_count, in_double, len_of
 from . import array_api
 from .among import BLOCK_BYTES, all_distances, cosines, finished, is_positive, nearest_among, sq_norms, unit_length
 from .given import checked_block, refuse_similarities
@@ -216,7 +216,7 @@ class Metric:
 
     def _compared(self, X: Any) -> np.ndarray:
         """Rows, dense, as points whose Euclidean distances are the learned ones."""
-        T = self._embedded(_double(X))
+        T = self._embedded(in_double(X))
         return unit_length(T) if self.normalize else T
 
     def _distances_by_kernel(
@@ -226,8 +226,8 @@ class Metric:
         Y = X if itself else Y
         cross = checked_block(cross, (len_of(X), len_of(Y)), _CROSS)
         diag_x = np.diagonal(cross) if cross is not None and itself and diag_x is None else diag_x
-        own_x = self._self_kernel(_double(X), diag_x)
-        own_y = own_x if itself else self._self_kernel(_double(Y), diag_y, "diag_y")
+        own_x = self._self_kernel(in_double(X), diag_x)
+        own_y = own_x if itself else self._self_kernel(in_double(Y), diag_y, "diag_y")
 
         def finish(K: np.ndarray, part: slice) -> np.ndarray:
             own = own_x[part], own_y
@@ -235,7 +235,7 @@ class Metric:
                 K, own = cosines(K, *own), (is_positive(own[0]), is_positive(own[1]))
             return finished(K, *own, squared)
 
-        return self._by_blocks(_double(X), _double(Y), cross, dtype, finish)
+        return self._by_blocks(in_double(X), in_double(Y), cross, dtype, finish)
 
     def pair_distances(
         self,
@@ -266,11 +266,11 @@ class Metric:
         if self._linear:
             refuse_similarities(cross, diag_x, diag_y)
         if self.normalize:
-            D = self._sq_cosine_distances(_double(X), _double(Y), cross, diag_x, diag_y)
+            D = self._sq_cosine_distances(in_double(X), in_double(Y), cross, diag_x, diag_y)
         elif self._linear:
-            D = self._self_kernel(_double(X - Y), None)  # squares may be too large or small for float32
+            D = self._self_kernel(in_double(X - Y), None)  # squares may be too large or small for float32
         else:
-            X, Y = _double(X), _double(Y)
+            X, Y = in_double(X), in_double(Y)
             phi = self.coordinates.map(X) - self.coordinates.map(Y)
             D = np.einsum("ij,ij->i", phi @ self._change, phi)
             if self._base_weight:
@@ -429,7 +429,3 @@ class Metric:
 
 def _single(X: Any) -> bool:
     return getattr(X, "dtype", None) == np.float32
-
-
-def _double(X: Any) -> Any:
-    return X.astype(np.float64) if _single(X) else X

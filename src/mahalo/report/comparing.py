@@ -21,6 +21,7 @@ from ..metric import Metric
 from ..progress import parts_of
 from ..scoring import average_precision, precision_at, ranked_auc, vote
 from ..selection import MetricLearnerCV
+from ..validation import in_double
 
 __all__ = ["ComparedMetrics", "Fit", "compare"]
 
@@ -46,7 +47,7 @@ class Fit:
         return metric.distances if isinstance(metric, Metric) else self._transformed
 
     def _transformed(self, A: Any, B: Any) -> np.ndarray:
-        return euclidean_distances(self.learner.transform(A), self.learner.transform(B))
+        return euclidean_distances(self.learner.transform(in_double(A)), self.learner.transform(in_double(B)))
 
 
 @dataclass(frozen=True, eq=False)

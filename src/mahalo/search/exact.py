@@ -13,10 +13,10 @@ from ..coordinates import LinearCoordinates
 from ..linalg import nearest_of
 from ..metric import Metric
 from ..metric.query_side import self_similarities
-from ..validation import len_of
+from ..validation import in_double, len_of
 from .sparse_rows import as_arrays, from_arrays
 
-__all__ = ["SimilaritySearch", "VectorSearch"]
+__all__ = ["SimilaritySearch", "VectorSearch", "checked_vectors", "vectors_of"]
 
 _BLOCK = 1 << 22  # distances, or differences of entries, held at once
 _SPARE = 8  # candidates beyond k, for those that rounding may have put behind it
@@ -73,7 +73,7 @@ class VectorSearch:
 
     @classmethod
     def of(cls, metric: Metric, X: Any) -> VectorSearch:
-        return cls(metric, metric.transform(X))
+        return cls(metric, vectors_of(metric, X))
 
     @property
     def n(self) -> int:
@@ -103,12 +103,13 @@ class VectorSearch:
         return float(np.sqrt(np.einsum("ij,ij->i", self.vectors, self.vectors, dtype=np.float64).max(initial=0.0)))
 
     def add(self, X: Any) -> None:
-        self.vectors = np.concatenate([self.vectors, self.metric.transform(X).astype(self.vectors.dtype, copy=False)])
+        more = vectors_of(self.metric, X).astype(self.vectors.dtype, copy=False)
+        self.vectors = np.concatenate([self.vectors, more])
         for name in ("_centre", "_sq_radii", "_longest"):
             self.__dict__.pop(name, None)
 
     def asked(self, Q: Any) -> np.ndarray:
-        return self.metric.transform(Q).astype(np.float64, copy=False)
+        return vectors_of(self.metric, Q)
 
     def _near(self, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """‖x − c‖² − 2 (q − c)·x, what makes it ‖q − x‖², and by how much rounding may be off."""
@@ -149,6 +150,11 @@ class VectorSearch:
         return cls(metric, checked_vectors(metric, arrays, (np.float32, np.float64)))
 
 
+def vectors_of(metric: Metric, X: Any) -> np.ndarray:
+    """`transform` in double precision: of vectors rounded to single, near ones would lose their distances."""
+    return metric.of_scaled_rows().transform(in_double(metric._checked(X)))
+
+
 def checked_vectors(metric: Metric, arrays: dict[str, np.ndarray], dtypes: tuple[type, ...]) -> np.ndarray:
     vectors = arrays["vectors"]
     if vectors.dtype not in dtypes or vectors.ndim != 2 or vectors.shape[1] != metric.n_outputs:
@@ -172,7 +178,7 @@ class SimilaritySearch:
 
     @classmethod
     def of(cls, metric: Metric, X: Any) -> SimilaritySearch:
-        return cls(metric, _double(metric._checked(X)))
+        return cls(metric, in_double(metric._checked(X)))
 
     @property
     def n(self) -> int:
@@ -202,14 +208,14 @@ class SimilaritySearch:
         return self.metric.coordinates.prior.whiten(self.rows)  # type: ignore[union-attr]
 
     def add(self, X: Any) -> None:
-        more = _double(self.metric._checked(X))
+        more = in_double(self.metric._checked(X))
         sparse = sp.issparse(self.rows) or sp.issparse(more)
         self.rows = sp.csr_array(sp.vstack([self.rows, more])) if sparse else np.concatenate([self.rows, more])
         for name in ("_change", "_own", "_whitened"):
             self.__dict__.pop(name, None)
 
     def asked(self, Q: Any) -> Any:
-        return _double(self.metric._checked(Q))
+        return in_double(self.metric._checked(Q))
 
     def _base(self, Q: Any) -> np.ndarray:
         """κ0 of queries with stored rows, sparse ones staying so."""
@@ -266,7 +272,3 @@ class SimilaritySearch:
         if rows.ndim != 2 or rows.shape[1] != metric.n_features:
             raise ValueError(f"rows of shape {rows.shape} do not fit a metric of {metric.n_features} features")
         return cls(metric, rows)
-
-
-def _double(X: Any) -> Any:
-    return X.astype(np.float64) if getattr(X, "dtype", None) == np.float32 else X

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..metric import Metric
-from .exact import VectorSearch, checked_vectors
+from .exact import VectorSearch, checked_vectors, vectors_of
 
 __all__ = ["FaissSearch", "UsearchSearch"]
 
@@ -31,8 +31,8 @@ class _GraphSearch(ABC):
     @classmethod
     def of(cls, metric: Metric, X: Any, options: dict[str, int], like: Any = None) -> Any:
         """Around the mean of these rows, or around the centre of a part that is there."""
-        T = metric.transform(X)
-        centre = T.mean(axis=0, dtype=np.float64) if like is None else like.centre
+        T = vectors_of(metric, X)
+        centre = T.mean(axis=0) if like is None else like.centre
         search = cls(metric, options, centre)
         search._insert(search._around(T))
         return search
@@ -41,7 +41,7 @@ class _GraphSearch(ABC):
         self._insert(self.asked(X))
 
     def asked(self, Q: Any) -> np.ndarray:
-        return self._around(self.metric.transform(Q))
+        return self._around(vectors_of(self.metric, Q))
 
     def _around(self, T: np.ndarray) -> np.ndarray:
         """Far from the origin, single precision would have few digits left for distances."""

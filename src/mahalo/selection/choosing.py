@@ -53,7 +53,7 @@ class Choosing:
         self.gammas = np.concatenate([given[:1] * _UNTOUCHED, given]) if at_rest else given
         self.score = cv._score(y, constraints)
         whole = constraints is not None or own_splits(cv.cv)
-        part = np.arange(len_of(X)) if whole else _sample(y, len_of(X), cv.random_state)
+        part = np.arange(len_of(X)) if whole else _sample(y, len_of(X), self._seed)
         X = _taken(X, part, cv._pairwise)
         y, labels = (None if a is None else a[part] for a in (y, labels))
         rows = rows[part]
@@ -160,7 +160,7 @@ class Choosing:
                 return self.cv._pair_split(self.constraints).split(X, rows=rows)
             return check_cv(cv).split(X)
         if self.cv.holdout == "classes":
-            return _by_classes(y, 3 if cv is None else cv, self._seed())
+            return _by_classes(y, 3 if cv is None else cv, self._seed)
         return self._stratified(X, y) if cv is None else check_cv(cv, y, classifier=True).split(X, y)
 
     def _stratified(self, X: Any, y: np.ndarray) -> Iterable[tuple[np.ndarray, np.ndarray]]:
@@ -172,12 +172,13 @@ class Choosing:
         n_splits = 2 if retrieval and sizes.max() < 4 else max(2, min(3, int(sizes.min())))
         n_repeats = int(np.clip(-(-_FEW_ROWS // int(sizes.sum())), 1, _MOST_REPEATS))
         if n_repeats == 1:
-            return StratifiedKFold(n_splits, shuffle=True, random_state=self._seed()).split(X, y)
-        repeated = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=self._seed())
+            return StratifiedKFold(n_splits, shuffle=True, random_state=self._seed).split(X, y)
+        repeated = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=self._seed)
         return repeated.split(X, y)
 
+    @cached_property
     def _seed(self) -> int:
-        """Of the folds: the number given, or one drawn from the generator given."""
+        """Of the rows looked at and of the folds: the number given, or one drawn from the generator given."""
         given = self.cv.random_state
         if given is None or isinstance(given, (int, np.integer)):
             return int(given or 0)
@@ -201,12 +202,11 @@ def _check_labels(largest: int, retrieval: bool) -> None:
     )
 
 
-def _sample(y: np.ndarray | None, n: int, random_state: Any) -> np.ndarray:
+def _sample(y: np.ndarray | None, n: int, seed: int) -> np.ndarray:
     """All rows, or so many as choosing looks at, in equal shares of every class."""
     if n <= _MOST_ROWS or y is None:
         return np.arange(n)
-    seed = random_state if isinstance(random_state, (int, np.integer)) else 0
-    rng = np.random.default_rng(int(seed))
+    rng = np.random.default_rng(seed)
     labelled = np.flatnonzero(y >= 0)
     order = labelled[np.lexsort((rng.random(len(labelled)), y[labelled]))]
     place = np.arange(len(order)) - np.searchsorted(y[order], y[order])  # within its class
