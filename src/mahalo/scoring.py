@@ -66,6 +66,8 @@ def pair_auc(
         if y is None:
             raise ValueError("score needs labels y or constraints= to know which rows are alike.")
         codes = codes_by_appearance(y)  # or the names of classes would have a say in which pairs are drawn
+        if len(codes) != n_rows:
+            raise ValueError(f"y must have one label for each of the {n_rows} rows of X; got {len(codes)}.")
         if (n := codes.max(initial=-1) + 1) < 2:
             raise ValueError(
                 f"score needs rows of at least two classes; these have {'one' if n else 'none'}. Use a shuffled or "
@@ -102,8 +104,8 @@ def auc_of_pairs(
     placed[alike] = 1.0 - share_below(far, distance[alike])
     placed[~alike] = share_below(near, distance[~alike])
     auc = float(placed[alike].mean())
-    pull = (placed - auc) / np.where(alike, len(near), len(far))
-    return auc, np.bincount(ends[:, 0], pull, n_rows) + np.bincount(ends[:, 1], pull, n_rows)
+    influence = (placed - auc) / np.where(alike, len(near), len(far))
+    return auc, np.bincount(ends[:, 0], influence, n_rows) + np.bincount(ends[:, 1], influence, n_rows)
 
 
 def share_below(ordered: np.ndarray, values: np.ndarray) -> np.ndarray:

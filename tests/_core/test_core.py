@@ -84,7 +84,7 @@ GOOD = {
         "X": numbers(N, R),
         "near": np.column_stack([TAIL, HEAD]),
         "far": np.column_stack([HEAD, TAIL]),
-        "room": numbers(M),
+        "excess": numbers(M),
         "h": numbers(M),
         "lam": numbers(M),
         "scratch": numbers(4, R),

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.metrics import roc_auc_score
+from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
@@ -366,6 +367,24 @@ def test_normalized_is_the_cosine_of_the_kernel(rng, tmp_path, parameters, form)
         T, T_new = cosine.transform(X), cosine.transform(new)
         np.testing.assert_allclose(np.linalg.norm(T, axis=1), 1.0)
         np.testing.assert_allclose(T_new @ T.T, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-60, 1e60, 1e100])
+@pytest.mark.parametrize("residual", [False, 0.4, True])
+def test_cosines_of_sparse_rows_in_any_unit(rng, scale, residual):
+    X, y = labelled_data(rng, n=30, d=5)
+    X = sp.csr_array(X * scale)
+    metric = MetricLearner(basis=3, residual=residual, normalize=True).fit(X, y).metric_
+    np.testing.assert_allclose(metric.pair_distances(X, X), 0.0, atol=1e-7)
+    D = metric.distances(X)
+    np.testing.assert_allclose(metric.pair_distances(X[:10], X[10:20]), D[np.arange(10), np.arange(10, 20)], atol=1e-7)
+
+
+def test_similarities_that_are_given_are_those_of_these_rows(rng):
+    X, y = labelled_data(rng, n=30, d=5)
+    metric = MetricLearner(kernel="poly", basis=4, normalize=True).fit(X, y).metric_
+    cross = pairwise_kernels(X[:7], X[9:16], metric="poly")
+    np.testing.assert_allclose(metric.kernel(X[:7], X[9:16], cross=cross), metric.kernel(X[:7], X[9:16]), atol=1e-12)
 
 
 def test_a_row_of_length_zero_has_no_direction(rng):

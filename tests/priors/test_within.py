@@ -15,7 +15,7 @@ from mahalo.basis import BetweenBasis
 from mahalo.linalg import within
 from mahalo.priors import Covariance, Known, Prior, Within
 from mahalo.rows import HeldRows
-from mahalo.task import start_metric
+from mahalo.task import Task, start_metric
 
 
 def centred(X, y):
@@ -255,3 +255,22 @@ def test_nothing_to_find_a_covariance_from(rng):
         MetricLearner(basis=BetweenBasis(0)).fit(X, y)
     with pytest.raises(ValueError, match=r"residual must be a weight from 0 .* to 1 .*; got 1.5"):
         MetricLearner(basis=2, residual=1.5).fit(X, y)
+
+
+def test_what_priors_share_is_of_the_same_coordinates(rng, monkeypatch):
+    """Of many rows under a kernel some are drawn, and by a generator others for every prior."""
+    from mahalo.coordinates import embedded
+    from mahalo.task import space
+
+    for module in (embedded, space):
+        monkeypatch.setattr(module, "MOST_ROWS", 12)
+    X, y = labelled_data(rng, n=60)
+
+    def second(kept):
+        draws = np.random.default_rng(0)
+        for prior in (Within(shrinkage=0.1), Within(shrinkage=0.2)):
+            learner = MetricLearner(kernel="rbf", prior=prior, random_state=draws, pairs_per_class=10)
+            task = Task.of(learner, X, y, None, None, kept=kept)
+        return task.metric(task.solve(1.0)).distances(X)
+
+    np.testing.assert_array_equal(second({}), second(None))

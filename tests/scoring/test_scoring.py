@@ -59,6 +59,13 @@ def test_renaming_the_classes_changes_no_score():
     assert score(np.array([0, 1, 2])) == score(np.array([5, 9, 3])) == score(np.array(["c", "a", "b"])) > 0.6
 
 
+@pytest.mark.parametrize("n", [5, 9])
+def test_labels_to_judge_by_are_one_for_each_row(n):
+    message = f"y must have one label for each of the 6 rows of X; got {n}"
+    with pytest.raises(ValueError, match=message):
+        pair_auc(lambda index: np.zeros(len(index)), 6, np.arange(n) % 2, None, None)
+
+
 def test_nearest_come_in_order_and_equal_ones_by_position():
     D = np.array([[3.0, 1.0, 2.0, 1.0], [0.0, 0.0, 0.0, 0.0]])
     assert_array_equal(nearest_of(D, 3), [[1, 3, 2], [0, 1, 2]])

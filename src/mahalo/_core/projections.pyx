@@ -188,8 +188,8 @@ def sweep_block(double[:, ::1] G, const double[::1] delta, const double[::1] off
     return largest
 
 
-cdef inline double relative_projection(double p, double q, double rho, double room, double h, double lam) noexcept nogil:
-    """The one root s of N′/N + room − h (λ + s), which falls from ∞ to −∞ where N > 0; by Newton inside a bracket."""
+cdef inline double relative_projection(double p, double q, double rho, double excess, double h, double lam) noexcept nogil:
+    """The one root s of N′/N + excess − h (λ + s), which falls from ∞ to −∞ where N > 0; by Newton inside a bracket."""
     cdef double slope = p - q, bend = rho * rho - p * q, N, dN, value, derivative, root, trial
     cdef double low = -INFINITY, high = INFINITY, s = 0.0
     cdef int k
@@ -209,7 +209,7 @@ cdef inline double relative_projection(double p, double q, double rho, double ro
     for k in range(100):
         N = 1.0 + s * (slope + s * bend)
         dN = slope + 2.0 * s * bend
-        value = dN / N + room - h * (lam + s)
+        value = dN / N + excess - h * (lam + s)
         derivative = (2.0 * bend - dN * dN / N) / N - h
         if value > 0.0:
             low = s
@@ -231,11 +231,11 @@ cdef inline double relative_projection(double p, double q, double rho, double ro
 
 
 def sweep_relative(double[:, ::1] F, const double[:, ::1] X, const Py_ssize_t[:, ::1] near,
-                   const Py_ssize_t[:, ::1] far, const double[::1] room, const double[::1] h, double[::1] lam,
+                   const Py_ssize_t[:, ::1] far, const double[::1] excess, const double[::1] h, double[::1] lam,
                    double[:, ::1] scratch):
     """One sweep over relative constraints d²(near) ≤ d²(far) + …, O(r²) a projection.
 
-    `room` is c − b; `scratch` is 4 × r, r a multiple of 8. Returns the largest relative step |s| (p + q).
+    `excess` is c − b; `scratch` is 4 × r, r a multiple of 8. Returns the largest relative step |s| (p + q).
     """
     cdef Py_ssize_t k, a, r = F.shape[0], n = near.shape[0]
     cdef double p, q, rho, s, N, largest = 0.0, one, both, other
@@ -246,7 +246,7 @@ def sweep_relative(double[:, ::1] F, const double[:, ::1] X, const Py_ssize_t[:,
     check_padded(F, X, scratch, 4)
     check_shape("near", near.shape[0], near.shape[1], n, 2)
     check_shape("far", far.shape[0], far.shape[1], n, 2)
-    check_length("room", room.shape[0], n)
+    check_length("excess", excess.shape[0], n)
     check_length("h", h.shape[0], n)
     check_length("lam", lam.shape[0], n)
     if r == 0 or n == 0:
@@ -266,7 +266,7 @@ def sweep_relative(double[:, ::1] F, const double[:, ::1] X, const Py_ssize_t[:,
             rho = 0.0
             for a in range(r):
                 rho += z[a] * Fw[a]
-            s = relative_projection(p, q, rho, room[k], h[k], lam[k])
+            s = relative_projection(p, q, rho, excess[k], h[k], lam[k])
             if s < -lam[k]:
                 s = -lam[k]
                 lam[k] = 0.0

@@ -19,6 +19,7 @@ __all__ = [
     "finished",
     "is_positive",
     "nearest_among",
+    "paired_cosines",
     "sq_norms",
     "unit_length",
 ]
@@ -43,11 +44,20 @@ def is_positive(own: np.ndarray) -> np.ndarray:
 
 
 def cosines(K: np.ndarray, own_x: np.ndarray, own_y: np.ndarray) -> np.ndarray:
-    """κ(x, y) / √(κ(x, x) κ(y, y)), 0 where a row has no length."""
-    for own, axis in ((own_x, 1), (own_y, 0)):
-        length = np.sqrt(np.maximum(own, 0.0))
-        K *= np.expand_dims(np.divide(1.0, length, out=np.zeros_like(length), where=length > 0), axis)
+    """κ(x, y) / √(κ(x, x) κ(y, y)) of all rows with all, 0 where a row has no length; K is used up."""
+    K *= _inverse_length(own_x)[:, None]
+    K *= _inverse_length(own_y)
     return K
+
+
+def paired_cosines(K: np.ndarray, own_x: np.ndarray, own_y: np.ndarray) -> np.ndarray:
+    """The same of each row with one other."""
+    return K * _inverse_length(own_x) * _inverse_length(own_y)
+
+
+def _inverse_length(own: np.ndarray) -> np.ndarray:
+    length = np.sqrt(np.maximum(own, 0.0))
+    return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
 
 
 def all_distances(TX: np.ndarray, TY: np.ndarray, squared: bool, dtype: DTypeLike) -> np.ndarray:

@@ -18,7 +18,17 @@ from ..linalg import symmetrize
 from ..rows import is_lazy
 from ..validation import as_objects, at_least_single, check_count, in_double, len_of
 from . import array_api
-from .among import BLOCK_BYTES, all_distances, cosines, finished, is_positive, nearest_among, sq_norms, unit_length
+from .among import (
+    BLOCK_BYTES,
+    all_distances,
+    cosines,
+    finished,
+    is_positive,
+    nearest_among,
+    paired_cosines,
+    sq_norms,
+    unit_length,
+)
 from .given import checked_block, refuse_similarities
 from .query_side import QuerySide, query_side
 from .scaling import Scaling
@@ -303,9 +313,7 @@ class Metric:
         K = np.einsum("ij,ij->i", self.coordinates.map(X) @ self._change, self.coordinates.map(Y))
         if self._base_weight:
             K = K + self._base_weight * self._base_paired(X, Y, cross)
-        lengths = np.sqrt(np.maximum(own_x * own_y, 0.0))
-        cosine = np.divide(K, lengths, out=np.zeros_like(K), where=lengths > 0)
-        return is_positive(own_x) + is_positive(own_y) - 2.0 * cosine
+        return is_positive(own_x) + is_positive(own_y) - 2.0 * paired_cosines(K, own_x, own_y)
 
     def _base_paired(self, X: Any, Y: Any, cross: Any) -> np.ndarray:
         cross = checked_block(cross, (len_of(X),), _CROSS)
@@ -333,7 +341,7 @@ class Metric:
                 "with a precomputed kernel and normalize=True the similarity of each row with itself is needed too; "
                 "use distances with cross=, diag_x= and diag_y=: the kernel is 1 − distances(..., squared=True) / 2."
             )
-        own_x = self._self_kernel(X, np.diagonal(cross) if cross is not None else None)
+        own_x = self._self_kernel(X, np.diagonal(cross) if cross is not None and itself else None)
         own_y = own_x if itself else self._self_kernel(Y, None)
         return self._by_blocks(X, Y, cross, dtype, lambda K, part: cosines(K, own_x[part], own_y))
 

@@ -228,7 +228,7 @@ def _param(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         return tuple(value["tuple"])
     if "array" in value:
         return arrays[value["array"]]
-    room: Any = {"prior": priors, "basis": bases}[value["of"]]
-    if value["object"] not in room.__all__:
-        raise ValueError(f"the file asks for {value['object']!r}, which is none of {', '.join(room.__all__)}.")
-    return getattr(room, value["object"])(**value["params"])
+    module: Any = {"prior": priors, "basis": bases}[value["of"]]
+    if value["object"] not in module.__all__:
+        raise ValueError(f"the file asks for {value['object']!r}, which is none of {', '.join(module.__all__)}.")
+    return getattr(module, value["object"])(**value["params"])

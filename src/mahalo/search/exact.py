@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from ..coordinates import LinearCoordinates
 from ..linalg import nearest_of
-from ..metric import Metric
+from ..metric import Metric, cosines, is_positive
 from ..metric.query_side import self_similarities
 from ..validation import in_double, len_of
 from .sparse_rows import as_arrays, from_arrays
@@ -235,10 +235,7 @@ class SimilaritySearch:
             K += metric._base_weight * self._base(Q)
         own, asked = self._own, self_similarities(metric, Q)
         if metric.normalize:
-            for lengths, axis in ((asked, 1), (own, 0)):
-                root = np.sqrt(np.maximum(lengths, 0.0))
-                K *= np.expand_dims(np.divide(1.0, root, out=np.zeros_like(root), where=root > 0), axis)
-            own, asked = (own > 0).astype(np.float64), (asked > 0).astype(np.float64)
+            K, own, asked = cosines(K, asked, own), is_positive(own), is_positive(asked)
         K *= -2.0
         K += own
         return K, asked, 1e-12 * (asked + own.max(initial=0.0))

@@ -185,7 +185,7 @@ class UsearchSearch(_GraphSearch):
         return sq, keys
 
     # A file of usearch: counts of rows and bytes (8), vectors, a head (64), then the graph: five numbers (40), a level
-    # of each node, and its tape: key (8), level (2), and for each level the number of links (4) and room for them.
+    # of each node, and its tape: key (8), level (2), and for each level the number of links (4) and capacity for them.
     _HEAD, _GRAPH, _NODE = 64, 40, 10
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -246,13 +246,13 @@ class UsearchSearch(_GraphSearch):
             raise ValueError("levels of its graph are out of range")
         for level in range(int(levels.max(initial=-1)) + 1):
             nodes = np.flatnonzero(levels >= level)
-            room = M if level else 2 * M
+            capacity = M if level else 2 * M
             begin = starts[nodes] + self._NODE + (4 * (1 + 2 * M) + (level - 1) * 4 * (1 + M) if level else 0)
             count = _numbers(tape, begin, np.uint32).astype(np.int64)
-            if (count > room).any():
+            if (count > capacity).any():
                 raise ValueError("links of its graph are out of range")
-            linked = np.stack([_numbers(tape, begin + 4 * (1 + k), np.uint32) for k in range(room)], axis=1)
-            used = np.arange(room) < count[:, None]
+            linked = np.stack([_numbers(tape, begin + 4 * (1 + k), np.uint32) for k in range(capacity)], axis=1)
+            used = np.arange(capacity) < count[:, None]
             check_links(linked.astype(np.int64), np.full(linked.shape, level), levels, used)
 
 

@@ -210,8 +210,8 @@ def _sample(y: np.ndarray | None, n: int, seed: int) -> np.ndarray:
     labelled = np.flatnonzero(y >= 0)
     order = labelled[np.lexsort((rng.random(len(labelled)), y[labelled]))]
     place = np.arange(len(order)) - np.searchsorted(y[order], y[order])  # within its class
-    share = _MOST_ROWS * np.bincount(y[order])[y[order]] / len(order)
-    return np.sort(order[place < np.maximum(share, 6)])
+    wanted = _MOST_ROWS * np.bincount(y[order])[y[order]] / len(order)
+    return np.sort(order[place < np.maximum(wanted, 6)])
 
 
 def _taken(X: Any, part: np.ndarray, pairwise: bool) -> Any:

@@ -113,7 +113,7 @@ class _Relative:
 
     near: np.ndarray
     far: np.ndarray
-    room: np.ndarray
+    excess: np.ndarray
     h: np.ndarray
 
     @classmethod
@@ -133,7 +133,7 @@ class _Relative:
         return cls(
             near=ends[rest.indices[rest.data > 0]],
             far=ends[rest.indices[rest.data < 0]],
-            room=problem.offset[m:] - problem.bound[m:],
+            excess=problem.offset[m:] - problem.bound[m:],
             h=problem.scale[m:] ** 2 / (problem.gamma * problem.weight[m:]),
         )
 
@@ -164,7 +164,7 @@ class Projections:
         if start is not None:
             self.rebuild()
         self._kernel = None
-        if on_kernel and not len(self.relative.room):
+        if on_kernel and not len(self.relative.excess):
             self._kernel = KernelProjections(problem, self._points @ self._F @ self._points.T, self.lam)
 
     @property
@@ -181,12 +181,12 @@ class Projections:
 
     def _sweep_relative(self) -> float:
         c = self.relative
-        if not len(c.room):
+        if not len(c.excess):
             return 0.0
         if self.blocked:
             self._F = from_upper(self._F)
         lam = self.lam[self.problem.n_log :]
-        return sweep_relative(self._F, self._points, c.near, c.far, c.room, c.h, lam, self._scratch)
+        return sweep_relative(self._F, self._points, c.near, c.far, c.excess, c.h, lam, self._scratch)
 
     def _sweep_pairs(self) -> float:
         m = self.problem.n_log

@@ -4,10 +4,11 @@ At the optimum the multipliers are the slopes of the penalties at the values the
 solves this with F taken as linear in S, but with the penalties as they are, kinks and all. In the eigenbasis of S, with
 X = √Ω ∘ dS the model of the primal objective is convex,
 
-    ½‖X‖² − ⟨√Ω ∘ A*s, X⟩ + Σ penalty_k(v_k + q_k),      q = A (√Ω ∘ X)
+    ½‖X‖² − ⟨√Ω ∘ A*s, X⟩ + Σ penalty_k(v_k + q_k),      q = A (√Ω ∘ X), so that ⟨√Ω ∘ A*s, X⟩ = s·q
 
-and its minimum gives the new multipliers, λ = penalty′(v + q) ≥ 0. It is found by Newton's method: the system for a
-correction of X is that of system.py with E = penalty″(v + q), and the best length of a correction costs O(m).
+(less τ √Ω ∘ I beside √Ω ∘ A*s, where the step takes back a shift τI of S). Its minimum gives the new multipliers,
+λ = penalty′(v + q) ≥ 0. It is found by Newton's method: the system for a correction of X is that of system.py with
+E = penalty″(v + q), and the best length of a correction costs O(m).
 
 Stiff constraints that turn from held to violated are so dealt with inside a step, without one decomposition of S for
 each. What is left to go wrong is that F is not linear in S. Steps are nevertheless whole wherever they stay inside the
@@ -55,19 +56,19 @@ def foresee(state: DualState, problem: Problem, inexact: float, shift: float = 0
     """
     slack, v, s = problem.slack, state.v, problem.sign * state.lam
     model = _WrittenOut(state) if _few(state) else _Implicit(state)
-    pull = -shift * model.rooted_identity if shift else 0.0
+    tilt = -shift * model.rooted_identity if shift else 0.0
     X, q, n_products = np.zeros(model.shape), np.zeros_like(s), 0
     for k in range(_MAX_CORRECTIONS):
         slope = slack.slope(v + q)
-        residual = model.adjoint(s - slope) + pull - X
+        residual = model.adjoint(s - slope) + tilt - X
         sq_X, sq_left = np.vdot(X, X), np.vdot(residual, residual)
-        if k and sq_left <= model.bent**2 * sq_X:
+        if not sq_left or (k and sq_left <= model.bent**2 * sq_X):
             break
         # X, not its correction, has to be as exact as that.
         enough = inexact * max(1.0, math.sqrt(sq_X / sq_left))
         dX, n = model.solve(slack.curvature(v + q, slope if k else s), residual, enough)
         dq = model.apply(dX)
-        fixed = float(np.vdot(X - pull, dX) - s @ dq)
+        fixed = float(np.vdot(X - tilt, dX) - s @ dq)
         t = _best_length(problem, v + q, dq, fixed, float(np.vdot(dX, dX)))
         X, q, n_products = X + t * dX, q + t * dq, n_products + n
         if not t:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..coordinates import (
     embedding,
     orthonormal,
 )
+from ..coordinates.embedded import MOST_ROWS
 from ..metric import Metric
 from ..priors import Known, Prior
 from ..rows import HeldRows, combine
@@ -50,6 +52,8 @@ def make_space(
             )
         labelled = None if known.codes is None else known.codes >= 0
         outer = embedding(KernelSpace(kernel, X, psd=settings.psd), rng, labelled)
+        if len_of(X) > MOST_ROWS:  # coordinates are of rows that were drawn, and may be others for the next prior
+            known = replace(known, kept={})
         return EmbeddedSpace.of(outer, X, lambda held: _linear_space(settings, held, basis, known, rng, quiet))
     J = None if basis is None else _combinations(basis, kernel, X, known.codes, rows, rng)
     return KernelSpace(kernel, X, J, float(settings.residual), settings.psd)
