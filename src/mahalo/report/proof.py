@@ -131,9 +131,10 @@ def _choosing(sheet: Sheet, record: dict[str, Any]) -> str:
     more = f" The {len(rows)} best of {len(candidates):,} are listed." if len(rows) < len(candidates) else ""
     return (
         f"<h3>What it was chosen among</h3><p>Every candidate was learned on a part of the rows and scored on the "
-        f"rest{' (one split: no interval)' if one_fold else ''}. Candidates less than one row behind the best "
-        f"count as good as it; of these the first is taken: starts and pairs in the order they were named in, then γ "
-        f"from the smallest on.{more}</p>"
+        f"rest{' (one split: no interval)' if one_fold else ''}. Those less than one row behind the best (by a score "
+        "of your own: equal but for rounding) count as good as it, and the first of them is taken: starts and pairs "
+        "in the order they were named in, then γ from the smallest on. Of residuals, cosine and directions it is the "
+        f"first within one standard error of the best.{more}</p>"
         + chart(
             "choosing",
             "Score of every candidate on held-out rows against γ",
