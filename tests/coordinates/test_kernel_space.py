@@ -27,7 +27,7 @@ from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 from mahalo import Constraints, InfeasibleError, MetricLearner, NotPositiveDefiniteError
 from mahalo.basis import KMeansBasis, RandomCombination, RandomSubset
 from mahalo.constraints import VectorGeometry
-from mahalo.coordinates import BaseKernel, KernelCoordinates, KernelSpace
+from mahalo.coordinates import BaseKernel, KernelCoordinates, KernelSpace, embedding
 from mahalo.rows import HeldRows
 from mahalo.solvers import newton
 from mahalo.task import Task
@@ -776,3 +776,19 @@ def test_more_rows_than_can_be_learned_from_are_refused(rng, monkeypatch):
     with pytest.raises(ValueError, match=r"40 constrained rows under a kernel .* Use a basis \(e.g. basis=200\)"):
         MetricLearner(kernel="rbf").fit(X, y)
     assert MetricLearner(kernel="rbf", basis=5).fit(X, y).certificate_.converged
+
+
+# -- priors over a kernel: the span of many rows ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_labelled", [0, 6, 30, 50])
+def test_of_many_rows_labelled_ones_come_first_and_others_fill_up(rng, monkeypatch, n_labelled):
+    monkeypatch.setattr("mahalo.coordinates.embedded.MOST_ROWS", 30)
+    X = rng.standard_normal((60, 8))
+    labelled = rng.permutation(60) < n_labelled
+    space = KernelSpace(BaseKernel.of("rbf", {"gamma": 1.0}), X)
+    found = embedding(space, np.random.default_rng(0), labelled)
+    inside = np.einsum("ij,ij->i", found.map(X), found.map(X)) > 1 - 1e-9  # of κ(x, x) = 1
+    assert found.rank == inside.sum() == 30
+    assert (inside & labelled).sum() == min(n_labelled, 30)
+    np.testing.assert_array_equal(embedding(space, np.random.default_rng(0), labelled).support, found.support)
