@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..constraints import EdgeForms, VectorGeometry, len_of
+from ..constraints import EdgeForms, VectorGeometry
 from ..rows import HeldRows
+from ..validation import len_of
 from .kernel import KernelCoordinates, KernelSpace
 from .linear import LinearCoordinates, LinearSpace
 
