@@ -24,7 +24,7 @@ from paper_algorithm import PaperAlgorithm1
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
-from mahalo import Constraints, InfeasibleError, MetricLearner, NotPositiveDefiniteError
+from mahalo import Constraints, InfeasibleError, MetricLearner, NotPositiveDefiniteError, compare
 from mahalo.basis import KMeansBasis, RandomCombination, RandomSubset
 from mahalo.constraints import VectorGeometry
 from mahalo.coordinates import BaseKernel, KernelCoordinates, KernelSpace, embedding
@@ -713,6 +713,26 @@ def test_kernels_that_need_other_data(rng):
 def test_precomputed_matrices_have_no_parameters(rng):
     with pytest.raises(ValueError, match=r"kernel='precomputed' takes no kernel_params; got \['gamma'\]"):
         MetricLearner(kernel="precomputed", kernel_params={"gamma": 1.0}).fit(np.eye(4), [0, 0, 1, 1])
+
+
+class OddlyCompared:
+    """A kernel that compares as arrays do: with an array."""
+
+    def __call__(self, X, Y, scale):
+        return scale * dot(X, Y)
+
+    def __eq__(self, other):
+        return np.zeros(2, dtype=bool)
+
+    __hash__ = None
+
+
+def test_kernels_that_compare_as_arrays_do(rng):
+    X, y = labelled_data(rng, n=20, d=3)
+    learner = MetricLearner(kernel=OddlyCompared(), kernel_params={"scale": 1.0})
+    D = MetricLearner(kernel=dot).fit(X, y).metric_.distances(X)
+    np.testing.assert_allclose(learner.fit(X, y).metric_.distances(X), D, atol=1e-9)
+    compare(X, y, learner, cv=2)
 
 
 def test_precomputed_matrices_are_symmetric(rng):
