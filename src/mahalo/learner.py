@@ -26,7 +26,7 @@ from .rows import Needs, SampledRows, is_lazy
 from .scoring import pair_auc
 from .solvers import Solution
 from .task import Task, sampled
-from .validation import Seed, as_objects, at_least_single, check_parameters, len_of
+from .validation import Seed, as_objects, at_least_single, check_parameters, is_precomputed, len_of
 
 __all__ = ["MetricLearner"]
 
@@ -280,7 +280,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
 
     @property
     def _pairwise(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return is_precomputed(self.kernel)
 
     @property
     def _n_features_out(self) -> int:

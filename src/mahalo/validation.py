@@ -29,6 +29,7 @@ __all__ = [
     "checked_percentiles",
     "in_double",
     "is_linear",
+    "is_precomputed",
     "len_of",
     "warn",
 ]
@@ -54,6 +55,10 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 def is_linear(kernel: Any) -> bool:
     return isinstance(kernel, str) and kernel == "linear"
+
+
+def is_precomputed(kernel: Any) -> bool:
+    return isinstance(kernel, str) and kernel == "precomputed"
 
 
 def check_count(value: Any, name: str, or_none: bool = False) -> None:

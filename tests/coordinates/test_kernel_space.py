@@ -24,10 +24,10 @@ from paper_algorithm import PaperAlgorithm1
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
-from mahalo import Constraints, InfeasibleError, MetricLearner, NotPositiveDefiniteError
+from mahalo import Constraints, InfeasibleError, MetricLearner, NotPositiveDefiniteError, compare
 from mahalo.basis import KMeansBasis, RandomCombination, RandomSubset
 from mahalo.constraints import VectorGeometry
-from mahalo.coordinates import BaseKernel, KernelCoordinates, KernelSpace
+from mahalo.coordinates import BaseKernel, KernelCoordinates, KernelSpace, embedding
 from mahalo.rows import HeldRows
 from mahalo.solvers import newton
 from mahalo.task import Task
@@ -715,6 +715,26 @@ def test_precomputed_matrices_have_no_parameters(rng):
         MetricLearner(kernel="precomputed", kernel_params={"gamma": 1.0}).fit(np.eye(4), [0, 0, 1, 1])
 
 
+class OddlyCompared:
+    """A kernel that compares as arrays do: with an array."""
+
+    def __call__(self, X, Y, scale):
+        return scale * dot(X, Y)
+
+    def __eq__(self, other):
+        return np.zeros(2, dtype=bool)
+
+    __hash__ = None
+
+
+def test_kernels_that_compare_as_arrays_do(rng):
+    X, y = labelled_data(rng, n=20, d=3)
+    learner = MetricLearner(kernel=OddlyCompared(), kernel_params={"scale": 1.0})
+    D = MetricLearner(kernel=dot).fit(X, y).metric_.distances(X)
+    np.testing.assert_allclose(learner.fit(X, y).metric_.distances(X), D, atol=1e-9)
+    compare(X, y, learner, cv=2)
+
+
 def test_precomputed_matrices_are_symmetric(rng):
     K = rng.random((6, 6))
     with pytest.raises(ValueError, match=r"kernel matrix must be symmetric; it differs from its transpose by 0\.\d+"):
@@ -776,3 +796,19 @@ def test_more_rows_than_can_be_learned_from_are_refused(rng, monkeypatch):
     with pytest.raises(ValueError, match=r"40 constrained rows under a kernel .* Use a basis \(e.g. basis=200\)"):
         MetricLearner(kernel="rbf").fit(X, y)
     assert MetricLearner(kernel="rbf", basis=5).fit(X, y).certificate_.converged
+
+
+# -- priors over a kernel: the span of many rows ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_labelled", [0, 6, 30, 50])
+def test_of_many_rows_labelled_ones_come_first_and_others_fill_up(rng, monkeypatch, n_labelled):
+    monkeypatch.setattr("mahalo.coordinates.embedded.MOST_ROWS", 30)
+    X = rng.standard_normal((60, 8))
+    labelled = rng.permutation(60) < n_labelled
+    space = KernelSpace(BaseKernel.of("rbf", {"gamma": 1.0}), X)
+    found = embedding(space, np.random.default_rng(0), labelled)
+    inside = np.einsum("ij,ij->i", found.map(X), found.map(X)) > 1 - 1e-9  # of κ(x, x) = 1
+    assert found.rank == inside.sum() == 30
+    assert (inside & labelled).sum() == min(n_labelled, 30)
+    np.testing.assert_array_equal(embedding(space, np.random.default_rng(0), labelled).support, found.support)

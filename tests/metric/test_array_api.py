@@ -55,6 +55,31 @@ def test_same_numbers_of_the_same_kind(kind, form, dtype, scaled):
         np.testing.assert_allclose(back(theirs), ours, **tol)
 
 
+@pytest.mark.parametrize("dtype, sizes", [("float32", (1e-25, 1e25)), ("float64", (1e-170, 1e170))])
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_whose_squares_leave_the_range_of_floats(kind, dtype, sizes):
+    metric, X = learned()
+    X = X.astype(dtype)
+    cosine = dataclasses.replace(metric, normalize=True)
+    tol = 1e-5 if dtype == "float32" else 1e-9
+    for size in sizes:
+        A = made(kind, X * X.dtype.type(size))
+        T, D = back(cosine.transform(A)), back(metric.distances(A[:20, :], A[20:, :]))
+        np.testing.assert_allclose(np.linalg.norm(T, axis=1), 1.0, rtol=tol)
+        np.testing.assert_allclose(T, cosine.transform(X), atol=tol)
+        np.testing.assert_allclose(D / size, metric.distances(X[:20], X[20:]), rtol=tol)
+        np.testing.assert_allclose(back(metric.distances(A)) / size, metric.distances(X), rtol=tol)
+
+
+def test_no_rows_and_equal_rows():
+    metric, X = learned()
+    A = made("array_api_strict", X)
+    assert metric.distances(A[:0, :], A).shape == (0, 50)
+    np.testing.assert_array_equal(back(metric.distances(A[:1, :])), [[0.0]])
+    zero = dataclasses.replace(metric, normalize=True).transform(0.0 * A)
+    np.testing.assert_array_equal(back(zero), 0.0)
+
+
 def test_gradients_pass_through():
     torch = pytest.importorskip("torch")
     metric, X = learned()

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from mahalo import validation
-from mahalo.validation import as_objects, check_gamma, is_linear, len_of
+from mahalo.validation import as_objects, check_gamma, is_linear, is_precomputed, len_of
 
 
 def module_in(package: str, code: str) -> types.ModuleType:
@@ -60,9 +60,10 @@ class _Everything:
 
 
 def test_kernels_by_name_are_names():
-    assert is_linear("linear")
+    assert is_linear("linear") and is_precomputed("precomputed")
     for other in ("rbf", None, np.dot, np.eye(2), sp.eye_array(2), ["linear"]):
         assert is_linear(other) is False
+        assert is_precomputed(other) is False
 
 
 @pytest.mark.parametrize("gamma", [True, np.True_, 0, -1.0, np.nan, "1", None, [1.0]])

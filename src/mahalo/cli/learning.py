@@ -19,7 +19,7 @@ from ..selection import MetricLearnerCV
 from ..selection.before_after import BeforeAfter, before_after, choosing_of, measures
 from ..selection.candidates import CHOSEN
 from ..selection.choosing import Choosing
-from ..validation import len_of
+from ..validation import is_precomputed, len_of
 from .known import Known
 from .tables import Classes
 
@@ -191,7 +191,7 @@ def _scaled(known: Known, settings: Settings) -> tuple[Any, Scaling | None]:
 
 
 def _cv(settings: Settings) -> _Judged:
-    if settings.kernel == "precomputed":
+    if is_precomputed(settings.kernel):
         raise ValueError("--kernel precomputed takes similarities, not a table of rows; use MetricLearner in Python.")
     return (_JudgedAdapter if settings.embeddings else _Judged)(**settings.of_cv())
 

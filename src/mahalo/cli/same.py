@@ -16,6 +16,7 @@ from ..learner import MetricLearner
 from ..metric import Scaling, for_rows_as_they_come
 from ..pairs import PairClassifier
 from ..selection import MetricLearnerCV
+from ..validation import is_precomputed
 from .known import Source, gather
 from .learning import Settings, settled
 from .model import named_rows
@@ -88,7 +89,7 @@ def learned_classifier(
 
 
 def _learner(settings: Settings) -> MetricLearner:
-    if settings.kernel == "precomputed":
+    if is_precomputed(settings.kernel):
         raise ValueError("--kernel precomputed takes similarities, not a table of rows; use PairClassifier in Python.")
     if settings.gamma is not None:
         return settled(settings)

@@ -1,6 +1,6 @@
 """Pairs, triplets and linear forms: made, checked, sampled from labels, given bounds, turned into an operator."""
 
-from ..validation import as_generator, as_rows, check_count, len_of
+from ..validation import len_of
 from .bounds import resolve_bounds
 from .collection import Constraints, as_constraints, renumbered
 from .diagnosis import ConstraintReport
@@ -23,10 +23,7 @@ __all__ = [
     "Posed",
     "VectorGeometry",
     "as_constraints",
-    "as_generator",
     "as_labels",
-    "as_rows",
-    "check_count",
     "class_codes",
     "codes_by_appearance",
     "codes_of",

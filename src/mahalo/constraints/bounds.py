@@ -26,31 +26,23 @@ def resolve_bounds(
     pairs, 10 of the distances of similar and 90 of those of dissimilar pairs.
     """
     pairs, triplets = constraints.pairs, constraints.triplets
-    open_pairs, open_margins = np.isnan(pairs.bound), np.isnan(triplets.margin)
-    if not open_pairs.any() and not open_margins.any():
+    bound, margin, similar = pairs.bound.copy(), triplets.margin, pairs.sign > 0
+    if not np.isnan(bound).any() and not np.isnan(margin).any():
         return constraints
-    bound, margin = pairs.bound.copy(), triplets.margin.copy()
-    similar = pairs.sign > 0
-    if bounds is not None:
-        upper, lower = bounds
-        bound = np.where(open_pairs, np.where(similar, upper, lower), bound)
-        margin = np.where(open_margins, upper, margin)
-        open_pairs = open_margins = np.zeros(0, dtype=bool)
-    local = open_pairs & pairs.local[: len(open_pairs)] if len(open_pairs) else open_pairs
-    if local.any():
+    if bounds is None:
         q = (10, 90) if percentiles is None else percentiles
         for side, which in ((similar, 0), (~similar, 1)):
-            group = local & side
+            group = np.isnan(bound) & pairs.local & side
             if group.any():
                 distances = geometry.sq_distances(pairs.index[group])
                 bound[group] = _percentiles(distances[distances > 0], [q[which]])[0]
-        open_pairs = open_pairs & ~local
-    if open_pairs.any() or open_margins.any():
-        q = (5, 95) if percentiles is None else percentiles
-        distances = geometry.sample_sq_distances(rng)
-        upper, lower = _percentiles(distances, q)
-        if open_pairs.any():
-            bound = np.where(open_pairs, np.where(similar, upper, lower), bound)
+        if np.isnan(bound).any() or np.isnan(margin).any():
+            q = (5, 95) if percentiles is None else percentiles
+            upper, lower = _percentiles(geometry.sample_sq_distances(rng), q)
+            bounds = upper, lower
+    if bounds is not None:
+        upper, lower = bounds
+        bound = np.where(np.isnan(bound), np.where(similar, upper, lower), bound)
         margin = np.where(np.isnan(margin), upper, margin)
     return Constraints(
         dataclasses.replace(pairs, bound=bound),

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
-from ..validation import in_double, len_of
+from ..validation import in_double, is_precomputed, len_of
 
 __all__ = ["BaseKernel"]
 
@@ -31,7 +31,7 @@ class BaseKernel:
     precomputed: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "precomputed", isinstance(self.kind, str) and self.kind == "precomputed")
+        object.__setattr__(self, "precomputed", is_precomputed(self.kind))
 
     @classmethod
     def of(cls, kernel: Any, params: Any) -> BaseKernel:
@@ -43,7 +43,7 @@ class BaseKernel:
             )
         if not isinstance(kernel, str) and not callable(kernel):
             raise ValueError(f"kernel must be a name or a callable(X, Y); got {type(kernel).__name__}.")
-        if kernel == "precomputed" and params:
+        if is_precomputed(kernel) and params:
             raise ValueError(f"kernel='precomputed' takes no kernel_params; got {sorted(params)}.")
         if isinstance(kernel, str) and set(params) - set(known := KERNEL_PARAMS.get(kernel, params)):
             raise ValueError(f"kernel={kernel!r} takes the kernel_params {sorted(known)}; got {sorted(params)}.")
@@ -77,7 +77,7 @@ class BaseKernel:
 
     def diagonal(self, X: Any) -> np.ndarray:
         """κ0(x, x) for every row."""
-        if self.kind in ("rbf", "laplacian"):
+        if isinstance(self.kind, str) and self.kind in ("rbf", "laplacian"):
             return np.full(len_of(X), 1.0 + self.shift)
         return self.paired(X, X)
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..constraints import EdgeForms, VectorGeometry, len_of
+from ..constraints import EdgeForms, VectorGeometry
 from ..rows import HeldRows
+from ..validation import len_of
 from .kernel import KernelCoordinates, KernelSpace
 from .linear import LinearCoordinates, LinearSpace
 
@@ -23,8 +24,12 @@ def embedding(space: KernelSpace, rng: np.random.Generator, labelled: np.ndarray
     n = len_of(space.X)
     rows = np.arange(n)
     if n > MOST_ROWS:
-        first = rows if labelled is None else rows[labelled]
-        rows = first if len(first) < MOST_ROWS else rng.choice(first, MOST_ROWS, replace=False)
+        labelled = np.ones(n, dtype=bool) if labelled is None else labelled
+        first, others = rows[labelled], rows[~labelled]
+        if len(first) < MOST_ROWS:
+            rows = np.concatenate([first, rng.choice(others, MOST_ROWS - len(first), replace=False)])
+        else:
+            rows = rng.choice(first, MOST_ROWS, replace=False)
     return space.span(np.sort(rows))
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..constraints import Constraints, check_count
+from ..constraints import Constraints
+from ..validation import check_count
 from .frames import data_frame, names_of_rows, tuples
 
 if TYPE_CHECKING:

@@ -17,14 +17,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 
-from ..constraints import Constraints, as_labels, check_count
+from ..constraints import Constraints, as_labels
 from ..coordinates import LinearCoordinates
 from ..metric import Metric
 from ..progress import parts_of
 from ..rows import sample
 from ..scoring import share_below, vote
 from ..task import Task
-from ..validation import in_double, len_of
+from ..validation import check_count, in_double, len_of
 from .doubt import N_NEIGHBOURS, log_ratio
 from .frames import data_frame, names_of_rows, tuples
 from .influence import constraint_kinds, constraint_rows

@@ -52,13 +52,19 @@ def distances(metric: Metric, xp: Any, X: Any, Y: Any, squared: bool) -> Any:
     TY = TX if itself else _embedded(metric, xp, Y, xp.float64)
     centre = xp.mean(TY, axis=0, keepdims=True)
     TX, TY = TX - centre, TY - centre
+    # In units near their own size, so that squares neither overflow nor vanish.
+    size = xp.max(xp.abs(xp.concat((TX, TY, xp.zeros_like(centre)), axis=0)))
+    ordinary = (size == 0.0) | ((size > 1e-10) & (size < 1e10))
+    unit = 2.0 ** xp.floor(xp.log2(xp.where(ordinary, xp.ones_like(size), size)))
+    TX, TY = TX / unit, TY / unit
     own_x, own_y = (xp.sum(T * T, axis=1) for T in (TX, TY))
     D = own_x[:, None] + own_y[None, :] - 2.0 * (TX @ xp.matrix_transpose(TY))
     D = xp.where(D > 0.0, D, xp.zeros_like(D))
     if itself:
         D = D * (1.0 - xp.eye(D.shape[0], dtype=xp.float64, device=D.device))
     single = X.dtype == xp.float32 and Y.dtype == xp.float32
-    return xp.astype(D if squared else xp.sqrt(D), xp.float32 if single else xp.float64)
+    D = D * unit * unit if squared else xp.sqrt(D) * unit
+    return xp.astype(D, xp.float32 if single else xp.float64)
 
 
 def pair_distances(metric: Metric, xp: Any, X: Any, Y: Any, squared: bool) -> Any:
@@ -80,8 +86,13 @@ def _embedded(metric: Metric, xp: Any, X: Any, dtype: Any) -> Any:
     T = _mapped(metric, xp, xp.astype(X, dtype))
     if not metric.normalize:
         return T
-    length = xp.sqrt(xp.sum(T * T, axis=1, keepdims=True))
-    return T / xp.where(length > 0.0, length, xp.ones_like(length))
+    T = _divided(xp, T, xp.max(xp.abs(T), axis=1, keepdims=True))  # so that squares neither overflow nor vanish
+    return _divided(xp, T, xp.sqrt(xp.sum(T * T, axis=1, keepdims=True)))
+
+
+def _divided(xp: Any, T: Any, size: Any) -> Any:
+    """T / size; rows of no size stay as they are."""
+    return T / xp.where(size > 0.0, size, xp.ones_like(size))
 
 
 def _mapped(metric: Metric, xp: Any, X: Any, shift: bool = True) -> Any:

@@ -103,6 +103,28 @@ class Arrivals:
 
 
 @dataclass(frozen=True, eq=False)
+class _Steps:
+    """What the steps of some pairs follow, and what they leave: η taken, x before and after."""
+
+    bound: np.ndarray
+    target: np.ndarray
+    sign: np.ndarray
+    safe: bool
+    eta: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+
+    def part(self, a: int, b: int) -> _Steps:
+        bound, target, sign, eta = self.bound[a:b], self.target[a:b], self.sign[a:b], self.eta[a:b]
+        return _Steps(bound, target, sign, self.safe, eta, self.before[a:b], self.after[a:b])
+
+    @property
+    def in_order(self) -> tuple:
+        """As the compiled functions take them."""
+        return self.bound, self.target, self.sign, self.safe, self.eta, self.before, self.after
+
+
+@dataclass(frozen=True, eq=False)
 class Stream:
     """F and its inverse, padded to a multiple of 8 by the identity; never changed, only followed by another."""
 
@@ -124,10 +146,11 @@ class Stream:
         target = 1.0 - pairs.offset / pairs.bound
         before, after = np.empty(n), np.empty(n)
         F, inverse, passed = self.F.copy(), self.inverse.copy(), self.passed
+        whole = _Steps(pairs.bound, target, pairs.sign, pace.schedule == "safe", eta, before, after)
         for part in _parts(began, n, pace.interval):
-            wanted = (pairs.bound[part], target[part], pairs.sign[part], pace.schedule == "safe", eta[part])
-            F, inverse = _stepped(F, inverse, pairs, part, (*wanted, before[part], after[part]))
-            passed = _counted(passed, eta[part], target[part], pairs.sign[part], before[part], after[part])
+            steps = whole.part(part.start, part.stop)
+            F, inverse = _stepped(F, inverse, pairs, part, steps)
+            passed = _counted(passed, steps)
             if (began + part.stop) % pace.interval == 0:
                 F, inverse, passed = _refreshed(F, inverse, passed, pace.fading)
         return Stream(F, inverse, passed), eta
@@ -151,30 +174,29 @@ def _parts(began: int, n: int, interval: int) -> Iterator[slice]:
 
 
 def _stepped(
-    F: np.ndarray, inverse: np.ndarray, pairs: Arrivals, part: slice, wanted: tuple
+    F: np.ndarray, inverse: np.ndarray, pairs: Arrivals, part: slice, steps: _Steps
 ) -> tuple[np.ndarray, np.ndarray]:
     """F and its inverse after some pairs, one by one or in blocks: the same up to rounding. Both are used up."""
     if len(F) < _BLOCKED_FROM:
         scratch = np.empty((SCRATCH_ROWS, len(F)))
-        follow_pairs(F, inverse, pairs.points, pairs.tail[part], pairs.head[part], *wanted, scratch)
+        follow_pairs(F, inverse, pairs.points, pairs.tail[part], pairs.head[part], *steps.in_order, scratch)
         return F, from_upper(inverse)
     for a in range(0, part.stop - part.start, _BLOCK):
         b = min(a + _BLOCK, part.stop - part.start)
         Z = pairs.differences(slice(part.start + a, part.start + b))
-        F, inverse = _block(F, inverse, Z, tuple(w if isinstance(w, bool) else w[a:b] for w in wanted))
+        F, inverse = _block(F, inverse, Z, steps.part(a, b))
     return from_upper(F), from_upper(inverse)
 
 
-def _block(F: np.ndarray, inverse: np.ndarray, Z: np.ndarray, wanted: tuple) -> tuple[np.ndarray, np.ndarray]:
+def _block(F: np.ndarray, inverse: np.ndarray, Z: np.ndarray, steps: _Steps) -> tuple[np.ndarray, np.ndarray]:
     """The steps of one block; only the upper triangles are read and kept up."""
-    F, moved = steps_in_block(F, Z, lambda G, beta: follow_block(G, *wanted, beta))
-    bound, before, after = (wanted[k][moved] for k in (0, 5, 6))
+    F, moved = steps_in_block(F, Z, lambda G, beta: follow_block(G, *steps.in_order, beta))
+    bound, before, after = (a[moved] for a in (steps.bound, steps.before, steps.after))
     return F, add_outer(inverse, (1.0 / after - 1.0 / before) / bound, Z.take(moved, axis=0))
 
 
-def _counted(
-    passed: Passed, eta: np.ndarray, target: np.ndarray, sign: np.ndarray, before: np.ndarray, after: np.ndarray
-) -> Passed:
+def _counted(passed: Passed, steps: _Steps) -> Passed:
+    eta, target, sign, before, after = steps.eta, steps.target, steps.sign, steps.before, steps.after
     missed = (sign == 0) | (sign * (before - target) > 0)
     loss = float(eta[missed] @ (before[missed] - target[missed]) ** 2) / 2
     moved = np.flatnonzero(before != after)

@@ -21,7 +21,7 @@ from ..metric import Metric
 from ..progress import parts_of
 from ..scoring import average_precision, precision_at, ranked_auc, vote
 from ..selection import MetricLearnerCV
-from ..validation import in_double
+from ..validation import in_double, is_precomputed
 
 __all__ = ["ComparedMetrics", "Fit", "compare"]
 
@@ -230,7 +230,7 @@ def _named(learners: Any) -> dict[str, Any]:
     for name, learner in named.items():
         if not hasattr(learner, "transform"):
             raise ValueError(f"{name}: a learner, transformer or metric is wanted; got {type(learner).__name__}.")
-        if getattr(learner, "kernel", None) == "precomputed":
+        if is_precomputed(getattr(learner, "kernel", None)):
             raise ValueError(f"{name}: compare takes rows, not precomputed kernels; pass the kernel as a callable.")
     if PLAIN in named:
         raise ValueError(f"{PLAIN!r} is always compared; call {type(named[PLAIN]).__name__} something else.")

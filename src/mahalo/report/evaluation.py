@@ -19,6 +19,7 @@ from ..task import start_metric
 __all__ = ["View", "inverse_covariance", "neighbour_maps", "view", "view_of_rows"]
 
 _MOST_ROWS = 2000  # held-out rows beyond which pairs are formed among a random part of them
+_MOST_SHOWN = 1500  # and of which a map shows a random part
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def _auc(alike: np.ndarray, unalike: np.ndarray) -> float:
     return float(roc_auc_score(is_alike, -np.concatenate([alike, unalike])))
 
 
-def neighbour_maps(before: View, after: View, *, most_rows: int = 1500) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def neighbour_maps(before: View, after: View) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Two maps in the plane, and the positions of the rows they show (all, or a random part if there are many).
 
     Each is a t-SNE of the held-out rows: rows that are neighbours in space stay neighbours on the map. Labels play no
@@ -117,7 +118,7 @@ def neighbour_maps(before: View, after: View, *, most_rows: int = 1500) -> tuple
     up or down) to lie as the first does.
     """
     n = len(before.rows)
-    shown = np.arange(n) if n <= most_rows else np.sort(np.random.default_rng(0).permutation(n)[:most_rows])
+    shown = np.arange(n) if n <= _MOST_SHOWN else np.sort(np.random.default_rng(0).permutation(n)[:_MOST_SHOWN])
     first, second = _tsne(before.rows[shown]), _tsne(after.rows[shown])
     turn, _ = orthogonal_procrustes(second, first)
     return first, second @ turn, shown

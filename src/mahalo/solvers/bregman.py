@@ -24,7 +24,7 @@ from ..linalg import (
     symmetrize,
     times_upper,
 )
-from .certificate import certify
+from .certificate import FEASIBLE, certify
 from .dual import dual
 from .farkas import farkas
 from .problem import Problem
@@ -69,7 +69,7 @@ def bregman(
             history.append(step)
             if on_step is not None:
                 on_step(step)
-            feasible = not problem.hard or step.max_violation <= 1e-8
+            feasible = not problem.hard or step.max_violation <= FEASIBLE
             if abs(step.relative_gap) <= 0.5 * tol and feasible:
                 break
     state.rebuild()

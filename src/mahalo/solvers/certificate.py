@@ -14,8 +14,9 @@ import scipy.sparse as sp
 
 from .problem import Problem
 
-__all__ = ["Certificate", "certify", "form_matrix", "form_values"]
+__all__ = ["FEASIBLE", "Certificate", "certify", "form_matrix", "form_values"]
 
+FEASIBLE = 1e-8  # violation, relative, within which hard constraints hold
 _CHUNK = 1 << 21  # numbers held at once while edges are expanded
 
 
@@ -48,7 +49,7 @@ class Certificate:
     converged: bool
 
 
-def certify(problem: Problem, F: np.ndarray, lam: np.ndarray, tol: float, feasibility: float = 1e-8) -> Certificate:
+def certify(problem: Problem, F: np.ndarray, lam: np.ndarray, tol: float) -> Certificate:
     """Primal and dual objective of the core matrix F and the multipliers lam ≥ 0, and what they prove."""
     F = np.asarray(F, dtype=np.float64)
     s = problem.sign * np.asarray(lam, dtype=np.float64)
@@ -71,7 +72,7 @@ def certify(problem: Problem, F: np.ndarray, lam: np.ndarray, tol: float, feasib
     # Written so that NaN counts as not converged.
     converged = bool(relative_gap <= tol) and bool(relative_gap >= -tol)
     if problem.hard:
-        converged = converged and max_violation <= feasibility
+        converged = converged and max_violation <= FEASIBLE
     return Certificate(
         primal=primal,
         dual=dual,

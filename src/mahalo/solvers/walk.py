@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import InfeasibleError
 from .barrier_steps import ROUNDING, ascent, barrier_value, direction_under, go_along
+from .certificate import FEASIBLE
 from .dual_state import DualState
 from .farkas import farkas
 from .plain_steps import foresee, go_to
@@ -17,7 +18,6 @@ from .result import Step
 
 __all__ = ["WIDTH", "Walk", "barrier_for"]
 
-_FEASIBLE = 0.5e-8  # half of what the certificate asks for of hard constraints
 WIDTH = 0.3  # of the first barrier, in units of a constraint's scale
 _STRIDE = 3.0  # from one γ to the next
 _NEARLY_HARD = 10.0  # the γ after which comes the last, and beyond which barriers do not grow
@@ -101,7 +101,7 @@ class Walk:
     def arrived(self, state: DualState) -> bool:
         if state.problem is not self.problem or not abs(state.relative_gap) <= self.goal:
             return False
-        return not self.problem.hard or state.violation <= _FEASIBLE
+        return not self.problem.hard or state.violation <= 0.5 * FEASIBLE  # with room for rounding
 
     def _onward(self, state: DualState, mu: float, tau: np.ndarray, easy: bool) -> tuple[DualState, float, np.ndarray]:
         """The next barrier: of the same width at a larger γ, or narrower at the last."""

@@ -83,10 +83,10 @@ def _say_if_too_many(basis: Any, most: int, what: str) -> None:
         warn(f"a basis of {asked} directions was asked for, but X has {most} {what}: there are at most {most}.")
 
 
-def start_metric(settings: Any, X: Any, y: Any = None, *, rows: Any = None) -> Metric:
+def start_metric(settings: Any, X: Any, y: Any = None) -> Metric:
     """What a learner starts from: the prior as a metric, over the basis if there is one."""
     known = Known(None if y is None else class_codes(y))
-    space = make_space(settings, X, known, rows, as_generator(settings.random_state), quiet=True)
+    space = make_space(settings, X, known, None, as_generator(settings.random_state), quiet=True)
     coordinates = space.coordinates
     F = np.eye(coordinates.rank)
     if isinstance(coordinates, EmbeddedCoordinates):

@@ -39,8 +39,6 @@ class Task:
         Those that are left, with their bounds, by row of X.
     n_dropped, n_outside : int
         Constraints left out because they are about identical points, or because a row they mention is not in X.
-    problem : Problem
-        With γ = 1.
     """
 
     N_STAGES: ClassVar[int] = 3
@@ -48,7 +46,6 @@ class Task:
     constraints: Constraints
     n_dropped: int
     n_outside: int
-    problem: Problem = field(repr=False)
     _settings: Any = field(repr=False)
     _X: Any = field(repr=False)
     _pose: _Pose = field(repr=False)
@@ -117,7 +114,12 @@ class Task:
         pose = _pose(constraints, space, as_loss(settings.loss))
         if sampled is not None:
             constraints = renumbered(constraints, sampled.numbers, sampled.total)
-        return cls(constraints, n_dropped, n_outside, pose.problem, settings, X, pose, given, quiet)
+        return cls(constraints, n_dropped, n_outside, settings, X, pose, given, quiet)
+
+    @property
+    def problem(self) -> Problem:
+        """With γ = 1."""
+        return self._pose.problem
 
     def solve(
         self, gamma: float, *, start: Solution | None = None, on_step: Callable[[Step], None] | None = None
@@ -126,7 +128,7 @@ class Task:
         s = self._settings
         try:
             solution = solve(
-                replace(self.problem, gamma=float(gamma)),
+                self.problem.with_gamma(float(gamma)),
                 s.solver,
                 tol=s.tol,
                 max_iter=s.max_iter,
