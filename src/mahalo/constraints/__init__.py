@@ -1,6 +1,5 @@
 """Pairs, triplets and linear forms: made, checked, sampled from labels, given bounds, turned into an operator."""
 
-from ..validation import len_of
 from .bounds import resolve_bounds
 from .collection import Constraints, as_constraints, renumbered
 from .diagnosis import ConstraintReport
@@ -27,7 +26,6 @@ __all__ = [
     "class_codes",
     "codes_by_appearance",
     "codes_of",
-    "len_of",
     "meaningful",
     "posed",
     "renumbered",

@@ -10,11 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg.lapack import dpstrf
 
-from ..constraints import Constraints, EdgeForms, MappedGeometry, len_of, sq_distances
+from ..constraints import Constraints, EdgeForms, MappedGeometry, sq_distances
 from ..errors import NotPositiveDefiniteError
 from ..linalg import inverse_factor, nearest_of, symmetrize
 from ..parts import in_parts
 from ..rows import HeldRows, MappedRows
+from ..validation import len_of
 from .base_kernel import BaseKernel
 
 __all__ = ["KernelCoordinates", "KernelSpace", "factor_kernel"]
