@@ -140,7 +140,7 @@ def test_a_row_among_copies_of_it_finds_the_others(tmp_path, monkeypatch, run):
 def test_wide_sparse_rows_are_found_and_not_transformed(tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
-    X = sp.random_array((40, 25_000), density=1e-3, rng=rng, format="csr")
+    X = sp.random_array((40, 25_000), density=1e-3, random_state=rng, format="csr")
     dump_svmlight_file(X, np.arange(40) % 2, "wide.svm", zero_based=False)
     code, out, err = run("fit", "wide.svm", "--gamma", "1", "--out", "m.safetensors")
     assert code == 0, err

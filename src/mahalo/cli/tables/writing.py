@@ -49,7 +49,7 @@ def write(path: Path, columns: Mapping[str, Any], rows: np.ndarray | None = None
         _refuse_taken(path, columns, _OF_NPZ)
         arrays = {name: _plain(values) for name, values in columns.items()}
         with replacing(path) as file:
-            np.savez(file, allow_pickle=False, **({} if rows is None else {"X": rows}), **arrays)
+            np.savez(file, **({} if rows is None else {"X": rows}), **arrays)
     elif kind == ".npy" and rows is None:
         raise ValueError(".npy holds one array of numbers; write these columns to .npz, .csv or .parquet.")
     else:
