@@ -305,6 +305,10 @@ PAIR = Constraints.from_pairs([[0, 1]], same=[1], upper=1.0)
             lambda l, X, y: l.partial_fit(X, constraints=Constraints.from_triplets([[0, 1, 2]])),
             "takes pairs; got 1 trip",
         ),
+        (
+            lambda l, X, y: l.partial_fit(X, constraints=Constraints.from_quadruplets([[0, 1, 2, 3]], margin=1.0)),
+            "takes pairs; got 1 quadruplets",
+        ),
         (lambda l, X, y: l.partial_fit(X, constraints=Constraints()), "empty"),
         (lambda l, X, y: l.partial_fit(X[:1], constraints=PAIR), "refer to row 1"),
         (lambda l, X, y: l.partial_fit(X, constraints=PAIR, rows=np.arange(len(X)) + 9), "none of the 1 constraints"),

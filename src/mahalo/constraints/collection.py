@@ -330,12 +330,13 @@ class Constraints:
         return np.concatenate([self.pairs.bound, self.triplets.margin, np.where(size > 0, size, 1.0)])
 
     def __repr__(self) -> str:
-        n_similar = int((self.pairs.sign > 0).sum())
+        n_similar, n_quadruplets = int((self.pairs.sign > 0).sum()), int(self.linear.is_quadruplet.sum())
         parts = [
             (n_similar, "similar"),
             (len(self.pairs) - n_similar, "dissimilar"),
             (len(self.triplets), "triplets"),
-            (len(self.linear), "linear"),
+            (n_quadruplets, "quadruplets"),
+            (len(self.linear) - n_quadruplets, "linear"),
         ]
         listed = [f"{n} {what}" for n, what in parts if n] + ["a linear objective"] * (self.objective is not None)
         return f"Constraints({', '.join(listed) or 'none'})"
