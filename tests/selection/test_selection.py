@@ -420,6 +420,33 @@ def test_own_scoring_gets_the_fold(rng):
     assert seen == [(24, 24, 6, 6)] * 10  # the prior itself and one γ
 
 
+@pytest.mark.parametrize("missing", [np.nan, None])
+def test_own_scoring_gets_what_is_missing_as_missing(rng, missing):
+    X, _ = labelled_data(rng, n=60)
+    y = ["a", "b", missing] * 20
+    seen = set()
+
+    def scoring(metric, X_train, y_train, X_test, y_test):
+        seen.update(y_train.tolist() + y_test.tolist())
+        return 0.0
+
+    MetricLearnerCV(gammas=[0.1], prior="identity", strategy="random", scoring=scoring).fit(X, y)
+    assert seen == {"a", "b", missing}
+
+
+def test_own_scoring_gets_what_is_masked_masked(rng):
+    X, y = labelled_data(rng, n=60)
+    y = np.ma.array(y, mask=y == 2)
+    n_masked = []
+
+    def scoring(metric, X_train, y_train, X_test, y_test):
+        n_masked.append(y_train.mask.sum() + y_test.mask.sum())
+        return 0.0
+
+    MetricLearnerCV(gammas=[0.1], prior="identity", strategy="random", scoring=scoring).fit(X, y)
+    assert set(n_masked) == {y.mask.sum()}
+
+
 def test_units_of_own_scores_do_not_matter(rng):
     X, y = labelled_data(rng, n=90, apart=0.5)
 

@@ -7,7 +7,16 @@ from .diagnosis import ConstraintReport
 from .forms import EdgeForms
 from .geometry import Geometry, MappedGeometry, VectorGeometry, sq_distances
 from .identical import Meaningful, meaningful
-from .labels import Labels, as_labels, class_codes, codes_by_appearance, codes_of, where_any
+from .labels import (
+    Labels,
+    as_given,
+    as_labels,
+    class_codes,
+    codes_by_appearance,
+    codes_of,
+    codes_together,
+    where_any,
+)
 from .posing import Posed, posed
 from .splitting import PairSplit
 
@@ -24,12 +33,14 @@ __all__ = [
     "VectorGeometry",
     "as_constraints",
     "as_generator",
+    "as_given",
     "as_labels",
     "as_rows",
     "check_count",
     "class_codes",
     "codes_by_appearance",
     "codes_of",
+    "codes_together",
     "len_of",
     "meaningful",
     "posed",

@@ -257,7 +257,7 @@ class Constraints:
         n_neighbors: int = 5,
         random_state: Seed = None,
     ) -> Constraints:
-        """Pairs, or triplets, from class labels; −1, None, NaN or pandas' NA mark unlabelled rows.
+        """Pairs, or triplets, from class labels; −1, None, NaN, pandas' NA or a mask is for rows without one.
 
         Parameters
         ----------
