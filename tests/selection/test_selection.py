@@ -13,6 +13,7 @@ from builders import assert_same_metric, labelled_data
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import (
@@ -27,7 +28,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mahalo import Constraints, MetricLearner, MetricLearnerCV, metric_path
+from mahalo import Constraints, InfeasibleError, MetricLearner, MetricLearnerCV, metric_path
 from mahalo.losses import Frobenius
 from mahalo.metric import metric as metric_module
 from mahalo.pairs import PairSplit
@@ -506,6 +507,19 @@ def test_choice_without_rows_raises_where_constraints_know_better(pairs):
         MetricLearnerCV(gammas=[1.0]).fit(X[:80], constraints=constraints)
     with pytest.raises(ValueError, match=r"refer to row 89"):
         MetricLearnerCV(gammas=[1.0]).fit(X[:80], constraints=Constraints.from_pairs([[0, 89], [1, 2]]))
+
+
+def test_errors_of_folds_speak_of_the_rows_of_all():
+    X, y = load_iris(return_X_y=True)
+    similar, dissimilar = [[100, 120], [1, 2], [3, 4]], [[100, 120], [5, 100], [6, 101]]
+    constraints = Constraints.from_pairs(similar, dissimilar, upper=0.1, lower=200.0)
+    with pytest.raises(InfeasibleError, match=r"pair \(100, 120\): .*pair \(100, 120\): "):
+        MetricLearnerCV(gammas=[1.0, np.inf]).fit(X, y, constraints=constraints)
+    few = Constraints.from_pairs([[0, 100]], [[1, 60]])
+    with pytest.raises(ValueError, match=r"none of the 2 constraints has all its rows among the 50 that fold 1 of 3"):
+        MetricLearnerCV(gammas=[1.0], cv=[(np.arange(50), np.arange(50, 150))] * 3).fit(X, constraints=few)
+    with pytest.raises(ValueError, match=r"pairs among the rows that are judged; got 0 and 0\. Use more"):
+        MetricLearnerCV(gammas=[1.0], cv=[(np.arange(1, 120), np.arange(120, 150))]).fit(X, constraints=few)
 
 
 def test_labels_score_and_constraints_define_the_problem(pairs, exact_folds):

@@ -341,12 +341,13 @@ class Constraints:
         listed = [f"{n} {what}" for n, what in parts if n] + ["a linear objective"] * (self.objective is not None)
         return f"Constraints({', '.join(listed) or 'none'})"
 
-    def describe(self, k: int) -> str:
-        """Constraint k in words."""
-        if k < len(self.pairs):
-            return self.pairs.describe(k)
-        k -= len(self.pairs)
-        return self.triplets.describe(k) if k < len(self.triplets) else self.linear.describe(k - len(self.triplets))
+    def describe(self, k: int, numbers: np.ndarray | None = None) -> str:
+        """Constraint k in words; row i goes by the name `numbers[i]` where that is given."""
+        for group in (self.pairs, self.triplets):
+            if k < len(group):
+                return group.describe(k, numbers)
+            k -= len(group)
+        return self.linear.describe(k, numbers)
 
     def report(self, X: Any) -> ConstraintReport:
         """Counts, duplicates, self-pairs, pairs at distance zero and contradictions, as a printable object."""

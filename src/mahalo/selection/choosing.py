@@ -59,6 +59,8 @@ class Choosing:
         rows = rows[part]
         self.n_classes = 0 if y is None else len(np.unique(y[y >= 0]))
         self.folds = [Fold(X, y, labels, rows, *split, cv._pairwise) for split in self._splits(X, y, rows)]
+        if constraints is not None:
+            _check_learnable(constraints, self.folds)
 
     @property
     def table(self) -> list[dict[str, Any]]:
@@ -199,6 +201,17 @@ def _check_labels(largest: int, retrieval: bool) -> None:
         f"choosing on held-out rows {what} in some class, {why}; y has at most {largest} a class. Label more rows, or "
         "choose nothing: use MetricLearner."
     )
+
+
+def _check_learnable(constraints: Constraints, folds: list[Fold]) -> None:
+    """Raise where a fold has no constraint to learn from."""
+    for k, fold in enumerate(folds):
+        if constraints.n_constraints and not constraints.on_rows(fold.train_rows)[1].any():
+            raise ValueError(
+                f"none of the {constraints.n_constraints} constraints has all its rows among the {len(fold.train)} "
+                f"that fold {k + 1} of {len(folds)} learns from. Give more constraints, or folds that leave more rows "
+                "to learn from, such as cv=PairSplit(constraints, test_size=0.2)."
+            )
 
 
 def _sample(y: np.ndarray | None, n: int, random_state: Any) -> np.ndarray:
