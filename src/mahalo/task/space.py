@@ -19,6 +19,7 @@ from ..coordinates import (
     embedding,
     orthonormal,
 )
+from ..errors import NotPositiveDefiniteError
 from ..metric import Metric
 from ..priors import Known, Prior
 from ..rows import HeldRows, combine
@@ -49,7 +50,14 @@ def make_space(
                 "a basis J of one's own is not for a prior over a kernel's coordinates; give one of the two."
             )
         labelled = None if known.codes is None else known.codes >= 0
-        outer = embedding(KernelSpace(kernel, X, psd=settings.psd), rng, labelled)
+        try:
+            outer = embedding(KernelSpace(kernel, X), rng, labelled)
+        except NotPositiveDefiniteError as error:
+            raise NotPositiveDefiniteError(
+                "the kernel matrix has negative eigenvalues, so there are no coordinates to put "
+                f"prior={settings.prior!r} over; psd, here {settings.psd!r}, mends that beside prior='identity' alone. "
+                "Use prior='identity' with psd='clip', or a valid kernel."
+            ) from error
         return EmbeddedSpace.of(outer, X, lambda held: _linear_space(settings, held, basis, known, rng, quiet))
     J = None if basis is None else _combinations(basis, kernel, X, known.codes, rows, rng)
     return KernelSpace(kernel, X, J, float(settings.residual), settings.psd)
