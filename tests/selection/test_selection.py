@@ -314,6 +314,14 @@ def test_path_warns_of_zero_metrics_as_a_fit_does(rng):
     assert caught[0].filename == __file__
 
 
+def test_path_says_once_that_metrics_are_zero(rng):
+    X = rng.standard_normal((10, 3))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        metric_path(X, constraints=Constraints.from_pairs([[0, 1], [2, 3]]), loss=Frobenius(0.0))
+    assert ["the learned metric is zero" in str(w.message) for w in caught] == [True]
+
+
 def test_path_takes_gammas_not_gamma(rng):
     X, y = labelled_data(rng)
     with pytest.raises(ValueError, match="gammas="):
@@ -564,6 +572,15 @@ def test_identical_points_are_reported_once(rng):
         warnings.simplefilter("always")
         MetricLearnerCV(gammas=[0.1, 1.0], cv=2).fit(X, np.concatenate([y, y]), constraints=constraints)
     assert ["identical points" in str(w.message) for w in caught].count(True) == 1
+
+
+@pytest.mark.parametrize("cv", [None, 3])
+def test_a_class_of_one_row_is_told_of_once(rng, cv):
+    X, y = labelled_data(rng)
+    y[0] = 9
+    with pytest.warns(UserWarning, match=r"The least populated class has 1 row, fewer than the [23] folds") as caught:
+        MetricLearnerCV(gammas=[1.0], cv=cv).fit(X, y)
+    assert [w.filename for w in caught] == [__file__]
 
 
 @pytest.mark.parametrize("make", [np.random.RandomState, np.random.default_rng])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
@@ -18,7 +19,7 @@ from ..learner import MetricLearner
 from ..losses import as_loss, resting_point
 from ..progress import parts_of
 from ..task import Task
-from ..validation import as_generator, is_linear, len_of
+from ..validation import as_generator, is_linear, len_of, warn
 from .folds import Fold
 
 __all__ = ["Choosing", "own_splits"]
@@ -163,10 +164,13 @@ class Choosing:
             return check_cv(cv).split(X)
         if self.cv.holdout == "classes":
             return _by_classes(y, 3 if cv is None else cv, self._seed())
-        return self._stratified(X, y) if cv is None else check_cv(cv, y, classifier=True).split(X, y)
+        if cv is None:
+            return _quietly(*self._stratified(X, y), y)
+        splitter = check_cv(cv, y, classifier=True)
+        return splitter.split(X, y) if own_splits(cv) else _quietly(splitter.split(X, y), int(cv), y)
 
-    def _stratified(self, X: Any, y: np.ndarray) -> Iterable[tuple[np.ndarray, np.ndarray]]:
-        """Three folds, or two where classes are small; repeated where rows are few."""
+    def _stratified(self, X: Any, y: np.ndarray) -> tuple[Iterable[tuple[np.ndarray, np.ndarray]], int]:
+        """Three folds, or two where classes are small, and which of these; repeated where rows are few."""
         sizes = np.bincount(class_codes(y)[y >= 0])
         retrieval = self.cv._by_retrieval
         _check_labels(int(sizes.max()), retrieval)
@@ -174,9 +178,9 @@ class Choosing:
         n_splits = 2 if retrieval and sizes.max() < 4 else max(2, min(3, int(sizes.min())))
         n_repeats = int(np.clip(-(-_FEW_ROWS // int(sizes.sum())), 1, _MOST_REPEATS))
         if n_repeats == 1:
-            return StratifiedKFold(n_splits, shuffle=True, random_state=self._seed()).split(X, y)
+            return StratifiedKFold(n_splits, shuffle=True, random_state=self._seed()).split(X, y), n_splits
         repeated = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=self._seed())
-        return repeated.split(X, y)
+        return repeated.split(X, y), n_splits
 
     def _seed(self) -> int:
         """Of the folds: the number given, or one drawn from the generator given."""
@@ -189,6 +193,20 @@ class Choosing:
 def own_splits(cv: Any) -> bool:
     """Whether folds are the caller's own, which are of all rows."""
     return not (cv is None or isinstance(cv, (int, np.integer)))
+
+
+def _quietly(splits: Iterable, n_splits: int, y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The splits, with one warning of ours for many of scikit-learn's where a class has fewer rows than there are."""
+    least = int(np.unique(y[y >= 0], return_counts=True)[1].min(initial=n_splits))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class")
+        found = list(splits)
+    if least < n_splits:
+        warn(
+            f"The least populated class has {least} row{'s' * (least > 1)}, fewer than the {n_splits} folds: "
+            "in some of them it is not learned from, or not judged. Label more rows of it, or leave it out."
+        )
+    return found
 
 
 def _check_labels(largest: int, retrieval: bool) -> None:

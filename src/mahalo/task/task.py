@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -175,6 +175,13 @@ class Task:
             return metric
         # A part of the rows, as in a fold, may have fewer outputs than all.
         return leading_part(metric, self._X, min(k, metric.n_outputs) if self._quiet else k)
+
+    def metrics(self, solutions: Sequence[Solution]) -> tuple[Metric, ...]:
+        """What was learned at several γ; that it is zero is said once."""
+        silent = replace(self, _quiet=True)
+        zero = np.array([not solution.F.any() for solution in solutions])
+        said = zero & (np.cumsum(zero) > 1)
+        return tuple((silent if s else self).metric(solution) for s, solution in zip(said, solutions, strict=True))
 
     def duals(self, solution: Solution) -> np.ndarray:
         """Multipliers λ ≥ 0 of the constraints, in the units of X."""
