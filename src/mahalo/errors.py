@@ -18,8 +18,7 @@ class InfeasibleError(ValueError):
     """Hard constraints (γ = ∞) that no metric satisfies, with the combination that proves it.
 
     Where the message says constraints in words, such as "pair (0, 1): squared distance ≤ 0.5", the indices
-    are those of rows of the X that was fitted, also where `rows` gave them other numbers; `constraints` counts in the
-    order given.
+    are those of the rows of X, or where `rows` gave them other numbers, those; `constraints` counts in the order given.
 
     Attributes
     ----------

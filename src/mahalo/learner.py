@@ -56,8 +56,8 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         With a basis: the weight, from 0 to 1, that the prior keeps outside it. True or 1: the paper's identity plus low
         rank; False or 0: the low-dimensional part alone.
     psd : {"error", "clip", "shift"}, default="error"
-        What to do about a kernel matrix with negative eigenvalues. "clip" learns in the directions with positive ones
-        alone; "shift" adds to the similarity of each object with itself (of equal objects: they must be hashable).
+        For kernel matrices with negative eigenvalues, under prior "identity". "clip" learns in the directions with
+        positive ones alone (over a basis: residual=False); "shift", without one, adds to κ(x, x) of hashable objects.
     prior : {"identity", "diagonal", "covariance", "within"}, prior object or array, default="identity"
         The metric to stay close to: Euclidean; 1/variance of each feature; the inverse covariance (shrunk where it is
         singular); that within classes, or of similar pairs' differences; one of `mahalo.priors`; or any symmetric

@@ -79,7 +79,7 @@ def pair_auc(
     index, similar = known_pairs(constraints)
     if similar.all() or not similar.any():
         raise ValueError(
-            f"score needs similar and dissimilar pairs among the rows of X; got {int(similar.sum())} and "
+            f"score needs similar and dissimilar pairs among the rows that are judged; got {int(similar.sum())} and "
             f"{int((~similar).sum())}. Use more pairs or larger folds."
         )
     return float(roc_auc_score(similar, -sq_distances(index)))

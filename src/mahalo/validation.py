@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
@@ -35,6 +36,8 @@ __all__ = [
 ]
 
 Seed = int | np.random.RandomState | np.random.Generator | None
+
+_LARGEST_GAMMA = 1e200
 
 _STRATEGIES = ("random", "neighbors", "triplets")
 
@@ -75,6 +78,11 @@ def check_gamma(gamma: Any) -> None:
         raise ValueError(
             f"gamma must be a number > 0, or np.inf for hard constraints; got {gamma!r}. "
             "Small values stay close to the prior."
+        )
+    if _LARGEST_GAMMA < float(gamma) < np.inf:
+        raise ValueError(
+            f"gamma must be at most {_LARGEST_GAMMA:.0e}, or prices leave float64; got {gamma!r}. Use np.inf if "
+            "constraints must hold."
         )
 
 
@@ -146,10 +154,16 @@ def _check_space(s: Any) -> None:
         what = "weighs what lies outside a basis" if s.residual else "learns the part inside a basis alone"
         raise ValueError(f"residual={s.residual!r} {what}; give a basis too, such as basis=20.")
     linear = is_linear(s.kernel)
-    if not linear and (s.prior == "diagonal" if isinstance(s.prior, str) else hasattr(s.prior, "__array__")):
+    matrix = sp.issparse(s.prior) or isinstance(s.prior, (list, tuple)) or hasattr(s.prior, "__array__")
+    if not linear and (matrix or (isinstance(s.prior, str) and s.prior == "diagonal")):
         raise ValueError(
             "a diagonal prior, or a matrix, is over features and needs kernel='linear'; with another kernel use "
             "prior='within' or prior='covariance', or leave prior='identity'."
+        )
+    if sp.issparse(s.prior):
+        raise ValueError(
+            f"prior must be a dense matrix; got a sparse one of shape {s.prior.shape}. Pass prior.toarray(), or "
+            "prior='identity' or 'diagonal' where that is what it is."
         )
     if not (s.kernel_params is None or isinstance(s.kernel_params, dict)):
         raise ValueError(f"kernel_params must be a dict, such as {{'gamma': 0.1}}; got {s.kernel_params!r}.")

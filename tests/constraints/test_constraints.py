@@ -227,6 +227,25 @@ def test_opposed_triplets_are_listed_with_their_anchor(rng):
     assert report.contradictions.shape == (0, 2)
 
 
+def test_quadruplets_are_counted_by_their_name(rng):
+    X = rng.standard_normal((12, 2))
+    X[11] = X[10]
+    quadruplets = [[0, 1, 2, 3], [3, 2, 0, 1], [1, 0, 2, 3], [4, 5, 6, 7], [0, 8, 10, 11]]
+    form = np.zeros((12, 12))
+    form[9, 9] = 1.0
+    c = Constraints.from_quadruplets(quadruplets, margin=1.0, n_rows=12) + Constraints.from_linear([form], 2.0)
+    assert repr(c) == "Constraints(5 quadruplets, 1 linear)"
+    report = c.report(X)
+    assert (report.n_quadruplets, report.n_linear) == (5, 1)
+    assert report.n_rows_used == 12
+    assert report.n_duplicates == 1  # (0, 1, 2, 3), in another order
+    np.testing.assert_array_equal(report.opposed_quadruplets, [[0, 1, 2, 3]])
+    np.testing.assert_array_equal(report.zero_quadruplets, [[0, 8, 10, 11]])
+    text = str(report)
+    assert "quadruplets          5\nlinear forms         1\nrows used            12\n" in text
+    assert "opposed quadruplets  1: (0, 1, 2, 3)" in text and "identical, quadrup.  1: (0, 8, 10, 11)" in text
+
+
 def test_report_of_triplets_that_hold_identical_points_apart(rng):
     X = rng.standard_normal((6, 2))
     X[5] = X[4]

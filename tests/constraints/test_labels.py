@@ -29,6 +29,7 @@ WAYS = {
     "None in an array": lambda values: np.array(values, dtype=object),
     "NaN in an array of objects": lambda values: np.array(instead(values, np.nan), dtype=object),
     "NA in an array of objects": lambda values: np.array(instead(values, pd.NA), dtype=object),
+    "what is masked": lambda values: np.ma.array(instead(values, values[0]), mask=[value is None for value in values]),
     "a Series": pd.Series,
     "a Series of objects": lambda values: pd.Series(values, dtype=object),
     "a Series of categories": lambda values: pd.Series(values, dtype="category"),

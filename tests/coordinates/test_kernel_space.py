@@ -604,6 +604,18 @@ def test_negative_eigenvalues_shifted(rng):
     np.testing.assert_allclose(np.diag(learner.metric_.kernel(names)), np.diag(learner.metric_.kernel(names, names)))
 
 
+@pytest.mark.parametrize("psd", ["error", "clip", "shift"])
+@pytest.mark.parametrize("prior", ["within", "covariance"])
+def test_a_prior_over_an_indefinite_kernel_is_refused(rng, psd, prior):
+    """With advice that can be followed."""
+    X, y = labelled_data(rng, n=40)
+    message = rf"prior='{prior}' over; psd, here '{psd}', mends that .* alone\. Use prior='identity' with psd='clip'"
+    with pytest.raises(NotPositiveDefiniteError, match=message):
+        MetricLearner(kernel="sigmoid", psd=psd, prior=prior).fit(X, y)
+    MetricLearner(kernel="sigmoid", psd="clip", prior="identity").fit(X, y)
+    MetricLearner(kernel="rbf", psd=psd, prior=prior).fit(X, y)
+
+
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("psd", ["clip", "shift"])
 def test_certificate_after_repair_is_that_of_the_metric(rng, form, psd):

@@ -75,6 +75,10 @@ def test_shape_of_gammas(X, gammas):
         ({"percentiles": (1, 101)}, r"percentiles must lie between 0 and 100"),
         ({"percentiles": (np.nan, 99)}, r"percentiles must lie between 0 and 100"),
         ({"percentiles": (99, 1)}, r"percentiles are \(low, high\), such as \(1, 99\); got \(99, 1\)\. Swap them"),
+        ({"gamma": 1e300}, r"gamma must be at most 1e\+200, .*; got 1e\+300\. Use np\.inf if constraints must hold"),
+        ({"prior": sp.eye_array(3)}, r"prior must be a dense matrix; got a sparse one of shape \(3, 3\)\. Pass"),
+        ({"prior": np.eye(3).tolist(), "kernel": "rbf"}, r"or a matrix, is over features and needs kernel='linear'"),
+        ({"prior": sp.eye_array(3), "kernel": "rbf"}, r"or a matrix, is over features and needs kernel='linear'"),
         ({"psd": "clip"}, r"psd='clip' is for kernels that may be indefinite; kernel='linear' never is"),
     ],
 )

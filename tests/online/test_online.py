@@ -47,6 +47,16 @@ def test_labels_become_better_distances(wine):
     assert learner.classes_ == (0, 1, 2) or set(learner.classes_) == {0, 1, 2}
 
 
+def test_what_is_missing_among_strings_is_no_class(rng):
+    X, y = labelled_data(rng)
+    names = [["a", "b", np.nan][code] for code in y]
+    learner = OnlineMetricLearner().partial_fit(X, names)
+    assert learner.classes_ == ("a", "b")
+    masked = OnlineMetricLearner().partial_fit(X, np.ma.array(y, mask=y == 2))
+    assert masked.classes_ == (0, 1)
+    np.testing.assert_array_equal(masked.metric_.matrix, learner.metric_.matrix)
+
+
 def test_pairs_are_learned_in_their_order(rng):
     X, y = labelled_data(rng)
     pairs = rng.permutation(len(y)).reshape(-1, 2)
@@ -304,6 +314,10 @@ PAIR = Constraints.from_pairs([[0, 1]], same=[1], upper=1.0)
         (
             lambda l, X, y: l.partial_fit(X, constraints=Constraints.from_triplets([[0, 1, 2]])),
             "takes pairs; got 1 trip",
+        ),
+        (
+            lambda l, X, y: l.partial_fit(X, constraints=Constraints.from_quadruplets([[0, 1, 2, 3]], margin=1.0)),
+            "takes pairs; got 1 quadruplets",
         ),
         (lambda l, X, y: l.partial_fit(X, constraints=Constraints()), "empty"),
         (lambda l, X, y: l.partial_fit(X[:1], constraints=PAIR), "refer to row 1"),

@@ -71,6 +71,15 @@ def test_repeated_folds_are_no_more_rows(halves):
     assert often.interval("Euclidean")["MAP"] > 0.8 * once.interval("Euclidean")["MAP"]
 
 
+def test_rows_of_no_label_are_not_compared(halves):
+    X, y, X_test, y_test = halves
+    names = [["a", "b", np.nan][code] for code in y], [["a", "b", np.nan][code] for code in y_test]
+    some, others = (y < 2, y_test < 2)
+    expected = mahalo.compare(X[some], y[some], MetricLearner().fit(X, y), X_test=X_test[others], y_test=y_test[others])
+    found = mahalo.compare(X, names[0], MetricLearner().fit(X, y), X_test=X_test, y_test=names[1])
+    assert str(found) == str(expected)
+
+
 def test_one_row_has_no_interval(halves):
     X, y = halves[:2]
     compared = mahalo.compare(X, y, X_test=X[:1], y_test=y[:1])

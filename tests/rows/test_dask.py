@@ -418,6 +418,15 @@ def test_unlabelled_rows(unlabelled, few_drawn):
         assert_same(learner, MetricLearner(**settings).fit(X, y, constraints=learner.constraints_))
 
 
+def test_masked_labels_are_none(few_drawn):
+    X, y = classes_of(4_000)
+    rows, _ = lazy(X, y)
+    masked = np.ma.array(y, mask=y == 1)
+    expected = MetricLearner(prior="within").fit(rows, np.where(y == 1, -1, y))
+    for labels in (masked, da.from_array(masked, chunks=1000)):
+        assert_same(MetricLearner(prior="within").fit(rows, labels), expected)
+
+
 def test_labels_of_any_kind_and_anywhere(few_drawn):
     X, y = classes_of(3_000)
     rows, labels = lazy(X, y)

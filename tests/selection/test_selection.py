@@ -13,6 +13,7 @@ from builders import assert_same_metric, labelled_data
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import (
@@ -27,7 +28,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mahalo import Constraints, MetricLearner, MetricLearnerCV, metric_path
+from mahalo import Constraints, InfeasibleError, MetricLearner, MetricLearnerCV, metric_path
 from mahalo.losses import Frobenius
 from mahalo.metric import metric as metric_module
 from mahalo.pairs import PairSplit
@@ -313,6 +314,14 @@ def test_path_warns_of_zero_metrics_as_a_fit_does(rng):
     assert caught[0].filename == __file__
 
 
+def test_path_says_once_that_metrics_are_zero(rng):
+    X = rng.standard_normal((10, 3))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        metric_path(X, constraints=Constraints.from_pairs([[0, 1], [2, 3]]), loss=Frobenius(0.0))
+    assert ["the learned metric is zero" in str(w.message) for w in caught] == [True]
+
+
 def test_path_takes_gammas_not_gamma(rng):
     X, y = labelled_data(rng)
     with pytest.raises(ValueError, match="gammas="):
@@ -420,6 +429,33 @@ def test_own_scoring_gets_the_fold(rng):
     assert seen == [(24, 24, 6, 6)] * 10  # the prior itself and one γ
 
 
+@pytest.mark.parametrize("missing", [np.nan, None])
+def test_own_scoring_gets_what_is_missing_as_missing(rng, missing):
+    X, _ = labelled_data(rng, n=60)
+    y = ["a", "b", missing] * 20
+    seen = set()
+
+    def scoring(metric, X_train, y_train, X_test, y_test):
+        seen.update(y_train.tolist() + y_test.tolist())
+        return 0.0
+
+    MetricLearnerCV(gammas=[0.1], prior="identity", strategy="random", scoring=scoring).fit(X, y)
+    assert seen == {"a", "b", missing}
+
+
+def test_own_scoring_gets_what_is_masked_masked(rng):
+    X, y = labelled_data(rng, n=60)
+    y = np.ma.array(y, mask=y == 2)
+    n_masked = []
+
+    def scoring(metric, X_train, y_train, X_test, y_test):
+        n_masked.append(y_train.mask.sum() + y_test.mask.sum())
+        return 0.0
+
+    MetricLearnerCV(gammas=[0.1], prior="identity", strategy="random", scoring=scoring).fit(X, y)
+    assert set(n_masked) == {y.mask.sum()}
+
+
 def test_units_of_own_scores_do_not_matter(rng):
     X, y = labelled_data(rng, n=90, apart=0.5)
 
@@ -481,6 +517,19 @@ def test_choice_without_rows_raises_where_constraints_know_better(pairs):
         MetricLearnerCV(gammas=[1.0]).fit(X[:80], constraints=Constraints.from_pairs([[0, 89], [1, 2]]))
 
 
+def test_errors_of_folds_speak_of_the_rows_of_all():
+    X, y = load_iris(return_X_y=True)
+    similar, dissimilar = [[100, 120], [1, 2], [3, 4]], [[100, 120], [5, 100], [6, 101]]
+    constraints = Constraints.from_pairs(similar, dissimilar, upper=0.1, lower=200.0)
+    with pytest.raises(InfeasibleError, match=r"pair \(100, 120\): .*pair \(100, 120\): "):
+        MetricLearnerCV(gammas=[1.0, np.inf]).fit(X, y, constraints=constraints)
+    few = Constraints.from_pairs([[0, 100]], [[1, 60]])
+    with pytest.raises(ValueError, match=r"none of the 2 constraints has all its rows among the 50 that fold 1 of 3"):
+        MetricLearnerCV(gammas=[1.0], cv=[(np.arange(50), np.arange(50, 150))] * 3).fit(X, constraints=few)
+    with pytest.raises(ValueError, match=r"pairs among the rows that are judged; got 0 and 0\. Use more"):
+        MetricLearnerCV(gammas=[1.0], cv=[(np.arange(1, 120), np.arange(120, 150))]).fit(X, constraints=few)
+
+
 def test_labels_score_and_constraints_define_the_problem(pairs, exact_folds):
     X, constraints = pairs
     y = np.arange(90) % 3
@@ -523,6 +572,15 @@ def test_identical_points_are_reported_once(rng):
         warnings.simplefilter("always")
         MetricLearnerCV(gammas=[0.1, 1.0], cv=2).fit(X, np.concatenate([y, y]), constraints=constraints)
     assert ["identical points" in str(w.message) for w in caught].count(True) == 1
+
+
+@pytest.mark.parametrize("cv", [None, 3])
+def test_a_class_of_one_row_is_told_of_once(rng, cv):
+    X, y = labelled_data(rng)
+    y[0] = 9
+    with pytest.warns(UserWarning, match=r"The least populated class has 1 row, fewer than the [23] folds") as caught:
+        MetricLearnerCV(gammas=[1.0], cv=cv).fit(X, y)
+    assert [w.filename for w in caught] == [__file__]
 
 
 @pytest.mark.parametrize("make", [np.random.RandomState, np.random.default_rng])

@@ -190,6 +190,15 @@ def test_numbers_beyond_all_bounds_end_with_a_warning():
         MetricLearner(loss="logdet", solver="dual", gamma=1e200).fit(X, constraints=constraints)
 
 
+@pytest.mark.parametrize("solver", ["newton", "dual"])
+@pytest.mark.parametrize("gamma", [1e160, 1e200])
+def test_prices_whose_squares_leave_float64_end_with_a_warning(rng, solver, gamma):
+    X, y = labelled_data(rng, apart=0.5)
+    with pytest.warns(ConvergenceWarning):
+        learner = MetricLearner(gamma=gamma, solver=solver).fit(X, y)
+    assert np.isfinite(learner.metric_.matrix).all()
+
+
 @resting
 @pytest.mark.parametrize("gamma", [1.0, 300.0])
 def test_more_budget_never_leaves_less_and_the_last_step_is_the_answer(rng, plain_loss, gamma):

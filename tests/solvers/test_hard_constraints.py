@@ -190,6 +190,28 @@ def test_the_contradiction_is_numbered_as_it_was_given(rng):
     assert [tuple(identical.pairs.index[k]) for k in caught.value.constraints] == [(0, 3)]
 
 
+def test_the_contradiction_names_rows_as_the_caller_numbered_them(rng):
+    rows = np.array([7, 3, 9, 4])
+    X = np.vstack([TRIANGLE, rng.standard_normal((1, 2))])
+    a, b, c = rows[:3]
+    outside = Constraints.from_pairs([[0, 1]], [[1, 2]], upper=1.0, lower=1.0)
+    constraints = outside + Constraints.from_pairs([[a, b], [b, c]], [[a, c]], upper=1.0, lower=9.0)
+    message = r"contradiction lies in constraints 2, 3, 4 .*In words: pair .*pair \(7, 9\): squared distance ≥ 9"
+    with pytest.raises(InfeasibleError, match=message):
+        MetricLearner(gamma=np.inf).fit(X, constraints=constraints, rows=rows)
+    triplets = Constraints.from_triplets([[7, 3, 9], [7, 9, 3]], margin=0.1)
+    with pytest.raises(InfeasibleError, match=r"triplet \(7, 3, 9\) with margin 0.1"):
+        MetricLearner(gamma=np.inf).fit(X, constraints=triplets, rows=rows)
+    quadruplets = Constraints.from_quadruplets([[7, 3, 9, 4], [9, 4, 7, 3]], margin=0.1)
+    with pytest.raises(InfeasibleError, match=r"quadruplet \(9, 4, 7, 3\) with margin 0.1"):
+        MetricLearner(gamma=np.inf).fit(X, constraints=quadruplets, rows=rows)
+    with pytest.raises(ValueError, match=r"pair \(3, 4\): squared distance ≥ 1e\+200 is out of reach"):
+        MetricLearner().fit(X, constraints=Constraints.from_pairs(None, [[3, 4]], lower=1e200), rows=rows)
+    X[3] = X[1]
+    with pytest.raises(InfeasibleError, match=r"identical points, such as rows \(4, 3\)"):
+        MetricLearner(gamma=np.inf).fit(X, constraints=Constraints.from_pairs(None, [[4, 3]]), rows=rows)
+
+
 @given(st.integers(0, 2**32 - 1))
 def test_every_random_problem_is_solved_or_refuted(seed):
     """Crowded problems in low dimension: whatever is claimed is proved."""

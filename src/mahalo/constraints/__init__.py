@@ -6,7 +6,16 @@ from .diagnosis import ConstraintReport
 from .forms import EdgeForms
 from .geometry import Geometry, MappedGeometry, VectorGeometry, sq_distances
 from .identical import Meaningful, meaningful
-from .labels import Labels, as_labels, class_codes, codes_by_appearance, codes_of, where_any
+from .labels import (
+    Labels,
+    as_given,
+    as_labels,
+    class_codes,
+    codes_by_appearance,
+    codes_of,
+    codes_together,
+    where_any,
+)
 from .posing import Posed, posed
 from .splitting import PairSplit
 
@@ -22,10 +31,12 @@ __all__ = [
     "Posed",
     "VectorGeometry",
     "as_constraints",
+    "as_given",
     "as_labels",
     "class_codes",
     "codes_by_appearance",
     "codes_of",
+    "codes_together",
     "meaningful",
     "posed",
     "renumbered",

@@ -257,7 +257,7 @@ class Constraints:
         n_neighbors: int = 5,
         random_state: Seed = None,
     ) -> Constraints:
-        """Pairs, or triplets, from class labels; −1, None, NaN or pandas' NA mark unlabelled rows.
+        """Pairs, or triplets, from class labels; −1, None, NaN, pandas' NA or a mask is for rows without one.
 
         Parameters
         ----------
@@ -330,22 +330,24 @@ class Constraints:
         return np.concatenate([self.pairs.bound, self.triplets.margin, np.where(size > 0, size, 1.0)])
 
     def __repr__(self) -> str:
-        n_similar = int((self.pairs.sign > 0).sum())
+        n_similar, n_quadruplets = int((self.pairs.sign > 0).sum()), int(self.linear.is_quadruplet.sum())
         parts = [
             (n_similar, "similar"),
             (len(self.pairs) - n_similar, "dissimilar"),
             (len(self.triplets), "triplets"),
-            (len(self.linear), "linear"),
+            (n_quadruplets, "quadruplets"),
+            (len(self.linear) - n_quadruplets, "linear"),
         ]
         listed = [f"{n} {what}" for n, what in parts if n] + ["a linear objective"] * (self.objective is not None)
         return f"Constraints({', '.join(listed) or 'none'})"
 
-    def describe(self, k: int) -> str:
-        """Constraint k in words."""
-        if k < len(self.pairs):
-            return self.pairs.describe(k)
-        k -= len(self.pairs)
-        return self.triplets.describe(k) if k < len(self.triplets) else self.linear.describe(k - len(self.triplets))
+    def describe(self, k: int, numbers: np.ndarray | None = None) -> str:
+        """Constraint k in words; row i goes by the name `numbers[i]` where that is given."""
+        for group in (self.pairs, self.triplets):
+            if k < len(group):
+                return group.describe(k, numbers)
+            k -= len(group)
+        return self.linear.describe(k, numbers)
 
     def report(self, X: Any) -> ConstraintReport:
         """Counts, duplicates, self-pairs, pairs at distance zero and contradictions, as a printable object."""

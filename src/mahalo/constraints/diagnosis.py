@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 from ..rows import HeldRows
 from .geometry import VectorGeometry
 from .groups import Pairs, named
-from .identical import triplets_never
+from .identical import quadruplets_never, triplets_never
 
 if TYPE_CHECKING:
     from .collection import Constraints
@@ -25,11 +25,12 @@ class ConstraintReport:
 
     Attributes
     ----------
-    n_similar, n_dissimilar, n_triplets, n_linear : int
+    n_similar, n_dissimilar, n_triplets, n_quadruplets, n_linear : int
+        Quadruplets are not among the linear forms.
     n_rows_used : int
-        Rows that appear in at least one pair or triplet.
+        Rows that appear in at least one of them.
     n_duplicates : int
-        Repetitions of a pair with the same sign (in either order), or of a triplet.
+        Repetitions of a pair with the same sign (in either order), of a triplet or of a quadruplet.
     self_pairs : ndarray of shape (n, 2)
         Pairs of a row with itself.
     zero_similar, zero_dissimilar : ndarray of shape (n, 2)
@@ -37,15 +38,20 @@ class ConstraintReport:
         dissimilar ones can never be.
     zero_triplets : ndarray of shape (n, 3)
         Triplets (a, b, c) in which c is the same point as a or b. They can never be satisfied.
+    zero_quadruplets : ndarray of shape (n, 4)
+        Quadruplets (a, b, c, d) in which c is the same point as d, or a and b the same points as c and d. Nor can they.
     contradictions : ndarray of shape (n, 2)
         Pairs called both similar and dissimilar with bounds (where given) that exclude each other.
     opposed_triplets : ndarray of shape (n, 3)
         Triplets (a, b, c) that come with (a, c, b), listed once, with b < c.
+    opposed_quadruplets : ndarray of shape (n, 4)
+        Quadruplets (a, b, c, d) that come with (c, d, a, b), listed once, with a ≤ b, c ≤ d and (a, b) before (c, d).
     """
 
     n_similar: int
     n_dissimilar: int
     n_triplets: int
+    n_quadruplets: int
     n_linear: int
     n_rows_used: int
     n_duplicates: int
@@ -53,14 +59,17 @@ class ConstraintReport:
     zero_similar: np.ndarray
     zero_dissimilar: np.ndarray
     zero_triplets: np.ndarray
+    zero_quadruplets: np.ndarray
     contradictions: np.ndarray
     opposed_triplets: np.ndarray
+    opposed_quadruplets: np.ndarray
 
     def __str__(self) -> str:
         lines = [
             f"similar pairs        {self.n_similar}",
             f"dissimilar pairs     {self.n_dissimilar}",
             f"triplets             {self.n_triplets}",
+            f"quadruplets          {self.n_quadruplets}",
             f"linear forms         {self.n_linear}",
             f"rows used            {self.n_rows_used}",
             f"duplicates           {self.n_duplicates}",
@@ -68,8 +77,10 @@ class ConstraintReport:
             f"identical, similar   {_listed(self.zero_similar)}",
             f"identical, dissim.   {_listed(self.zero_dissimilar)}",
             f"identical, triplets  {_listed(self.zero_triplets)}",
+            f"identical, quadrup.  {_listed(self.zero_quadruplets)}",
             f"contradictions       {_listed(self.contradictions)}",
             f"opposed triplets     {_listed(self.opposed_triplets)}",
+            f"opposed quadruplets  {_listed(self.opposed_quadruplets)}",
         ]
         return "\n".join(lines)
 
@@ -84,27 +95,31 @@ def diagnose(constraints: Constraints, X: Any) -> ConstraintReport:
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=True)
     constraints.check_rows(X.shape[0])
     geometry = VectorGeometry(HeldRows(X))
-    pairs, triplets = constraints.pairs, constraints.triplets
+    pairs, triplets, linear = constraints.pairs, constraints.triplets, constraints.linear
+    quadruplets = linear.quadruplet[linear.is_quadruplet]
     ordered = np.sort(pairs.index, axis=1)
     same_row = ordered[:, 0] == ordered[:, 1]
     zero = (geometry.sq_distances(pairs.index) == 0) & ~same_row
     similar = pairs.sign > 0
     signed = np.column_stack([ordered, pairs.sign]).astype(np.intp)
-    n_duplicates = len(signed) - len(np.unique(signed, axis=0))
-    n_duplicates += len(triplets) - len(np.unique(triplets.index, axis=0))
+    compared = np.hstack([np.sort(quadruplets[:, :2], axis=1), np.sort(quadruplets[:, 2:], axis=1)])
+    used = [pairs.index, triplets.index, quadruplets, *(C.nonzero()[0] for C in linear.matrix)]
     return ConstraintReport(
         n_similar=int(similar.sum()),
         n_dissimilar=int((~similar).sum()),
         n_triplets=len(triplets),
-        n_linear=len(constraints.linear),
-        n_rows_used=len(np.unique(np.concatenate([pairs.index.ravel(), triplets.index.ravel()]))),
-        n_duplicates=n_duplicates,
+        n_quadruplets=len(quadruplets),
+        n_linear=len(linear) - len(quadruplets),
+        n_rows_used=len(np.unique(np.concatenate([rows.ravel() for rows in used]))),
+        n_duplicates=sum(len(group) - len(np.unique(group, axis=0)) for group in (signed, triplets.index, compared)),
         self_pairs=pairs.index[same_row],
         zero_similar=pairs.index[zero & similar],
         zero_dissimilar=pairs.index[zero & ~similar],
         zero_triplets=triplets.index[triplets_never(triplets.index, geometry)],
+        zero_quadruplets=quadruplets[quadruplets_never(quadruplets, geometry)],
         contradictions=_contradictions(pairs, ordered),
         opposed_triplets=_opposed(triplets.index),
+        opposed_quadruplets=_opposed_quadruplets(compared),
     )
 
 
@@ -125,3 +140,9 @@ def _opposed(triplets: np.ndarray) -> np.ndarray:
     wanted = set(map(tuple, triplets.tolist()))
     found = [(a, b, c) for a, b, c in sorted(wanted) if b < c and (a, c, b) in wanted]
     return np.array(found, dtype=np.intp).reshape(-1, 3)
+
+
+def _opposed_quadruplets(compared: np.ndarray) -> np.ndarray:
+    wanted = set(map(tuple, compared.tolist()))
+    found = [(a, b, c, d) for a, b, c, d in sorted(wanted) if (a, b) < (c, d) and (c, d, a, b) in wanted]
+    return np.array(found, dtype=np.intp).reshape(-1, 4)

@@ -57,6 +57,9 @@ class _Indexed(_Group):
         """The same constraints where row i is row position[i] of `size`."""
         return dataclasses.replace(self, index=position[self.index])
 
+    def _named(self, k: int, numbers: np.ndarray | None) -> str:
+        return named(self.index[k] if numbers is None else numbers[self.index[k]])
+
 
 @dataclass(frozen=True)
 class Pairs(_Indexed):
@@ -69,8 +72,9 @@ class Pairs(_Indexed):
     weight: np.ndarray = field(default_factory=_NO_NUMBERS)
     local: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
 
-    def describe(self, k: int) -> str:
-        return f"pair {named(self.index[k])}: squared distance {_relation(self.sign[k])} {_number(self.bound[k])}"
+    def describe(self, k: int, numbers: np.ndarray | None = None) -> str:
+        held = f"squared distance {_relation(self.sign[k])} {_number(self.bound[k])}"
+        return f"pair {self._named(k, numbers)}: {held}"
 
 
 @dataclass(frozen=True)
@@ -81,8 +85,8 @@ class Triplets(_Indexed):
     margin: np.ndarray = field(default_factory=_NO_NUMBERS)
     weight: np.ndarray = field(default_factory=_NO_NUMBERS)
 
-    def describe(self, k: int) -> str:
-        return f"triplet {named(self.index[k])} with margin {_number(self.margin[k])} in squared distance"
+    def describe(self, k: int, numbers: np.ndarray | None = None) -> str:
+        return f"triplet {self._named(k, numbers)} with margin {_number(self.margin[k])} in squared distance"
 
 
 @dataclass(frozen=True)
@@ -112,10 +116,10 @@ class LinearForms(_Group):
     def is_quadruplet(self) -> np.ndarray:
         return np.all(self.quadruplet >= 0, axis=1)
 
-    def describe(self, k: int) -> str:
+    def describe(self, k: int, numbers: np.ndarray | None = None) -> str:
         if self.is_quadruplet[k]:
-            margin = _number(-self.bound[k])
-            return f"quadruplet {named(self.quadruplet[k])} with margin {margin} in squared distance"
+            rows = self.quadruplet[k] if numbers is None else numbers[self.quadruplet[k]]
+            return f"quadruplet {named(rows)} with margin {_number(-self.bound[k])} in squared distance"
         return f"linear form {k} {_relation(self.sign[k])} {_number(self.bound[k])}"
 
 

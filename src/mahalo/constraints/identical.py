@@ -13,7 +13,7 @@ from .groups import named
 if TYPE_CHECKING:
     from .collection import Constraints
 
-__all__ = ["Meaningful", "meaningful", "triplets_never"]
+__all__ = ["Meaningful", "meaningful", "quadruplets_never", "triplets_never"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ def meaningful(constraints: Constraints, geometry: Geometry, numbers: np.ndarray
     never = {
         "dissimilar pair": same & (pairs.sign < 0),
         "triplet": triplets_never(triplets.index, geometry),
-        "quadruplet": _quadruplets_never(linear.quadruplet, geometry),
+        "quadruplet": quadruplets_never(linear.quadruplet, geometry),
     }
     impossible = np.concatenate(list(never.values()))
     keep = ~impossible
@@ -61,7 +61,7 @@ def triplets_never(index: np.ndarray, geometry: Geometry) -> np.ndarray:
     return _same(geometry, a, c) | _same(geometry, b, c)
 
 
-def _quadruplets_never(index: np.ndarray, geometry: Geometry) -> np.ndarray:
+def quadruplets_never(index: np.ndarray, geometry: Geometry) -> np.ndarray:
     """d²(a, b) + margin ≤ d²(c, d) fails for every metric where c is the point d, or {c, d} the points {a, b}.
 
     Linear forms that are no quadruplets have −1 for rows.

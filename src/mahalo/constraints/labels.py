@@ -12,7 +12,16 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..validation import warn
 
-__all__ = ["Labels", "as_labels", "class_codes", "codes_by_appearance", "codes_of", "where_any"]
+__all__ = [
+    "Labels",
+    "as_given",
+    "as_labels",
+    "class_codes",
+    "codes_by_appearance",
+    "codes_of",
+    "codes_together",
+    "where_any",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +35,11 @@ class Labels:
 def as_labels(y: Any) -> Labels:
     """One label for each row, numbers or strings in an array, a list or a column of a table, checked.
 
-    None, NaN and pandas' NA and NaT are no label; nor is −1 among numbers.
+    None, NaN, pandas' NA and NaT and what is masked are no label; nor is −1 among numbers.
     """
     values = _one_column(y)
     given = ~_missing(values)
-    present = _of_one_kind(values[given])
+    present = _of_one_kind(np.asarray(values)[given])
     if len(present) and present.dtype.kind not in "iub" and not isinstance(present[0], str):
         check_classification_targets(present)
     classes, found = _unique(present)
@@ -75,14 +84,28 @@ def codes_by_appearance(y: Any) -> np.ndarray:
     return codes
 
 
+def codes_together(*ys: Any) -> list[np.ndarray]:
+    """Codes of several sets of labels, over the classes of all of them."""
+    # code −1 is the last entry
+    values = [np.array([*labels.classes, None], dtype=object)[labels.codes] for labels in map(as_labels, ys)]
+    codes = as_labels(np.concatenate(values)).codes
+    return np.split(codes, np.cumsum([len(part) for part in values])[:-1])
+
+
+def as_given(y: Any) -> np.ndarray:
+    """Labels in an array as they were given: what is missing among strings stays missing, what is masked masked."""
+    values = y if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
+    if values.dtype.kind == "T" or (values.dtype.kind in "US" and not hasattr(y, "dtype")):
+        return np.asarray(y, dtype=object)  # in a list beside strings, NumPy would turn all that is not into them
+    return values
+
+
 def _one_column(y: Any) -> np.ndarray:
     from .collection import Constraints  # which can be made from labels
 
     if isinstance(y, Constraints):
         raise ValueError("y must be class labels; got a mahalo.Constraints. Pass it by name, as constraints=.")
-    values = np.asarray(y)
-    if values.dtype.kind == "T" or (values.dtype.kind in "US" and not hasattr(y, "dtype")):
-        values = np.asarray(y, dtype=object)  # in a list beside strings, NumPy would turn all that is not into them
+    values = as_given(y)
     if values.ndim == 2 and values.shape[1] == 1:
         warn("A column-vector y was passed when a 1d array was expected. Pass y.ravel().", DataConversionWarning)
         values = values[:, 0]
@@ -92,6 +115,8 @@ def _one_column(y: Any) -> np.ndarray:
 
 
 def _missing(values: np.ndarray) -> np.ndarray:
+    if isinstance(values, np.ma.MaskedArray):
+        return np.ma.getmaskarray(values) | _missing(values.data)
     kind = values.dtype.kind
     if kind == "O":
         return np.array([_is_missing(value) for value in values], dtype=bool)

@@ -40,7 +40,9 @@ def _positive(value: Any) -> bool:
 
 
 def check_pairs_alone(constraints: Constraints) -> None:
-    others = {"triplets": len(constraints.triplets), "linear forms": len(constraints.linear)}
+    n_quadruplets = int(constraints.linear.is_quadruplet.sum())
+    n_linear = len(constraints.linear) - n_quadruplets
+    others = {"triplets": len(constraints.triplets), "quadruplets": n_quadruplets, "linear forms": n_linear}
     found = [f"{n} {what}" for what, n in others.items() if n]
     found += ["a linear objective"] * (constraints.objective is not None)
     if found:

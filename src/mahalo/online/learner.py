@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from ..basis import Basis
-from ..constraints import Constraints, as_constraints, as_labels, class_codes, where_any
+from ..constraints import Constraints, as_constraints, as_given, as_labels, class_codes, where_any
 from ..coordinates import LinearSpace
 from ..learner import MetricLearner
 from ..metric import Metric
@@ -200,7 +200,7 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             )
         X = validate_data(self, at_least_single(X), reset=first, **_FORM)
         if y is not None:
-            y = np.asarray(y)
+            y = as_given(y)
             y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
             check_consistent_length(X, y)
         if constraints is not None:

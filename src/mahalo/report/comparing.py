@@ -16,7 +16,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_array, check_consistent_length
 
 from .. import intervals
-from ..constraints import as_labels
+from ..constraints import as_labels, codes_together
 from ..metric import Metric
 from ..progress import parts_of
 from ..scoring import average_precision, precision_at, ranked_auc, vote
@@ -166,8 +166,8 @@ def compare(
         raise ValueError("X_test and y_test go together; give both, or neither for folds.")
     if X_test is not None:
         X_test, _ = _rows_and_codes(X_test, y_test)
-        joined = as_labels(np.concatenate([np.asarray(y), np.asarray(y_test)])).codes
-        halves = [_Half(X, joined[: len(codes)], X_test, joined[len(codes) :], np.arange(len(joined) - len(codes)))]
+        codes, codes_test = codes_together(y, y_test)
+        halves = [_Half(X, codes, X_test, codes_test, np.arange(len(codes_test)))]
         judged_on = "test rows"
     else:
         splits = _splits(X, codes, cv, random_state)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from ..constraints import Constraints
+from ..constraints import Constraints, as_given
 from ..learner import MetricLearner
 from ..metric import Metric
 from ..scoring import known_pairs
@@ -149,7 +149,7 @@ def on_held_out(
     learner: MetricLearner, X: Any, y: Any, codes: np.ndarray | None, constraints: Constraints | None
 ) -> Judged:
     """The learner's settings learned anew on the rest of the rows, fold by fold, and judged on those left out."""
-    choosing, settled = choosing_again(learner, X, codes, None if y is None else np.asarray(y), constraints)
+    choosing, settled = choosing_again(learner, X, codes, None if y is None else as_given(y), constraints)
     chooses = isinstance(learner, MetricLearnerCV)
     measured = measures(constraints, unseen=chooses and learner.holdout == "classes")
     tally, lengths = Tally(), (Lengths(), Lengths())

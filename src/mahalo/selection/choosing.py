@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
@@ -18,7 +19,7 @@ from ..learner import MetricLearner
 from ..losses import as_loss, resting_point
 from ..progress import parts_of
 from ..task import Task
-from ..validation import as_generator, is_linear, len_of
+from ..validation import as_generator, is_linear, len_of, warn
 from .folds import Fold
 
 __all__ = ["Choosing", "own_splits"]
@@ -59,6 +60,8 @@ class Choosing:
         rows = rows[part]
         self.n_classes = 0 if y is None else len(np.unique(y[y >= 0]))
         self.folds = [Fold(X, y, labels, rows, *split, cv._pairwise) for split in self._splits(X, y, rows)]
+        if constraints is not None:
+            _check_learnable(constraints, self.folds)
 
     @property
     def table(self) -> list[dict[str, Any]]:
@@ -161,10 +164,13 @@ class Choosing:
             return check_cv(cv).split(X)
         if self.cv.holdout == "classes":
             return _by_classes(y, 3 if cv is None else cv, self._seed)
-        return self._stratified(X, y) if cv is None else check_cv(cv, y, classifier=True).split(X, y)
+        if cv is None:
+            return _quietly(*self._stratified(X, y), y)
+        splitter = check_cv(cv, y, classifier=True)
+        return splitter.split(X, y) if own_splits(cv) else _quietly(splitter.split(X, y), int(cv), y)
 
-    def _stratified(self, X: Any, y: np.ndarray) -> Iterable[tuple[np.ndarray, np.ndarray]]:
-        """Three folds, or two where classes are small; repeated where rows are few."""
+    def _stratified(self, X: Any, y: np.ndarray) -> tuple[Iterable[tuple[np.ndarray, np.ndarray]], int]:
+        """Three folds, or two where classes are small, and which of these; repeated where rows are few."""
         sizes = np.bincount(class_codes(y)[y >= 0])
         retrieval = self.cv._by_retrieval
         _check_labels(int(sizes.max()), retrieval)
@@ -172,9 +178,9 @@ class Choosing:
         n_splits = 2 if retrieval and sizes.max() < 4 else max(2, min(3, int(sizes.min())))
         n_repeats = int(np.clip(-(-_FEW_ROWS // int(sizes.sum())), 1, _MOST_REPEATS))
         if n_repeats == 1:
-            return StratifiedKFold(n_splits, shuffle=True, random_state=self._seed).split(X, y)
+            return StratifiedKFold(n_splits, shuffle=True, random_state=self._seed).split(X, y), n_splits
         repeated = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=self._seed)
-        return repeated.split(X, y)
+        return repeated.split(X, y), n_splits
 
     @cached_property
     def _seed(self) -> int:
@@ -190,6 +196,20 @@ def own_splits(cv: Any) -> bool:
     return not (cv is None or isinstance(cv, (int, np.integer)))
 
 
+def _quietly(splits: Iterable, n_splits: int, y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The splits, with one warning of ours for many of scikit-learn's where a class has fewer rows than there are."""
+    least = int(np.unique(y[y >= 0], return_counts=True)[1].min(initial=n_splits))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class")
+        found = list(splits)
+    if least < n_splits:
+        warn(
+            f"The least populated class has {least} row{'s' * (least > 1)}, fewer than the {n_splits} folds: "
+            "in some of them it is not learned from, or not judged. Label more rows of it, or leave it out."
+        )
+    return found
+
+
 def _check_labels(largest: int, retrieval: bool) -> None:
     """Raise where no class has rows enough for two folds."""
     if largest >= (3 if retrieval else 2):
@@ -200,6 +220,17 @@ def _check_labels(largest: int, retrieval: bool) -> None:
         f"choosing on held-out rows {what} in some class, {why}; y has at most {largest} a class. Label more rows, or "
         "choose nothing: use MetricLearner."
     )
+
+
+def _check_learnable(constraints: Constraints, folds: list[Fold]) -> None:
+    """Raise where a fold has no constraint to learn from."""
+    for k, fold in enumerate(folds):
+        if constraints.n_constraints and not constraints.on_rows(fold.train_rows)[1].any():
+            raise ValueError(
+                f"none of the {constraints.n_constraints} constraints has all its rows among the {len(fold.train)} "
+                f"that fold {k + 1} of {len(folds)} learns from. Give more constraints, or folds that leave more rows "
+                "to learn from, such as cv=PairSplit(constraints, test_size=0.2)."
+            )
 
 
 def _sample(y: np.ndarray | None, n: int, seed: int) -> np.ndarray:

@@ -75,7 +75,7 @@ def metric_path(
     ordered = [solutions[k] for k in range(len(gammas))]
     return MetricPath(
         gammas=gammas,
-        metrics=tuple(task.metric(solution) for solution in ordered),
+        metrics=task.metrics(ordered),
         certificates=tuple(solution.certificate for solution in ordered),
         duals=np.array([task.duals(solution) for solution in ordered]),
         constraints=task.constraints,

@@ -9,7 +9,7 @@ from ..linalg import symmetrize
 from .certificate import form_matrix
 from .problem import Problem
 
-__all__ = ["equalised", "farkas"]
+__all__ = ["contradiction", "equalised", "farkas"]
 
 
 def farkas(problem: Problem, lam: np.ndarray) -> InfeasibleError | None:
@@ -45,11 +45,11 @@ def _proof(problem: Problem, lam: np.ndarray) -> InfeasibleError | None:
     values = np.linalg.eigvalsh(R) if problem.rank else np.zeros(1)
     epsilon = -values[0]
     if epsilon <= 1e-11 * size_R and beta < -1e-9 * size_b and -beta >= 1e10 * problem.rank * epsilon:
-        return _error(problem, lam, "infeasible")
+        return contradiction(lam, problem.scale, "infeasible")
     if epsilon <= 1e-7 * size_R and abs(beta) <= 1e-6 * size_b and values[-1] > 1e-4 * size_R:
-        return _error(problem, lam, "singular")
+        return contradiction(lam, problem.scale, "singular")
     if beta < -1e-9 * size_b and -beta > 1e6 * problem.rank * epsilon:
-        return _error(problem, lam, "bounded", trace_bound=-beta / epsilon)
+        return contradiction(lam, problem.scale, "bounded", trace_bound=-beta / epsilon)
     return None
 
 
@@ -81,8 +81,9 @@ def _repaired(problem: Problem, lam: np.ndarray) -> np.ndarray:
     return lam
 
 
-def _error(problem: Problem, lam: np.ndarray, outcome: str, trace_bound: float = np.inf) -> InfeasibleError:
-    carriers = np.argsort(-lam * problem.scale, kind="stable")[: np.count_nonzero(lam)]
+def contradiction(lam: np.ndarray, scale: np.ndarray, outcome: str, trace_bound: float = np.inf) -> InfeasibleError:
+    """The error that names the constraints which carry a proof, by their position in `lam`."""
+    carriers = np.argsort(-lam * scale, kind="stable")[: np.count_nonzero(lam)]
     listed = ", ".join(map(str, sorted(carriers[:10])))
     more = f" and {len(carriers) - 10} more" if len(carriers) > 10 else ""
     what = {

@@ -198,7 +198,8 @@ def follow_path(
     if factor is None:
         # At F = I the gradient is linear in γ: begin where its norm is moderate.
         moderate = _FIRST_GRADIENT * (10.0 if problem.rank <= _TINY_RANK else 1.0)
-        first = problem.gamma / max(1.0, float(np.linalg.norm(state.G)) / moderate)
+        slope = float(np.linalg.norm(state.G / problem.gamma))  # G itself may be too large to be squared
+        first = problem.gamma / max(1.0, problem.gamma * (slope / moderate))
         state = _walk(state.at_gamma(first), problem.gamma, budget, history, on_step)
     return _minimise(state, goal, budget, history, on_step)
 

@@ -21,6 +21,7 @@ from ..coordinates import (
     orthonormal,
 )
 from ..coordinates.embedded import MOST_ROWS
+from ..errors import NotPositiveDefiniteError
 from ..metric import Metric
 from ..priors import Known, Prior
 from ..rows import HeldRows, combine
@@ -51,7 +52,14 @@ def make_space(
                 "a basis J of one's own is not for a prior over a kernel's coordinates; give one of the two."
             )
         labelled = None if known.codes is None else known.codes >= 0
-        outer = embedding(KernelSpace(kernel, X, psd=settings.psd), rng, labelled)
+        try:
+            outer = embedding(KernelSpace(kernel, X), rng, labelled)
+        except NotPositiveDefiniteError as error:
+            raise NotPositiveDefiniteError(
+                "the kernel matrix has negative eigenvalues, so there are no coordinates to put "
+                f"prior={settings.prior!r} over; psd, here {settings.psd!r}, mends that beside prior='identity' alone. "
+                "Use prior='identity' with psd='clip', or a valid kernel."
+            ) from error
         if len_of(X) > MOST_ROWS:  # coordinates are of rows that were drawn, and may be others for the next prior
             known = replace(known, kept={})
         return EmbeddedSpace.of(outer, X, lambda held: _linear_space(settings, held, basis, known, rng, quiet))

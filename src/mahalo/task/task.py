@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -18,7 +18,7 @@ from ..losses import LogDet, Loss, as_loss, resting_point
 from ..metric import Metric, leading_part
 from ..priors import Known
 from ..rows import SampledRows
-from ..solvers import Problem, Solution, Step, solve
+from ..solvers import Problem, Solution, Step, contradiction, solve
 from ..validation import as_generator, as_rows, len_of, warn
 from .space import Space, make_space
 
@@ -50,6 +50,7 @@ class Task:
     _X: Any = field(repr=False)
     _pose: _Pose = field(repr=False)
     _given: np.ndarray = field(repr=False)
+    _numbers: np.ndarray | None = field(repr=False)  # of rows, where those of X are not what the caller knows them by
     _quiet: bool = field(repr=False)
 
     @classmethod
@@ -96,7 +97,7 @@ class Task:
             space = space.definite(constraints)
         geometry = space.geometry
         sampled = X if isinstance(X, SampledRows) else None
-        left = meaningful(constraints, geometry, None if sampled is None else sampled.numbers)
+        left = meaningful(constraints, geometry, rows)
         given = np.ones_like(left.keep) if given is None else given
         n_outside = int((~given).sum())
         if left.words:
@@ -111,10 +112,10 @@ class Task:
                 "identical points). Check the constraints with constraints.report(X)."
             )
         begin("coordinates of the rows")
-        pose = _pose(constraints, space, as_loss(settings.loss))
+        pose = _pose(constraints, space, as_loss(settings.loss), rows)
         if sampled is not None:
-            constraints = renumbered(constraints, sampled.numbers, sampled.total)
-        return cls(constraints, n_dropped, n_outside, settings, X, pose, given, quiet)
+            constraints, rows = renumbered(constraints, sampled.numbers, sampled.total), None
+        return cls(constraints, n_dropped, n_outside, settings, X, pose, given, rows, quiet)
 
     @property
     def problem(self) -> Problem:
@@ -177,6 +178,13 @@ class Task:
         # A part of the rows, as in a fold, may have fewer outputs than all.
         return leading_part(metric, self._X, min(k, metric.n_outputs) if self._quiet else k)
 
+    def metrics(self, solutions: Sequence[Solution]) -> tuple[Metric, ...]:
+        """What was learned at several γ; that it is zero is said once."""
+        silent = replace(self, _quiet=True)
+        zero = np.array([not solution.F.any() for solution in solutions])
+        said = zero & (np.cumsum(zero) > 1)
+        return tuple((silent if s else self).metric(solution) for s, solution in zip(said, solutions, strict=True))
+
     def duals(self, solution: Solution) -> np.ndarray:
         """Multipliers λ ≥ 0 of the constraints, in the units of X."""
         return np.ldexp(solution.lam, -2 * self._pose.exponent)
@@ -190,10 +198,11 @@ class Task:
     def _named(self, error: InfeasibleError) -> InfeasibleError:
         """The same error with the constraints in words, and a multiplier for each that was given."""
         involved = error.constraints[np.argsort(-error.multipliers[error.constraints], kind="stable")]
-        listed = "; ".join(self.constraints.describe(k) for k in involved[:4])
+        listed = "; ".join(self.constraints.describe(k, self._numbers) for k in involved[:4])
         more = f"; and {len(involved) - 4} more" if len(involved) > 4 else ""
-        multipliers = np.zeros(len(self._given))
-        multipliers[self._given] = error.multipliers
+        multipliers, scale = np.zeros((2, len(self._given)))
+        multipliers[self._given], scale[self._given] = error.multipliers, self.problem.scale
+        error = contradiction(multipliers, scale, error.outcome, error.trace_bound)
         return InfeasibleError(
             f"{error} In words: {listed}{more}.",
             outcome=error.outcome,
@@ -279,7 +288,7 @@ class _Pose:
     eta: float
 
 
-def _pose(constraints: Constraints, space: Space, loss: Loss) -> _Pose:
+def _pose(constraints: Constraints, space: Space, loss: Loss, numbers: np.ndarray | None) -> _Pose:
     """The problem in coordinates, in units in which bounds are of order 1."""
     known = posed(constraints)
     forms, eta = known.forms, resting_point(loss)
@@ -312,11 +321,11 @@ def _pose(constraints: Constraints, space: Space, loss: Loss) -> _Pose:
         tilt=tilt,
         constant=constant,
     )
-    _check_within_reach(constraints, problem, exponent)
+    _check_within_reach(constraints, problem, exponent, numbers)
     return _Pose(problem.compact(), coordinates, span, exponent, eta)
 
 
-def _check_within_reach(constraints: Constraints, problem: Problem, exponent: int) -> None:
+def _check_within_reach(constraints: Constraints, problem: Problem, exponent: int, numbers: np.ndarray | None) -> None:
     """Raise where a constraint is so far from holding that slopes and curvatures leave float64."""
     value = problem.offset + problem.forms.apply(problem.points, problem.points)
     ratio = np.abs(value) / problem.scale
@@ -325,7 +334,7 @@ def _check_within_reach(constraints: Constraints, problem: Problem, exponent: in
     if len(wrong):
         k = wrong[0]
         raise ValueError(
-            f"{constraints.describe(k)} is out of reach: under the prior its value is "
+            f"{constraints.describe(int(k), numbers)} is out of reach: under the prior its value is "
             f"{np.ldexp(value[k], 2 * exponent):.3g}. Bounds and margins are squared distances in the units of X; "
             "check them, or drop the constraint."
         )

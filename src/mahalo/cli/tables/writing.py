@@ -47,9 +47,10 @@ def write(path: Path, columns: Mapping[str, Any], rows: np.ndarray | None = None
     kind = path.suffix.lower()
     if kind == ".npz":
         _refuse_taken(path, columns, _OF_NPZ)
-        arrays = {name: _plain(values) for name, values in columns.items()}
+        arrays: dict[str, Any] = {} if rows is None else {"X": rows}
+        arrays |= {name: _plain(values) for name, values in columns.items()}
         with replacing(path) as file:
-            np.savez(file, **({} if rows is None else {"X": rows}), **arrays)
+            np.savez(file, **arrays)
     elif kind == ".npy" and rows is None:
         raise ValueError(".npy holds one array of numbers; write these columns to .npz, .csv or .parquet.")
     else:

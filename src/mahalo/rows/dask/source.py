@@ -104,7 +104,7 @@ def blocks_of_labels(y: Any, lengths: tuple[int, ...]) -> list[Any]:
         if y.shape[0] != sum(lengths):
             raise ValueError(f"X has {sum(lengths)} rows, y has {y.shape[0]}; give every row one label.")
         first = np.concatenate([[0], np.cumsum(lengths)]).astype(int)
-        return [np.asarray(y[a:b]) for a, b in pairwise(first)]
+        return [np.asanyarray(y[a:b]) for a, b in pairwise(first)]
     if isinstance(y, da.Array):
         if not np.isnan(y.shape[0]):
             if y.shape[0] != sum(lengths):
