@@ -196,6 +196,7 @@ def _low_rank(blocks: Blocks, codes: np.ndarray, sizes: np.ndarray, means: np.nd
         Q = np.linalg.qr(times_t(times(Q)))[0]
     B = times(Q)
     values, inner = np.linalg.eigh(B.T @ B / n)
+    values = np.maximum(values, 0.0)  # rounding, where rows span fewer directions
     values, vectors = values[::-1][:k], Q @ inner[:, ::-1][:, :k]
     rest = np.maximum(diagonal - (vectors**2) @ values, 0.0)
     fourth = _summed_squares([_sq_norms(X, means, labels)], unit)
