@@ -19,6 +19,7 @@ import mahalo.basis
 from mahalo import Constraints, MetricLearner
 from mahalo.basis import (
     Basis,
+    BetweenBasis,
     ClassBasis,
     KernelKMeans,
     KMeansBasis,
@@ -221,6 +222,16 @@ def test_clusters_in_classes_leave_out_no_row(rng, monkeypatch, recwarn, space):
         assert set(group) <= set(groups[g])
         assert (distance[others].argmin(axis=1) == g).all()
     assert not recwarn.list
+
+
+def test_directions_between_classes_are_of_every_row_that_fits(rng):
+    """A class may be large where the others are small: 1,750 rows of three classes, all below 2,000."""
+    y = np.repeat([0, 1, 2], [1_500, 200, 50])
+    X = rng.standard_normal((len(y), 3)) + 0.1 * np.eye(3)[y]
+    found = X.T @ coefficients(BetweenBasis(1), X, y, explicit=False)
+    means, shares = means_of(X, y), np.bincount(y) / len(y)
+    apart = np.sqrt(shares)[:, None] * (means - shares @ means)
+    np.testing.assert_allclose(projector(found), projector(np.linalg.svd(apart)[2][:1].T), atol=1e-9)
 
 
 # -- what each of them is --------------------------------------------------------------------------------------------

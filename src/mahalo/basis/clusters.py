@@ -151,9 +151,7 @@ def _within_reach(seen: Seen, members: list[np.ndarray], rng: np.random.Generato
 
 def _gram_of_means(seen: Seen, members: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
     """Similarities of the class means; where there are many rows, of the means of some in each class."""
-    most = max(1, GRAM_ROWS // len(members))
-    if sum(map(len, members)) > GRAM_ROWS:
-        members = [seen.sample(rng, most, m) for m in members]
+    members = seen.sample_of_each(rng, GRAM_ROWS, members)
     used = np.concatenate(members)
     J = indicator(seen.n_rows, members)[used]
     return np.asarray(J.T @ (seen.gram(used) @ J.toarray()))

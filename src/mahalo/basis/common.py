@@ -76,6 +76,12 @@ class Seen:
         rows = np.arange(self.n_even) if among is None else among
         return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
 
+    def sample_of_each(self, rng: np.random.Generator, most: int, members: list[np.ndarray]) -> list[np.ndarray]:
+        """Rows of every class: all, where they are at most `most` together, else of each at most an equal share."""
+        if sum(map(len, members)) <= most:
+            return members
+        return [self.sample(rng, max(1, most // len(members)), rows) for rows in members]
+
 
 class Basis(BaseEstimator):
     """Base of all bases: `coefficients(seen, rng)` returns J, n_rows × k sparse, the basis being R = XᵀJ.
