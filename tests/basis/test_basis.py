@@ -19,6 +19,7 @@ import mahalo.basis
 from mahalo import Constraints, MetricLearner
 from mahalo.basis import (
     Basis,
+    BetweenBasis,
     ClassBasis,
     KernelKMeans,
     KMeansBasis,
@@ -29,7 +30,7 @@ from mahalo.basis import (
 )
 from mahalo.basis import clusters as clusters_module
 from mahalo.basis import simple as simple_module
-from mahalo.basis.common import EIGEN_ROWS, GRAM_ROWS, SUPPORT_ROWS, Seen
+from mahalo.basis.common import EIGEN_ROWS, GRAM_ROWS, SUPPORT_ROWS, Seen, indicator
 from mahalo.constraints import class_codes
 from mahalo.coordinates import orthonormal
 from mahalo.priors import Known, Prior
@@ -192,6 +193,45 @@ def test_class_basis_uses_every_row_that_fits(rng):
     X = rng.standard_normal((len(y), 3))
     J = ClassBasis(101).coefficients(rows_of(X, y, explicit=False), np.random.default_rng(0))
     np.testing.assert_allclose(J.toarray()[np.arange(len(y)), y], 1 / 30)
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_clusters_in_classes_leave_out_no_row(rng, monkeypatch, recwarn, space):
+    """Found among 30 of 90 rows of a class; the others are with the centre that is nearest, and nothing is said."""
+    options, form = SPACES[space]
+    monkeypatch.setattr(clusters_module, "GRAM_ROWS", 30)
+    if not options:
+        monkeypatch.setattr(clusters_module, "SUPPORT_ROWS", 30)
+    monkeypatch.setattr(clusters_module, "_AT_ONCE", 7, raising=False)
+    used = []
+    monkeypatch.setattr(clusters_module, "indicator", lambda n, groups: used.append(groups) or indicator(n, groups))
+    X, y = rng.standard_normal((110, 6)), np.repeat([0, 1], [90, 20])
+    learner = MetricLearner(basis=ClassBasis(5), pairs_per_class=15, random_state=0, **options).fit(form(X), y)
+    assert learner.metric_.coordinates.rank == 5
+    groups = used[-1]
+    assert sorted(np.concatenate(groups)) == list(range(110))
+    assert [len(set(y[group])) for group in groups] == [1] * 5
+    K = X @ X.T if not options else rbf_kernel(X)
+    first = next(found for found in used if len(np.concatenate(found)) == 30)
+    member = np.zeros((110, len(first)))
+    for g, group in enumerate(first):
+        member[group, g] = 1 / len(group)
+    distance = np.einsum("ng,nm,mg->g", member, K, member) - 2 * K @ member
+    for g, group in enumerate(first):
+        others = np.setdiff1d(groups[g], group)
+        assert set(group) <= set(groups[g])
+        assert (distance[others].argmin(axis=1) == g).all()
+    assert not recwarn.list
+
+
+def test_directions_between_classes_are_of_every_row_that_fits(rng):
+    """A class may be large where the others are small: 1,750 rows of three classes, all below 2,000."""
+    y = np.repeat([0, 1, 2], [1_500, 200, 50])
+    X = rng.standard_normal((len(y), 3)) + 0.1 * np.eye(3)[y]
+    found = X.T @ coefficients(BetweenBasis(1), X, y, explicit=False)
+    means, shares = means_of(X, y), np.bincount(y) / len(y)
+    apart = np.sqrt(shares)[:, None] * (means - shares @ means)
+    np.testing.assert_allclose(projector(found), projector(np.linalg.svd(apart)[2][:1].T), atol=1e-9)
 
 
 # -- what each of them is --------------------------------------------------------------------------------------------

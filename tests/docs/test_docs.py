@@ -8,9 +8,11 @@ import inspect
 import itertools
 import pkgutil
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from running import run_python
 
@@ -145,6 +147,16 @@ def test_example_runs(script, tmp_path):
     assert done.stdout.strip()
     assert "Warning" not in done.stderr
     assert "0 pictures" not in done.stderr or "matplotlib" not in script.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["string_kernel", "text_basis"])
+def test_votes_of_examples_do_not_depend_on_the_numbers_of_classes(name):
+    """A tie goes to the class whose neighbours are nearer: here to that of the neighbours 0 and 2."""
+    accuracy = runpy.run_path(str(ROOT / "examples" / f"{name}.py"))["knn_accuracy"]
+    distances = np.array([[1.0, 2.0, 3.0, 4.0, 5.0, 9.0]])
+    for near, far in itertools.permutations(range(2)):
+        y = np.array([near, far, near, far, 2, 2])
+        assert accuracy(distances, y, np.array([near])) == 1.0
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda p: p.stem)

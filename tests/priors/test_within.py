@@ -274,3 +274,21 @@ def test_what_priors_share_is_of_the_same_coordinates(rng, monkeypatch):
         return task.metric(task.solve(1.0)).distances(X)
 
     np.testing.assert_array_equal(second({}), second(None))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_more_pairs_than_directions_among_very_many_columns(rng, monkeypatch, sparse):
+    """Differences of few rows span little; in what is left of 200 leading directions there is nothing."""
+    monkeypatch.setattr(within, "WIDEST", 10)
+    monkeypatch.setattr(within, "WIDEST_DENSE", 10)
+    X = sp.random_array((12, 60), density=0.3, random_state=rng, format="csr")
+    similar = np.transpose(np.triu_indices(12, 1))
+    for shrinkage in ("auto", 0.1):
+        prior = Prior.of(Within(shrinkage), HeldRows(X if sparse else X.toarray()), Known(similar=similar))
+        D = (X.toarray()[similar[:, 0]] - X.toarray()[similar[:, 1]]) / np.sqrt(2)
+        S = D.T @ D / len(D)
+        rho, added = (prior.shrinkage, prior.shrinkage) if shrinkage == "auto" else (0.0, shrinkage)
+        whole = (1 - rho) * S + added * np.trace(S) / 60 * np.eye(60)
+        root = prior.compose(np.eye(60))
+        W0 = np.linalg.inv(whole)
+        np.testing.assert_allclose(root @ root.T, W0 * 60 / np.trace(W0), rtol=0, atol=1e-8)

@@ -611,3 +611,19 @@ def test_blocks_stay_as_they_are():
     block = as_block(doubled, 0, np.dtype(np.float64))
     assert block.toarray().tolist() == [[3.0, 0.0], [0.0, 4.0]] and block.nnz == 2
     assert doubled.nnz == 3 and doubled.data.tolist() == [1.0, 2.0, 4.0]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("prior", [Within(), Covariance(), Within(shrinkage=0.1, extra=0.3)])
+@pytest.mark.parametrize("unit", [1e-140, 1e-100, 2.0**-300, 2.0**300, 1e100, 1e140])
+def test_priors_from_moments_in_any_unit(unit, prior, sparse, few_drawn):
+    X, y = classes_of(1_200)
+    learner = MetricLearner(prior=prior, random_state=0, tol=1e-10)
+
+    def distances(X):
+        rows, labels = lazy(X, y)
+        learner.fit(rows.map_blocks(sp.csr_array) if sparse else rows, labels)
+        return learner.metric_.distances(X[:100])
+
+    one = distances(X)
+    np.testing.assert_allclose(distances(unit * X), unit * one, rtol=0, atol=1e-9 * unit * one.max())

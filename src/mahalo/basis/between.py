@@ -74,7 +74,7 @@ class BetweenBasis(Basis):
         J -= (J @ (sizes / sizes.sum()))[:, None]
         k = self.k or len(members) - 1
         if k < len(members) - 1:
-            used = np.concatenate([seen.sample(rng, max(1, EIGEN_ROWS // len(members)), m) for m in members])
+            used = np.concatenate(seen.sample_of_each(rng, EIGEN_ROWS, members))
             weighted = J[used] * np.sqrt(sizes / sizes.sum())
             J = (J * np.sqrt(sizes / sizes.sum())) @ np.linalg.eigh(weighted.T @ seen.gram(used) @ weighted)[1][:, -k:]
         return sp.csc_array(J)

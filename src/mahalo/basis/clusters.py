@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.metrics import pairwise_distances_argmin
 
 from ..parts import in_parts
 from ..rows import combine
@@ -12,6 +13,8 @@ from ..validation import warn
 from .common import EIGEN_ROWS, GRAM_ROWS, SUPPORT_ROWS, Basis, Seen, indicator
 
 __all__ = ["ClassBasis", "KMeansBasis", "KernelKMeans", "SpectralBasis"]
+
+_AT_ONCE = 1_000  # rows that look for the nearest centre
 
 
 class KMeansBasis(Basis):
@@ -76,7 +79,8 @@ class ClassBasis(Basis):
     k > c about k/c clusters inside each class.
 
     All labelled rows are looked at; in the feature space of a kernel at most 20,000, in equal shares of every class,
-    and clusters in a class are found among at most 5,000 of its rows (20,000 vectors where there is no kernel).
+    with a warning. Clusters in a class are found among at most 5,000 of its rows (20,000 vectors where there is no
+    kernel); its other rows then go to the nearest centre.
 
     Parameters
     ----------
@@ -147,9 +151,7 @@ def _within_reach(seen: Seen, members: list[np.ndarray], rng: np.random.Generato
 
 def _gram_of_means(seen: Seen, members: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
     """Similarities of the class means; where there are many rows, of the means of some in each class."""
-    most = max(1, GRAM_ROWS // len(members))
-    if sum(map(len, members)) > GRAM_ROWS:
-        members = [seen.sample(rng, most, m) for m in members]
+    members = seen.sample_of_each(rng, GRAM_ROWS, members)
     used = np.concatenate(members)
     J = indicator(seen.n_rows, members)[used]
     return np.asarray(J.T @ (seen.gram(used) @ J.toarray()))
@@ -163,8 +165,31 @@ def _clusters_in_classes(seen: Seen, members: list[np.ndarray], k: int, rng: np.
     groups = []
     for rows_of_class, n in in_parts(zip(members, n_clusters, strict=True), len(members)):
         used = seen.sample(rng, GRAM_ROWS if seen.rows is None else SUPPORT_ROWS, rows_of_class)
-        groups += _clusters(seen, used, int(n), rng)
+        found = _clusters(seen, used, int(n), rng)
+        others = np.setdiff1d(rows_of_class, used, assume_unique=True)
+        groups += _joined_by(seen, found, others) if len(others) else found
     return groups
+
+
+def _joined_by(seen: Seen, groups: list[np.ndarray], others: np.ndarray) -> list[np.ndarray]:
+    """Clusters, and every other row in the one whose centre is nearest."""
+    groups = [group for group in groups if len(group)]
+    used, member = np.concatenate(groups), indicator(seen.n_rows, groups)
+    if seen.rows is None:
+        own = np.array([seen.gram(group).mean() for group in groups])
+        weight = member[used]
+
+        def nearest(rows: np.ndarray) -> np.ndarray:  # κ(x, x) is the same for all centres
+            return (own - 2.0 * (seen.block(rows, used) @ weight)).argmin(axis=1)
+    else:
+        vectors, centres = seen.rows, np.asarray(combine(seen.rows, member), dtype=np.float64)
+
+        def nearest(rows: np.ndarray) -> np.ndarray:
+            return pairwise_distances_argmin(vectors.take(rows), centres)
+
+    parts = np.split(others, range(_AT_ONCE, len(others), _AT_ONCE))
+    label = np.concatenate([nearest(part) for part in parts])
+    return [np.sort(np.append(group, others[label == g])) for g, group in enumerate(groups)]
 
 
 def _clusters(seen: Seen, used: np.ndarray, k: int, rng: np.random.Generator) -> list[np.ndarray]:

@@ -21,7 +21,8 @@ SUPPORT_ROWS = 20_000  # that a basis may combine in a feature space, and vector
 class Seen:
     """What a basis may look at: vectors, or similarities of some rows; labels where there are any.
 
-    `rows` is None in the feature space of a kernel; `gram(index)` is the kernel matrix of some rows in either case.
+    `rows` is None in the feature space of a kernel; `gram(index)` is the kernel matrix of some rows in either case, and
+    `block(index, others)`, where it is given, that of some rows with others.
     `codes` holds a class 0, 1, … for each row, −1 for none; `similar` pairs of rows that are alike, where that is all
     that is known. `within` is what the covariance of rows that are alike is, times the identity, if the prior has made
     it so.
@@ -35,9 +36,11 @@ class Seen:
         codes: np.ndarray | None = None,
         similar: np.ndarray | None = None,
         within: float | None = None,
+        block: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
     ) -> None:
         self.n_rows, self.rows, self.gram, self.codes = n_rows, rows, gram, where_any(codes)
         self.similar, self.within = similar, within
+        self.block = block or (lambda index, others: gram(np.append(index, others))[: len(index), len(index) :])
 
     @property
     def n_even(self) -> int:
@@ -72,6 +75,12 @@ class Seen:
         """At most `most` rows, in order."""
         rows = np.arange(self.n_even) if among is None else among
         return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
+
+    def sample_of_each(self, rng: np.random.Generator, most: int, members: list[np.ndarray]) -> list[np.ndarray]:
+        """Rows of every class: all, where they are at most `most` together, else of each at most an equal share."""
+        if sum(map(len, members)) <= most:
+            return members
+        return [self.sample(rng, max(1, most // len(members)), rows) for rows in members]
 
 
 class Basis(BaseEstimator):

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .covariance import centred_sums, scatter_around
+from .scatter import unit_of
 
 __all__ = ["ClassMoments", "Order"]
 
@@ -62,6 +63,14 @@ class ClassMoments:
     @property
     def n(self) -> int:
         return int(self.sizes.sum())
+
+    @property
+    def unit(self) -> float:
+        """Of the variances: a power of two in which their squares are numbers."""
+        if self.scatter is None:
+            return 1.0
+        second = self.scatter if self.scatter.ndim == 1 else np.diagonal(self.scatter)
+        return unit_of(second / max(self.n, 1))
 
     def merged(self, other: ClassMoments) -> ClassMoments:
         """Of the rows of both; the classes are the same."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from .covariance import Blocks, centred_sums, far_from_zero, scatter_around
-from .scatter import Scatter, rounding_of
+from .scatter import Scatter, rounding_of, unit_of
 
 __all__ = ["WIDEST", "WIDEST_DENSE", "class_means", "fourth_moment", "scatter_of_differences", "within_scatter"]
 
@@ -61,8 +62,7 @@ def within_scatter(blocks: Blocks, codes: np.ndarray) -> Scatter:
         return _low_rank(blocks, codes, sizes, means)
     if sparse:
         return _sparse_within(blocks, codes, sizes, means)
-    S, fourth = _sums(centred(), d)
-    return Scatter.of(S / n, n, fourth, rounding_of(sizes, means))
+    return _of_pieces(centred(), n, d, rounding_of(sizes, means))
 
 
 def _first(blocks: Blocks) -> Iterable[Any]:
@@ -76,15 +76,23 @@ def _parts(block: Any) -> Iterable[tuple[int, int]]:
     return ((a, min(a + step, block.shape[0])) for a in range(0, block.shape[0], step))
 
 
-def _sums(pieces: Iterable[np.ndarray], d: int) -> tuple[np.ndarray, float]:
-    """Σ z zᵀ and Σ ‖z‖⁴."""
-    S, fourth = np.zeros((d, d)), 0.0
+def _of_pieces(pieces: Iterable[np.ndarray], n: int, d: int, rounding: np.ndarray | float = 0.0) -> Scatter:
+    """Of n centred rows z, some at a time."""
+    S, sq_norms = np.zeros((d, d)), []
     for Z in pieces:
         Z = Z.astype(np.float64, copy=False)
         S += Z.T @ Z
-        sq_norms = np.einsum("ij,ij->i", Z, Z)
-        fourth += float(sq_norms @ sq_norms)
-    return S, fourth
+        sq_norms.append(np.einsum("ij,ij->i", Z, Z))
+    return Scatter.of(S / max(n, 1), n, partial(_summed_squares, sq_norms), rounding)
+
+
+def _summed_squares(parts: Iterable[np.ndarray], unit: float) -> float:
+    """Σ (‖z‖² / unit)²."""
+    total = 0.0
+    for sq_norms in parts:
+        own = sq_norms / unit
+        total += float(own @ own)
+    return total
 
 
 def _sparse_within(blocks: Blocks, codes: np.ndarray, sizes: np.ndarray, means: np.ndarray) -> Scatter:
@@ -99,16 +107,14 @@ def _sparse_within(blocks: Blocks, codes: np.ndarray, sizes: np.ndarray, means: 
     of_all = scatter_around(labelled, centre) / n
     S = of_all - (around.T * (sizes / n)) @ around
     rounding = rounding_of(sizes, means, np.diagonal(of_all))
-    return Scatter.of(0.5 * (S + S.T), n, _fourth(blocks, codes, means), rounding)
+    return Scatter.of(0.5 * (S + S.T), n, partial(_fourth, blocks, codes, means), rounding)
 
 
-def _fourth(blocks: Blocks, codes: np.ndarray, means: np.ndarray) -> float:
-    """Σ ‖x − m‖⁴ of sparse rows."""
-    total = 0.0
-    for block, part in _with_codes(blocks, codes):
-        sq_norms = _sq_norms(sp.csr_array(block, dtype=np.float64), means, part)
-        total += float(sq_norms @ sq_norms)
-    return total
+def _fourth(blocks: Blocks, codes: np.ndarray, means: np.ndarray, unit: float) -> float:
+    """Σ (‖x − m‖² / unit)² of sparse rows."""
+    labelled = _with_codes(blocks, codes)
+    sq_norms = (_sq_norms(sp.csr_array(block, dtype=np.float64), means, part) for block, part in labelled)
+    return _summed_squares(sq_norms, unit)
 
 
 def _sq_norms(X: sp.csr_array, means: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -130,17 +136,17 @@ def _row_products(X: sp.csr_array, means: np.ndarray, part: np.ndarray) -> np.nd
     return np.bincount(row, X.data * means[part[row], X.indices], minlength=X.shape[0])
 
 
-def fourth_moment(X: Any, codes: np.ndarray, means: np.ndarray) -> float:
-    """Σ ‖x − m‖⁴ of rows, dense or CSR, of the classes `codes`."""
+def fourth_moment(X: Any, codes: np.ndarray, means: np.ndarray, unit: float = 1.0) -> float:
+    """Σ (‖x − m‖² / unit)² of rows, dense or CSR, of the classes `codes`."""
     if sp.issparse(X):
-        return _fourth(lambda: [X], codes, means)
+        return _fourth(lambda: [X], codes, means, unit)
     total = 0.0
     step = max(1, (1 << 18) // max(1, X.shape[1]))  # rows that stay in the cache
     by_column = np.ascontiguousarray(means.T) if X.strides[0] < X.strides[1] else None
     for a in range(0, len(X), step):
         part, place = X[a : a + step], codes[a : a + step]
         Z = part - (means[place] if by_column is None else by_column.take(place, axis=1).T)
-        own = np.einsum("ij,ij->i", Z, Z)
+        own = np.einsum("ij,ij->i", Z, Z) / unit
         total += float(own @ own)
     return total
 
@@ -159,8 +165,7 @@ def scatter_of_differences(take: Callable[[np.ndarray], Any], index: np.ndarray,
             D = take(i) - take(j)
             yield (D.toarray() if sp.issparse(D) else D).astype(np.float64) / 2**0.5
 
-    S, fourth = _sums(halves(), d)
-    return Scatter.of(S / max(len(index), 1), len(index), fourth)
+    return _of_pieces(halves(), len(index), d)
 
 
 def _low_rank(blocks: Blocks, codes: np.ndarray, sizes: np.ndarray, means: np.ndarray) -> Scatter:
@@ -183,14 +188,16 @@ def _low_rank(blocks: Blocks, codes: np.ndarray, sizes: np.ndarray, means: np.nd
 
     probes = rng.standard_normal((d, _PROBES))
     image = times_t(times(probes)) / n
-    sq_norm = float((image**2).sum() / _PROBES)  # E ‖Σ g‖² = ‖Σ‖²
+    unit = unit_of(diagonal)
+    sq_norm = float(((image / unit) ** 2).sum() / _PROBES)  # E ‖Σ g‖² = ‖Σ‖²
     k = min(_LEADING, n - 1, d - 1)
     Q = np.linalg.qr(times_t(times(rng.standard_normal((d, k + 20)))))[0]
     for _ in range(3):
         Q = np.linalg.qr(times_t(times(Q)))[0]
     B = times(Q)
     values, inner = np.linalg.eigh(B.T @ B / n)
+    values = np.maximum(values, 0.0)  # rounding, where rows span fewer directions
     values, vectors = values[::-1][:k], Q @ inner[:, ::-1][:, :k]
     rest = np.maximum(diagonal - (vectors**2) @ values, 0.0)
-    sq_norms = _sq_norms(X, means, labels)
-    return Scatter(n, d, values, vectors, rest, float(diagonal.mean()), sq_norm, float(sq_norms @ sq_norms))
+    fourth = _summed_squares([_sq_norms(X, means, labels)], unit)
+    return Scatter(n, d, values, vectors, rest, float(diagonal.mean()), unit, sq_norm, fourth)

@@ -153,12 +153,13 @@ def merged(digests: Sequence[Digest], coding: Coding) -> Digest:
 class Centre(NamedTuple):
     """What rows are measured from: the means of their classes (rows without one left out), or one row for all.
 
-    `scale` divides the columns, where it is not None.
+    `scale` divides the columns, where it is not None; `unit` divides squared distances.
     """
 
     means: np.ndarray
     by_class: bool
     scale: np.ndarray | None = None
+    unit: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -205,6 +206,6 @@ def _fourth(X: Any, codes: np.ndarray, centre: Centre) -> float:
         own = sq_norms(X, centre.means[0], centre.scale)
         return float(own @ own)
     if not centre.by_class:
-        return fourth_moment(X, np.zeros(X.shape[0], dtype=np.intp), centre.means)
+        return fourth_moment(X, np.zeros(X.shape[0], dtype=np.intp), centre.means, centre.unit)
     known = codes >= 0
-    return fourth_moment(X if known.all() else X[known], codes[known], centre.means)
+    return fourth_moment(X if known.all() else X[known], codes[known], centre.means, centre.unit)

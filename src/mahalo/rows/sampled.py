@@ -98,7 +98,11 @@ class SampledRows(HeldRows):
         # In a block of sparse rows classes are taken off from all of them together.
         covariance = self.covariance if self.sparse and by_class else None
         rounding = rounding_of(of.sizes, of.means, 0.0 if covariance is None else np.diagonal(covariance))
-        return Scatter.of(of.scatter / max(of.n, 1), of.n, self.fourth(Centre(of.means, by_class)), rounding)
+
+        def fourth(unit: float) -> float:
+            return self.fourth(Centre(of.means, by_class, unit=unit))
+
+        return Scatter.of(of.scatter / max(of.n, 1), of.n, fourth, rounding)
 
     def column_variances(self) -> np.ndarray:
         found = self._all

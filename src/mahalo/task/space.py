@@ -131,7 +131,8 @@ def _combinations(
     if isinstance(basis, FixedBasis):
         return _on_rows_of(basis.array, rows, n)
     plain = KernelSpace(kernel, X)
-    return basis.coefficients(Seen(n, None, lambda index: plain.gram(index).astype(np.float64), codes), rng)
+    seen = Seen(n, None, lambda index: plain.gram(index).astype(np.float64), codes, block=plain.geometry.block)
+    return basis.coefficients(seen, rng)
 
 
 def _on_rows_of(J: Any, rows: Any, n_samples: int) -> Any:

@@ -138,7 +138,7 @@ class _Fourths:
     rows: DaskRows
     draw: Draw
     classes: np.ndarray
-    known: dict[tuple[bool, bool], float] = field(default_factory=dict)
+    known: dict[tuple[bool, bool, float], float] = field(default_factory=dict)
 
     def keep(self, centres: Sequence[Centre], fourths: np.ndarray) -> None:
         self.known |= {_kind(centre): float(fourth) for centre, fourth in zip(centres, fourths, strict=True)}
@@ -164,16 +164,17 @@ def _named(classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return with_none[codes]
 
 
-def _kind(centre: Centre) -> tuple[bool, bool]:
-    return centre.by_class, centre.scale is not None
+def _kind(centre: Centre) -> tuple[bool, bool, float]:
+    return centre.by_class, centre.scale is not None, centre.unit
 
 
 def _centres(needs: Needs, digest: Digest) -> tuple[Centre, ...]:
     found = []
     if needs.within:
-        found.append(Centre(digest.labelled.means, by_class=True))
+        found.append(Centre(digest.labelled.means, by_class=True, unit=digest.labelled.unit))
     if needs.around_all:
-        found.append(Centre(digest.labelled.together().merged(digest.unlabelled).means, by_class=False))
+        every = digest.labelled.together().merged(digest.unlabelled)
+        found.append(Centre(every.means, by_class=False, unit=every.unit))
     return tuple(found)
 
 
