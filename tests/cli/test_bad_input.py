@@ -532,3 +532,15 @@ def test_unknown_encoding_of_labels(trees, run, name):
     Path(name).write_text("kind\na\nb\na\nb\n"[5 * name.endswith(".txt") :])
     source = ("x.npy", "--labels", name, "--encoding", "klingon")
     refused(run, "fit", *source, "--out", "new.safetensors", words=["--encoding 'klingon' is not known"])
+
+
+# -- what is said is so, and what is advised can be done -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kinds", "words"),
+    [(list("abcdefgh"), "8 classes, none of them of more than one row"), (list("aabcdefg"), "7 classes, one of them")],
+)
+def test_classes_of_one_row_are_counted(trees, run, kinds, words):
+    write_csv(Path("other.csv"), table(8) | {"kind": kinds})
+    refused(run, "fit", "other.csv", *FIT, words=[words, "two such are needed"])

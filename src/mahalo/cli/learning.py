@@ -163,10 +163,11 @@ def _check_classes(classes: Classes, source: str) -> None:
     if len(classes.names) < 2:
         unlabelled = " beside rows without a label (empty, or −1 among numbers)" if classes.n_unlabelled else ""
         raise ValueError(f"the labels of {source} have {len(classes.names)} class{unlabelled}; at least 2 are needed.")
-    if (classes.sizes > 1).sum() < 2:
+    n_large = int((classes.sizes > 1).sum())
+    if n_large < 2:
         raise ValueError(
-            f"the labels of {source} have one class of more than one row; two are needed to learn from and judge by. "
-            "Is this the column of classes?"
+            f"the labels of {source} have {len(classes.names)} classes, {'one' if n_large else 'none'} of them of more "
+            "than one row; two such are needed to learn from and judge by. Is this the column of classes?"
         )
 
 
