@@ -544,3 +544,12 @@ def test_unknown_encoding_of_labels(trees, run, name):
 def test_classes_of_one_row_are_counted(trees, run, kinds, words):
     write_csv(Path("other.csv"), table(8) | {"kind": kinds})
     refused(run, "fit", "other.csv", *FIT, words=[words, "two such are needed"])
+
+
+@pytest.mark.parametrize("wrong", [None, "tall"])
+def test_columns_of_a_model_cannot_be_left_out(model, run, wrong):
+    values = table()
+    changed(width=[wrong, *map(str, values["width"][1:])])
+    code, _, err = run("transform", "m.safetensors", "other.csv", "--out", "new.csv")
+    assert code == 2 and "'width'" in err
+    assert "--drop" not in err and "--one-hot" not in err
