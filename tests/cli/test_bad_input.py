@@ -553,3 +553,11 @@ def test_columns_of_a_model_cannot_be_left_out(model, run, wrong):
     code, _, err = run("transform", "m.safetensors", "other.csv", "--out", "new.csv")
     assert code == 2 and "'width'" in err
     assert "--drop" not in err and "--one-hot" not in err
+
+
+def test_a_saved_index_is_asked_for_other_rows(model, run):
+    run("index", "m.safetensors", "trees.csv", "--out", "index.safetensors")
+    asked = ("neighbors", "m.safetensors", "--index", "index.safetensors", "-k", "2")
+    refused(run, *asked, words=["index.safetensors", "give the rows to ask for, --query DATA."])
+    Path("ids.txt").write_text("r0\n")
+    refused(run, *asked, "--query", "trees.csv", "--index-ids", "ids.txt", words=["leave --index-ids out"])
