@@ -561,3 +561,24 @@ def test_a_saved_index_is_asked_for_other_rows(model, run):
     refused(run, *asked, words=["index.safetensors", "give the rows to ask for, --query DATA."])
     Path("ids.txt").write_text("r0\n")
     refused(run, *asked, "--query", "trees.csv", "--index-ids", "ids.txt", words=["leave --index-ids out"])
+
+
+FEW = {
+    "few": ("--pairs", "a,b,same\n0,2,1\n1,3,1\n0,1,0\n2,5,0\n", "2 alike and 2 unalike pairs"),
+    "alike": ("--pairs", "a,b,same\n" + "".join(f"{k},{k + 2},1\n" for k in range(30)), "30 alike and 0 unalike"),
+    "triplets": ("--triplets", "a,b,c\n0,2,1\n1,3,0\n", "there are 2 triplets"),
+}
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_pairs_too_few_to_hold_out(trees, run, name):
+    option, text, words = FEW[name]
+    Path("few.csv").write_text(text)
+    given = ("trees.csv", "--drop", "name,kind", option, "few.csv")
+    refused(run, "fit", *given, "--out", "new.safetensors", words=["γ cannot be chosen", words, "--gamma"])
+    refused(run, "evaluate", *given, "--gamma", "1", words=["nothing can be judged", words])
+    code, out, err = run("fit", *given, "--gamma", "1", "--out", "new.safetensors")
+    assert code == 0 and err.count("\n") == 1 and "nothing was judged" in err and words in err
+    assert "held out" not in out and "certificate" in out
+    code, out, _ = run("fit", *given, "--gamma", "1", "--out", "new.safetensors", "--force", "--json")
+    assert code == 0 and json.loads(out)["before"] == {}
