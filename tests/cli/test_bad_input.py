@@ -582,3 +582,25 @@ def test_pairs_too_few_to_hold_out(trees, run, name):
     assert "held out" not in out and "certificate" in out
     code, out, _ = run("fit", *given, "--gamma", "1", "--out", "new.safetensors", "--force", "--json")
     assert code == 0 and json.loads(out)["before"] == {}
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        (range(40), "'no' of other.csv counts its rows"),
+        (range(1, 41), "'no' of other.csv counts its rows"),
+        ([f"{7 * k:05}" for k in range(40)], "'no' of other.csv has codes such as '00000'"),
+    ],
+)
+def test_names_of_rows_that_are_learned_from_are_told(trees, run, column, words):
+    changed(no=list(column))
+    code, _, err = run("fit", "other.csv", *FIT)
+    assert code == 0 and err.count("\n") == 1 and words in err and "--id no or --drop no" in err
+    for option in ("--id", "--drop", "--columns"):
+        assert run("fit", "other.csv", *FIT, option, "no", "--force")[::2] == (0, "")
+
+
+@pytest.mark.parametrize("column", [range(5, 45), [3 * k for k in range(40)], [f"{k % 9:02}" for k in range(40)]])
+def test_whole_numbers_are_measured_without_a_word(trees, run, column):
+    changed(no=list(column))
+    assert run("fit", "other.csv", *FIT)[::2] == (0, "")
