@@ -202,7 +202,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         return self
 
     def _keep(self, X: Any, y: Any, task: Task, solution: Solution) -> None:
-        self.metric_ = task.metric(solution)
+        self.metric_ = self._named(task.metric(solution))
         self.certificate_ = solution.certificate
         self.constraints_ = task.constraints
         self.duals_, self.values_ = task.duals_and_values(solution)

@@ -532,3 +532,75 @@ def test_unknown_encoding_of_labels(trees, run, name):
     Path(name).write_text("kind\na\nb\na\nb\n"[5 * name.endswith(".txt") :])
     source = ("x.npy", "--labels", name, "--encoding", "klingon")
     refused(run, "fit", *source, "--out", "new.safetensors", words=["--encoding 'klingon' is not known"])
+
+
+# -- what is said is so, and what is advised can be done -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kinds", "words"),
+    [(list("abcdefgh"), "8 classes, none of them of more than one row"), (list("aabcdefg"), "7 classes, one of them")],
+)
+def test_classes_of_one_row_are_counted(trees, run, kinds, words):
+    write_csv(Path("other.csv"), table(8) | {"kind": kinds})
+    refused(run, "fit", "other.csv", *FIT, words=[words, "two such are needed"])
+
+
+@pytest.mark.parametrize("wrong", [None, "tall"])
+def test_columns_of_a_model_cannot_be_left_out(model, run, wrong):
+    values = table()
+    changed(width=[wrong, *map(str, values["width"][1:])])
+    code, _, err = run("transform", "m.safetensors", "other.csv", "--out", "new.csv")
+    assert code == 2 and "'width'" in err
+    assert "--drop" not in err and "--one-hot" not in err
+
+
+def test_a_saved_index_is_asked_for_other_rows(model, run):
+    run("index", "m.safetensors", "trees.csv", "--out", "index.safetensors")
+    asked = ("neighbors", "m.safetensors", "--index", "index.safetensors", "-k", "2")
+    refused(run, *asked, words=["index.safetensors", "give the rows to ask for, --query DATA."])
+    Path("ids.txt").write_text("r0\n")
+    refused(run, *asked, "--query", "trees.csv", "--index-ids", "ids.txt", words=["leave --index-ids out"])
+
+
+FEW = {
+    "few": ("--pairs", "a,b,same\n0,2,1\n1,3,1\n0,1,0\n2,5,0\n", "2 alike and 2 unalike pairs"),
+    "alike": ("--pairs", "a,b,same\n" + "".join(f"{k},{k + 2},1\n" for k in range(30)), "30 alike and 0 unalike"),
+    "triplets": ("--triplets", "a,b,c\n0,2,1\n1,3,0\n", "there are 2 triplets"),
+}
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_pairs_too_few_to_hold_out(trees, run, name):
+    option, text, words = FEW[name]
+    Path("few.csv").write_text(text)
+    given = ("trees.csv", "--drop", "name,kind", option, "few.csv")
+    refused(run, "fit", *given, "--out", "new.safetensors", words=["γ cannot be chosen", words, "--gamma"])
+    refused(run, "evaluate", *given, "--gamma", "1", words=["nothing can be judged", words])
+    code, out, err = run("fit", *given, "--gamma", "1", "--out", "new.safetensors")
+    assert code == 0 and err.count("\n") == 1 and "nothing was judged" in err and words in err
+    assert "held out" not in out and "certificate" in out
+    code, out, _ = run("fit", *given, "--gamma", "1", "--out", "new.safetensors", "--force", "--json")
+    assert code == 0 and json.loads(out)["before"] == {}
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        (range(40), "'no' of other.csv counts its rows"),
+        (range(1, 41), "'no' of other.csv counts its rows"),
+        ([f"{7 * k:05}" for k in range(40)], "'no' of other.csv has codes such as '00000'"),
+    ],
+)
+def test_names_of_rows_that_are_learned_from_are_told(trees, run, column, words):
+    changed(no=list(column))
+    code, _, err = run("fit", "other.csv", *FIT)
+    assert code == 0 and err.count("\n") == 1 and words in err and "--id no or --drop no" in err
+    for option in ("--id", "--drop", "--columns"):
+        assert run("fit", "other.csv", *FIT, option, "no", "--force")[::2] == (0, "")
+
+
+@pytest.mark.parametrize("column", [range(5, 45), [3 * k for k in range(40)], [f"{k % 9:02}" for k in range(40)]])
+def test_whole_numbers_are_measured_without_a_word(trees, run, column):
+    changed(no=list(column))
+    assert run("fit", "other.csv", *FIT)[::2] == (0, "")

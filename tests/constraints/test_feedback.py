@@ -34,6 +34,11 @@ def test_answers_that_are_none_are_an_error(same):
         Constraints.from_pairs([[0, 1], [2, 3], [4, 0]], same=same)
 
 
+def test_an_answer_that_is_neither_is_named():
+    with pytest.raises(ValueError, match="got 2 for pair 1"):
+        Constraints.from_pairs([[0, 1], [2, 3]], same=[1, 2])
+
+
 def test_answers_beside_dissimilar_pairs_are_an_error():
     with pytest.raises(ValueError, match="first argument"):
         Constraints.from_pairs([[0, 1]], [[2, 3]], same=[1])

@@ -11,6 +11,7 @@ from ..constraints import Constraints
 from ..explain import fingerprint
 from ..metric import Scaling
 from .tables import Classes, Columns, Named, Rows, read, read_constraints, read_ids, read_labels, rows_of
+from .tables.row_names import warn_of_row_names
 from .watching import Watch
 
 __all__ = ["Known", "Source", "columns_of", "gather", "names_in", "refuse_nothing_known"]
@@ -85,7 +86,10 @@ def gather(source: Source, watch: Watch) -> Known:
     y = read_labels(table, source.label, source.labels, source.encoding)
     refuse_nothing_known(source, table, has_labels=y is not None)
     ids = read_ids(table, source.id, source.ids, source.encoding)
-    rows = rows_of(table, columns_of(source, table))
+    columns = columns_of(source, table)
+    rows = rows_of(table, columns)
+    if rows.encoding is not None:
+        warn_of_row_names(table, rows.encoding, columns, source.data, source.encoding)
     if table.n_rows < 2:
         raise ValueError(f"{table.source} has one row; at least 2 are needed to learn a distance.")
     constraints = read_constraints(source.pairs, source.triplets, table.n_rows, ids, source.encoding)

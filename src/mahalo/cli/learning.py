@@ -19,7 +19,8 @@ from ..selection import MetricLearnerCV
 from ..selection.before_after import BeforeAfter, before_after, choosing_of, measures
 from ..selection.candidates import CHOSEN
 from ..selection.choosing import Choosing
-from ..validation import is_precomputed, len_of
+from ..validation import is_precomputed, len_of, warn
+from .held_out import judgeable, too_few
 from .known import Known
 from .tables import Classes
 
@@ -113,6 +114,8 @@ class _Judged(MetricLearnerCV):
     before_after_: BeforeAfter | None
 
     def _choose(self, choosing: Choosing) -> None:
+        if len(judgeable(choosing)) < len(choosing.folds):
+            raise ValueError(f"γ cannot be chosen: {too_few(choosing)}. Give more, or settle γ: --gamma 1.")
         super()._choose(choosing)
         self.n_looked_at_ = len_of(choosing.folds[0].X)
         if getattr(self, "before_after_", None) is None:
@@ -163,10 +166,11 @@ def _check_classes(classes: Classes, source: str) -> None:
     if len(classes.names) < 2:
         unlabelled = " beside rows without a label (empty, or −1 among numbers)" if classes.n_unlabelled else ""
         raise ValueError(f"the labels of {source} have {len(classes.names)} class{unlabelled}; at least 2 are needed.")
-    if (classes.sizes > 1).sum() < 2:
+    n_large = int((classes.sizes > 1).sum())
+    if n_large < 2:
         raise ValueError(
-            f"the labels of {source} have one class of more than one row; two are needed to learn from and judge by. "
-            "Is this the column of classes?"
+            f"the labels of {source} have {len(classes.names)} classes, {'one' if n_large else 'none'} of them of more "
+            "than one row; two such are needed to learn from and judge by. Is this the column of classes?"
         )
 
 
@@ -222,12 +226,19 @@ def _settled(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
     """With a γ of the user's own there is nothing to choose: the defaults of the learner, judged as they are."""
     cv = _settled_cv(settings)
     choosing, X = choosing_of(cv, X, known.y, known.constraints)
-    told = before_after(choosing, _measures(cv, choosing), settled=choosing.table[-1])
-    chosen = choosing.table[-1]
+    chosen, n_looked_at = choosing.table[-1], len_of(choosing.folds[0].X)
+    choosing.folds = judgeable(choosing)
+    if choosing.folds:
+        told = before_after(choosing, _measures(cv, choosing), settled=chosen)
+    elif fit:
+        warn(f"nothing was judged: {too_few(choosing)}.")
+        told = BeforeAfter({}, {}, {}, 0)
+    else:
+        raise ValueError(f"nothing can be judged: {too_few(choosing)}. Give more.")
     learner = cv.learner_of(chosen) if fit else None
     if learner is not None:
         learner.fit(X, known.y, constraints=known.constraints)
-    return Outcome(known, settings.scales(known.X), told, chosen, 1, len_of(choosing.folds[0].X), learner=learner)
+    return Outcome(known, settings.scales(known.X), told, chosen, 1, n_looked_at, learner=learner)
 
 
 def _settled_cv(settings: Settings) -> _Judged:

@@ -55,7 +55,7 @@ def rows_for(metric: Metric, table: Table, model: Path) -> Any:
             f"{table.source} lacks {len(lacking)} of the {len(names)} columns that {model.name} was fitted on: "
             f"{some(lacking)}; it has {some(table.names)}."
         )
-    return encoded(table, Encoding(tuple(names), dict(metric.about.get("one_hot", {}))))
+    return encoded(table, Encoding(tuple(names), dict(metric.about.get("one_hot", {}))), may_drop=False)
 
 
 def parts_for(
@@ -85,7 +85,7 @@ def _parts(metric: Metric, table: Table, model: Path, starts: Iterable[int]) -> 
 def _by_width(metric: Metric, table: Table, model: Path) -> Any:
     """Of a model that names no columns: all that hold numbers."""
     only = numeric_columns(table)
-    X = rows_of(table, Columns(metric.about.get("label"), metric.about.get("id"), only)).X
+    X = rows_of(table, Columns(metric.about.get("label"), metric.about.get("id"), only), may_drop=False).X
     if X.shape[1] != metric.n_features:
         names = f": {some(only)}. It names none, so give a table of those it was fitted on, in their order" * bool(only)
         raise ValueError(

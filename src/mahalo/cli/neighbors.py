@@ -26,7 +26,11 @@ def neighbors(
         ),
     ],
     query: Annotated[
-        str | None, typer.Option(metavar="DATA", help="Rows to ask for. Default: each row of the index for the others.")
+        str | None,
+        typer.Option(
+            metavar="DATA",
+            help="Rows to ask for; an index that was saved needs them. Default: each row to find for the others.",
+        ),
     ] = None,
     k: Annotated[int, typer.Option("-k", "--neighbors", min=1, metavar="N", help="Neighbours of each.")] = 10,
     id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names rows, in both.")] = None,
@@ -85,8 +89,13 @@ def _found(model: Path, sought: Source, asking: Source | None, k: int, watch: Wa
         built = build_index(metric, X)
         found = nearest_others(built, X, k, watch) if asking is None else nearest(built, Q, k, watch)
         return Found(named(found.ids, names), found.distances, askers)
-    if asking is None or sought.ids is not None:
-        raise ValueError("an index that was saved has its ids, and answers queries: give --query, no --index-ids.")
+    if asking is None:
+        raise ValueError(
+            f"{sought.data[0]} is an index that was saved, which answers queries and cannot ask for its own rows: give "
+            "the rows to ask for, --query DATA."
+        )
+    if sought.ids is not None:
+        raise ValueError(f"{sought.data[0]} is an index that was saved with its ids: leave --index-ids out.")
     built = load_for(metric, sought.data[0], model)
     Q, askers = named_rows(metric, model, asking, watch)
     found = nearest(built, Q, k, watch)

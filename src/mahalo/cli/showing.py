@@ -60,9 +60,10 @@ def show_evaluation(outcome: Outcome) -> None:
     console = _console()
     scaled = "; columns standardised" if outcome.standardised else ""
     console.print(f"[bold]{escape(known.table.source)}[/bold]: {', '.join(what)}{scaled}\n", highlight=False)
-    console.print(_comparison(outcome.told))
-    console.print(_footnote(outcome), style="dim")
-    console.print()
+    if outcome.told.before:
+        console.print(_comparison(outcome.told))
+        console.print(_footnote(outcome), style="dim")
+        console.print()
     facts({"chosen" if outcome.n_candidates > 1 else "settled": _choice(outcome)})
 
 

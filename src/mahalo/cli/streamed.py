@@ -18,6 +18,7 @@ from .tables import Classes, Encoding, Rows, Shards, chosen_columns, encoded, re
 from .tables.columns import check_column, encoding_of, refuse_text
 from .tables.looking import CodedLabels, Look, Looking, union_of_values, values_of_piece
 from .tables.named import check_ids, no_measurements, one_of, read_beside
+from .tables.row_names import warn_of_row_names
 from .tables.shards import Piece
 from .watching import Watch
 
@@ -127,7 +128,9 @@ def _encoding(source: Source, shards: Shards, merged_over: Any, watch: Watch) ->
     names = chosen_columns(shards, columns)
     one_hot = [name for name in columns.one_hot if name in names]
     as_they_are = Encoding(tuple(name for name in names if name not in one_hot), {})
-    refuse_text(shards.read(shards.pieces[0], as_they_are.columns), as_they_are)
+    first = shards.read(shards.pieces[0], as_they_are.columns)
+    refuse_text(first, as_they_are)
+    warn_of_row_names(first, as_they_are, columns)
     if not one_hot:
         return as_they_are
     values = partial(values_of_piece, shards, one_hot)

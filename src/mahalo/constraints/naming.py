@@ -55,10 +55,15 @@ def _some(names: list) -> str:
 def as_same(same: Any, n: int) -> np.ndarray:
     """n answers to "are these two alike?" from 0 and 1, or booleans."""
     answer = np.asarray(same)
-    if answer.shape != (n,) or answer.dtype.kind not in "biuf" or not np.isin(answer, (0, 1)).all():
+    got = ""
+    if answer.shape != (n,) or answer.dtype.kind not in "biuf":
+        got = f"{answer.dtype} of shape {answer.shape}"
+    elif not (known := np.isin(answer, (0, 1))).all():
+        got = f"{answer[np.argmin(known)]} for pair {np.argmin(known)}"
+    if got:
         raise ValueError(
-            f"same must hold {n} values, one for each pair: 1 or True for alike, 0 or False for not; got "
-            f"{answer.dtype} of shape {answer.shape}. Leave out pairs that nobody can tell."
+            f"same must hold {n} values, one for each pair: 1 or True for alike, 0 or False for not; got {got}. Leave "
+            "out pairs that nobody can tell."
         )
     return answer.astype(bool)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -164,6 +165,13 @@ class ExplainMixin:
     def _feature_names(self) -> list[str]:
         names = getattr(self, "feature_names_in_", None)
         return [f"x{j}" for j in range(self.metric_.n_features or 0)] if names is None else list(names)
+
+    def _named(self, metric: Metric) -> Metric:
+        """With the names of its columns noted down, where the rows had any."""
+        names = getattr(self, "feature_names_in_", ())
+        if not len(names) or len(names) != metric.n_features:
+            return metric
+        return replace(metric, about={**metric.about, "columns": [str(name) for name in names]})
 
     def _check_learned(self, what: str) -> None:
         if not hasattr(self, "constraints_"):

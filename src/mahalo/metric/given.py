@@ -1,13 +1,47 @@
-"""Similarities that callers pass along with rows of a precomputed kernel."""
+"""What callers pass along with rows: names of columns, similarities under a precomputed kernel."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["checked_block", "refuse_similarities"]
+__all__ = ["check_names", "checked_block", "refuse_similarities"]
+
+
+def check_names(about: Mapping[str, Any], *tables: Any) -> None:
+    """Raise where a table has columns of other names, or in another order, than those noted down at the fit."""
+    wanted = _noted_names(about)
+    for given in map(_names_in, tables):
+        if not wanted or not given or given == wanted:
+            continue
+        lacking = next((name for name in wanted if name not in given), None)
+        if lacking is not None:
+            raise ValueError(
+                f"X has no column {lacking!r}, one of the {len(wanted)} that this metric was learned on; its first is "
+                f"{given[0]!r}. Give a table of the same columns, or an array if only the names are others."
+            )
+        k = next((k for k, pair in enumerate(zip(given, wanted, strict=False)) if pair[0] != pair[1]), len(wanted))
+        learned = f"this metric was learned on {wanted[k]!r} there" if k < len(wanted) else "this metric has none there"
+        names = repr(wanted) if len(wanted) <= 5 else f"[{', '.join(map(repr, wanted[:3]))}, …]"
+        raise ValueError(f"column {k} of X is {given[k]!r}; {learned}. Reorder them: X[names], names = {names}.")
+
+
+def _noted_names(about: Mapping[str, Any]) -> list[str]:
+    """Of the columns, those of one 0/1 column for each value as `mahalo fit` calls them; none where none are noted."""
+    made = {name: [f"{name}={value}" for value in values] for name, values in (about.get("one_hot") or {}).items()}
+    return [name for column in about.get("columns") or () for name in made.get(column, [column])]
+
+
+def _names_in(table: Any) -> list[str]:
+    """Of the columns of a table, where all are text."""
+    names = getattr(table, "columns", ())
+    if isinstance(names, list) and not all(isinstance(name, str) for name in names):  # pyarrow has the values there
+        names = getattr(table, "column_names", ())
+    names = list(names)
+    return names if all(isinstance(name, str) for name in names) else []
 
 
 def refuse_similarities(*given: Any) -> None:

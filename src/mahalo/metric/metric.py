@@ -29,7 +29,7 @@ from .among import (
     sq_norms,
     unit_length,
 )
-from .given import checked_block, refuse_similarities
+from .given import check_names, checked_block, refuse_similarities
 from .query_side import QuerySide, query_side
 from .scaling import Scaling
 
@@ -150,6 +150,7 @@ class Metric:
         if is_lazy(X):
             from ..rows.dask import map_rows
 
+            check_names(self.about, X)
             return map_rows(self.transform, X, self.n_outputs)
         if (xp := array_api.namespace_of(X)) is not None:
             return array_api.transform(self, xp, X)
@@ -204,6 +205,7 @@ class Metric:
         if is_lazy(X) or is_lazy(Y):
             from ..rows.dask import table_of
 
+            check_names(self.about, X, Y)
             refuse_similarities(cross, diag_x, diag_y)
             return table_of(partial(self.distances, squared=squared), X, Y)
         if (xp := array_api.namespace_of(X, Y)) is not None:
@@ -261,6 +263,7 @@ class Metric:
         if is_lazy(X) or is_lazy(Y):
             from ..rows.dask import map_pairs
 
+            check_names(self.about, X, Y)
             refuse_similarities(cross, diag_x, diag_y)
             return map_pairs(partial(self.pair_distances, squared=squared), X, Y)
         if (xp := array_api.namespace_of(X, Y)) is not None:
@@ -299,6 +302,7 @@ class Metric:
         if is_lazy(X) or is_lazy(Y):
             from ..rows.dask import nearest_rows
 
+            check_names(self.about, X, Y)
             return nearest_rows(self.kneighbors, X, Y, k)
         return nearest_among(self.of_scaled_rows().distances, self._checked(X), self._checked(Y), k)
 
@@ -406,6 +410,7 @@ class Metric:
         coordinates = self.coordinates
         if isinstance(coordinates, KernelCoordinates) and callable(coordinates.kernel.kind) and self.n_features is None:
             return as_objects(X)
+        check_names(self.about, X)
         X = check_array(
             at_least_single(X), accept_sparse=not self._precomputed and "csr", dtype=[np.float64, np.float32]
         )

@@ -75,7 +75,7 @@ class Rows:
         return None if self.encoding is None else self.encoding.names
 
 
-def rows_of(table: Table, columns: Columns) -> Rows:
+def rows_of(table: Table, columns: Columns, may_drop: bool = True) -> Rows:
     """The numbers to learn from."""
     if table.frame is None:
         given = columns.only or columns.drop or columns.one_hot
@@ -84,7 +84,7 @@ def rows_of(table: Table, columns: Columns) -> Rows:
         return Rows(_checked_matrix(table), None)
     names = chosen_columns(table, columns)
     encoding = encoding_of(table, names, values_in(table, [name for name in columns.one_hot if name in names]))
-    return Rows(encoded(table, encoding), encoding)
+    return Rows(encoded(table, encoding, may_drop), encoding)
 
 
 def chosen_columns(table: Named, columns: Columns) -> list[str]:
@@ -136,16 +136,19 @@ def check_column(table: Named, name: str, what: str = "column") -> None:
         raise ValueError(f"no {what} {name!r} in {table.source}; {hint}")
 
 
-def encoded(table: Table, encoding: Encoding) -> np.ndarray:
-    """Rows of numbers; text and missing values are refused, all columns of them at once."""
-    refuse_text(table, encoding)
-    refuse_missing(table, nulls_in(table, encoding))
-    X = numbers_of(table, encoding)
-    refuse_missing(table, not_finite_in(X, encoding))
+def encoded(table: Table, encoding: Encoding, may_drop: bool = True) -> np.ndarray:
+    """Rows of numbers; text and missing values are refused, all columns of them at once.
+
+    `may_drop` says whether columns may still be left out: not those of a model.
+    """
+    refuse_text(table, encoding, may_drop)
+    refuse_missing(table, nulls_in(table, encoding), may_drop)
+    X = numbers_of(table, encoding, may_drop)
+    refuse_missing(table, not_finite_in(X, encoding), may_drop)
     return X
 
 
-def numbers_of(table: Table, encoding: Encoding) -> np.ndarray:
+def numbers_of(table: Table, encoding: Encoding, may_drop: bool = True) -> np.ndarray:
     """Rows of numbers, as they are, from columns that are neither text nor null."""
     X = np.empty((table.n_rows, len(encoding.names)))
     k = 0
@@ -156,20 +159,21 @@ def numbers_of(table: Table, encoding: Encoding) -> np.ndarray:
             X[:, k : k + len(values)] = _indicators(column, name, values, table.source)
             k += len(values)
         else:
-            X[:, k] = _numbers(column, name, table.source)
+            X[:, k] = _numbers(column, name, table.source, may_drop)
             k += 1
     return X
 
 
-def _numbers(column: Any, name: str, source: str) -> np.ndarray:
+def _numbers(column: Any, name: str, source: str, may_drop: bool) -> np.ndarray:
     import pyarrow as pa
 
     try:
         return column.cast(pa.int8() if pa.types.is_boolean(column.type) else pa.float64()).to_numpy()
     except pa.lib.ArrowInvalid:
         raise ValueError(
-            f"{name!r} of {source} has whole numbers beyond 2⁵³, which floating point does not tell apart: if they "
-            f"name rows leave them out (--drop {name}), or write them as decimals."
+            f"{name!r} of {source} has whole numbers beyond 2⁵³, which floating point does not tell apart: "
+            + f"if they name rows leave them out (--drop {name}), or " * may_drop
+            + "write them as decimals."
         ) from None
 
 
@@ -188,7 +192,7 @@ def _is_numeric(column_type: Any) -> bool:
     return any(kind(column_type) for kind in kinds)
 
 
-def refuse_text(table: Table, encoding: Encoding) -> None:
+def refuse_text(table: Table, encoding: Encoding, may_drop: bool = True) -> None:
     as_numbers = [name for name in encoding.columns if name not in encoding.one_hot]
     text = [name for name in as_numbers if not _is_numeric(table.frame.column(name).type)]
     if not text:
@@ -196,6 +200,11 @@ def refuse_text(table: Table, encoding: Encoding) -> None:
     listed, column = ",".join(text[:10]), table.frame.column(text[0])
     odd = _first_odd_value(column)
     where = f" ({odd[1]!r} in row {odd[0]} of {text[0]!r}, the first being row 0)" if odd else ""
+    if not may_drop:
+        raise ValueError(
+            f"{table.source} has text or dates, not numbers, in {some(text)}{where}, where the model measures numbers: "
+            "mend the values."
+        )
     named = f"name rows by it (--id {text[0]}), " if len(text) == 1 and _names_rows(column) else ""
     raise ValueError(
         f"{table.source} has text or dates, not numbers, in {some(text)}{where}: mend the values, {named}leave them "
@@ -241,14 +250,16 @@ def not_finite_in(X: np.ndarray, encoding: Encoding) -> dict[str, Missing]:
     return {encoding.names[k]: Missing(int(counts[k]), int(np.argmax(bad[:, k]))) for k in np.flatnonzero(counts)}
 
 
-def refuse_missing(table: Named, missing: Mapping[str, Missing]) -> None:
+def refuse_missing(table: Named, missing: Mapping[str, Missing], may_drop: bool = True) -> None:
     if not missing:
         return
     names, where = list(missing), table.where(next(iter(missing.values())).row, next(iter(missing)))
+    remedy = f", remove these rows, or leave columns out (--drop {','.join(names[:10])})"
+    remedy = remedy if may_drop else ", or remove these rows"
     told = [f"{name!r} ({found.count})" for name, found in missing.items()]
     raise ValueError(
         f"values are missing or not finite in {some(told, str)} of {table.source}, first in {where} (the first "
-        f"row is 0): fill them in, remove these rows, or leave columns out (--drop {','.join(names[:10])})."
+        f"row is 0): fill them in{remedy}."
     )
 
 
