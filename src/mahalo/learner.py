@@ -26,7 +26,7 @@ from .rows import Needs, SampledRows, is_lazy
 from .scoring import pair_auc
 from .solvers import Solution
 from .task import Task, sampled
-from .validation import Seed, as_objects, at_least_single, check_parameters, is_precomputed, len_of
+from .validation import Seed, as_objects, at_least_single, check_parameters, len_of
 
 __all__ = ["MetricLearner"]
 
@@ -186,8 +186,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
             them labels none of which is one are as good as none.
         constraints : Constraints, optional
         rows : array-like of shape (n_samples,), optional
-            Index of each row of X in the numbering of the constraints (and of the rows of a basis J); needed when X is
-            a part of the data. Labels alone need none.
+            Where X is a part of the data: the index of each row in the numbering of constraints (and of a basis J).
 
         Returns
         -------
@@ -202,7 +201,8 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         return self
 
     def _keep(self, X: Any, y: Any, task: Task, solution: Solution) -> None:
-        self.metric_ = self._named(task.metric(solution))
+        metric = task.metric(solution)
+        self.metric_ = self._named(metric) if hasattr(self, "feature_names_in_") else metric
         self.certificate_ = solution.certificate
         self.constraints_ = task.constraints
         self.duals_, self.values_ = task.duals_and_values(solution)
@@ -280,7 +280,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
 
     @property
     def _pairwise(self) -> bool:
-        return is_precomputed(self.kernel)
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     @property
     def _n_features_out(self) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
-from ..validation import in_double, is_precomputed, len_of
+from ..validation import is_precomputed, len_of
 
 __all__ = ["BaseKernel"]
 
@@ -43,11 +43,12 @@ class BaseKernel:
             )
         if not isinstance(kernel, str) and not callable(kernel):
             raise ValueError(f"kernel must be a name or a callable(X, Y); got {type(kernel).__name__}.")
-        if is_precomputed(kernel) and params:
-            raise ValueError(f"kernel='precomputed' takes no kernel_params; got {sorted(params)}.")
         if isinstance(kernel, str) and set(params) - set(known := KERNEL_PARAMS.get(kernel, params)):
             raise ValueError(f"kernel={kernel!r} takes the kernel_params {sorted(known)}; got {sorted(params)}.")
-        return cls(kernel, params)
+        found = cls(kernel, params)
+        if found.precomputed and params:
+            raise ValueError(f"kernel='precomputed' takes no kernel_params; got {sorted(params)}.")
+        return found
 
     def __call__(self, X: Any, Y: Any) -> np.ndarray:
         """κ0 of all rows of X with all rows of Y (precomputed: Y are columns of X)."""
@@ -62,7 +63,8 @@ class BaseKernel:
                     f"got an array of shape {K.shape}."
                 )
         else:
-            K = np.asarray(pairwise_kernels(in_double(X), in_double(Y), metric=self.kind, **self.params))
+            X, Y = (rows.astype(np.float64, copy=False) for rows in (X, Y))
+            K = np.asarray(pairwise_kernels(X, Y, metric=self.kind, **self.params))
         if not np.isfinite(K).all():
             raise ValueError("the kernel returned NaN or infinity; check the data and kernel_params.")
         return K + self.shift * _equal_objects(X, Y) if self.shift else K

@@ -107,7 +107,7 @@ class LinearSpace:
         if self.basis is not None and self.residual == 0.0:
             used = _with_origin(self.rows.take(np.maximum(rows, 0)), rows)
             return self.coordinates, self._mapped(used), np.zeros(len(forms.tail))
-        used = in_double(_with_origin(self.whitened.take(np.maximum(rows, 0)), rows))
+        used = _with_origin(self.whitened.take(np.maximum(rows, 0)), rows).astype(np.float64, copy=False)
         coordinates, exact = self.coordinates, False
         if self.basis is None:
             span = span_of_edges(used, forms)

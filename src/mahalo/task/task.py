@@ -129,7 +129,7 @@ class Task:
         s = self._settings
         try:
             solution = solve(
-                self.problem.with_gamma(float(gamma)),
+                replace(self.problem, gamma=float(gamma)),
                 s.solver,
                 tol=s.tol,
                 max_iter=s.max_iter,
