@@ -149,6 +149,14 @@ def test_names_of_classes_do_not_matter_where_a_fold_lacks_one(rng, kernel):
     np.testing.assert_array_equal(*found)
 
 
+@pytest.mark.parametrize("scale", [1e-100, 1e30, 1e100])
+def test_retrieval_is_judged_alike_in_any_unit(rng, scale):
+    X, y = labelled_data(rng, n=60, apart=0.7)
+    options = {"gammas": [0.1, 1.0], "scoring": "map", "strategy": "random", "random_state": 0}
+    plain, scaled = (MetricLearnerCV(**options).fit(rows, y) for rows in (X, X * scale))
+    np.testing.assert_allclose(scaled.cv_results_["scores"], plain.cv_results_["scores"], atol=1e-6)
+
+
 def test_what_cannot_be_judged_on_unseen_classes(rng):
     X, y = labelled_data(rng, n=60)
     with pytest.raises(ValueError, match=r"holdout='classes' needs four classes or more.*got 3"):

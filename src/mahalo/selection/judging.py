@@ -95,7 +95,7 @@ def retrieval(metric: Metric, fold: Fold) -> np.ndarray:
     itself = np.arange(len(asked)), np.searchsorted(labelled, asked)
     D = fold.sq_distances(metric, among=True)
     D = D[asked] if len(labelled) == len(codes) else D[np.ix_(asked, labelled)]
-    D = D.astype(np.float32)
+    D = np.ldexp(D, -np.frexp(D.max(initial=0.0))[1]).astype(np.float32)  # in whatever unit, they fit
     D[itself] = np.inf
     relevant = codes[asked][:, None] == codes[labelled]
     relevant[itself] = False
