@@ -303,7 +303,7 @@ def test_labels_that_look_missing_are_classes(trees, run):
 
 
 def test_numbers_that_look_missing_are_classes_too(trees, run):
-    Path("other.csv").write_text("a,kind\n" + "".join(f"{k},{('1', '2', 'NA')[k % 3]}\n" for k in range(30)))
+    Path("other.csv").write_text("a,kind\n" + "".join(f"{k / 2},{('1', '2', 'NA')[k % 3]}\n" for k in range(30)))
     code, out, err = run("evaluate", "other.csv", "--label", "kind", "--gamma", "1", "--json")
     assert (code, err) == (0, "")
     assert (json.loads(out)["classes"], json.loads(out)["unlabelled"]) == (3, 0)

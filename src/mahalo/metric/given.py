@@ -24,9 +24,9 @@ def check_names(about: Mapping[str, Any], *tables: Any) -> None:
                 f"{given[0]!r}. Give a table of the same columns, or an array if only the names are others."
             )
         k = next((k for k, pair in enumerate(zip(given, wanted, strict=False)) if pair[0] != pair[1]), len(wanted))
-        learned = f"this metric was learned on {wanted[k]!r} there" if k < len(wanted) else "this metric has none there"
+        learned = f"was learned on {wanted[k]!r} there. Reorder" if k < len(wanted) else "has none there. Drop it"
         names = repr(wanted) if len(wanted) <= 5 else f"[{', '.join(map(repr, wanted[:3]))}, …]"
-        raise ValueError(f"column {k} of X is {given[k]!r}; {learned}. Reorder them: X[names], names = {names}.")
+        raise ValueError(f"column {k} of X is {given[k]!r}; this metric {learned}: X[names], names = {names}.")
 
 
 def _noted_names(about: Mapping[str, Any]) -> list[str]:
