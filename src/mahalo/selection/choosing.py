@@ -60,8 +60,6 @@ class Choosing:
         rows = rows[part]
         self.n_classes = 0 if y is None else len(np.unique(y[y >= 0]))
         self.folds = [Fold(X, y, labels, rows, *split, cv._pairwise) for split in self._splits(X, y, rows)]
-        if constraints is not None:
-            _check_learnable(constraints, self.folds)
 
     @property
     def table(self) -> list[dict[str, Any]]:
@@ -91,6 +89,8 @@ class Choosing:
     @cached_property
     def scores(self) -> np.ndarray:
         """Candidates × folds."""
+        if self.constraints is not None:
+            _check_learnable(self.constraints, self.folds)
         work = [(problem, fold) for problem in self.choices.problems for fold in range(len(self.folds))]
         done = Parallel(n_jobs=self.cv.n_jobs)(
             delayed(self._of_problem)(*problem, self.folds[fold]) for problem, fold in self._said(work)
