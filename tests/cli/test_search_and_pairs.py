@@ -63,6 +63,20 @@ def test_the_exported_matrix_is_the_map(fitted, run, name):
     np.testing.assert_allclose(np.linalg.norm((X @ G)[:, None] - X @ G, axis=2), D, atol=1e-6)
 
 
+def test_the_rows_of_the_exported_matrix_are_named(trees, run):
+    columns = table()
+    write_csv("soil.csv", columns | {"soil": ["ab"[k % 2] for k in range(len(columns["kind"]))]})
+    given = ("--label", "kind", "--id", "name", "--one-hot", "soil", "--gamma", "1")
+    code, _, err = run("fit", "soil.csv", *given, "--out", "soil.safetensors")
+    assert code == 0, err
+    code, out, err = run("export", "soil.safetensors", "--out", "g.npz", "--json")
+    assert code == 0, err
+    exported = np.load("g.npz")
+    names = exported["columns"].tolist()
+    assert names == json.loads(out)["names"] and len(names) == len(exported["matrix"])
+    assert names == ["width", "height", "depth", "soil=a", "soil=b"]
+
+
 def test_the_exported_query_side_ranks_alike(fitted, run):
     code, _, err = run("export", fitted, "--side", "query", "--out", "m.npy")
     assert (code, err) == (0, "")

@@ -40,8 +40,10 @@ def export(
 
     `--side rows`: store X @ matrix and ask with Q @ matrix, by Euclidean
     distance. `--side query`: ask with Q @ matrix, by inner product with vectors
-    as they are, less half of each one's own x·(x @ matrix). An .npz file also
-    holds `normalize`, and `mean` and `scale` where columns are scaled first.
+    as they are, less half of each one's own x·(x @ matrix). Its rows are the
+    columns of the table, as `--json` names them. An .npz file also holds these
+    names as `columns`, `normalize`, and `mean` and `scale` where columns are
+    scaled first.
     """
     import numpy as np
 
@@ -62,6 +64,8 @@ def export(
         write(out, {}, matrix, "mahalo")
     shape = [int(n) for n in np.shape(matrix)]
     if json:
-        print_json({"rows": shape[0], "columns": shape[1], "side": side.value, "use": how, "out": str(out)})
+        names = extras.get("columns", np.empty(0)).tolist()
+        told = {"rows": shape[0], "columns": shape[1], "names": names, "side": side.value, "use": how}
+        print_json(told | {"out": str(out)})
     else:
         facts({"written": f"{out}: {shape[0]} × {shape[1]}", "use": how})

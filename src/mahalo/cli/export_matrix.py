@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..metric import Metric
+from ..metric.given import names_of_columns
 
 __all__ = ["exported"]
 
@@ -14,6 +15,8 @@ __all__ = ["exported"]
 def exported(metric: Metric, side: str) -> tuple[np.ndarray, dict[str, Any], str]:
     """The matrix, what goes with it, and how to use it in one line."""
     extras: dict[str, Any] = {"normalize": np.array(metric.normalize)}
+    if names := names_of_columns(metric.about):
+        extras["columns"] = np.array(names)
     scaled = ""
     if metric.scaling is not None:
         extras |= {"mean": metric.scaling.mean, "scale": metric.scaling.scale}

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["check_names", "checked_block", "refuse_similarities"]
+__all__ = ["check_names", "checked_block", "names_of_columns", "refuse_similarities"]
 
 
 def check_names(about: Mapping[str, Any], *tables: Any) -> None:
     """Raise where a table has columns of other names, or in another order, than those noted down at the fit."""
-    wanted = _noted_names(about)
+    wanted = names_of_columns(about)
     for given in map(_names_in, tables):
         if not wanted or not given or given == wanted:
             continue
@@ -29,7 +29,7 @@ def check_names(about: Mapping[str, Any], *tables: Any) -> None:
         raise ValueError(f"column {k} of X is {given[k]!r}; this metric {learned}: X[names], names = {names}.")
 
 
-def _noted_names(about: Mapping[str, Any]) -> list[str]:
+def names_of_columns(about: Mapping[str, Any]) -> list[str]:
     """Of the columns, those of one 0/1 column for each value as `mahalo fit` calls them; none where none are noted."""
     made = {name: [f"{name}={value}" for value in values] for name, values in (about.get("one_hot") or {}).items()}
     return [name for column in about.get("columns") or () for name in made.get(column, [column])]
