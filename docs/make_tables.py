@@ -18,6 +18,12 @@ METHODS = {
     "EmbeddingAdapter": "**EmbeddingAdapter**",
 }
 MEASURES = ("P@1", "P@10", "MAP")
+LOSSES = {
+    "Frobenius": "Frobenius",
+    "SDPFrobenius": "SDP + Frobenius",
+    "SDPLogDet": "SDP + log det",
+    "VonNeumann": "von Neumann",
+}
 BENCH = HERE / "results" / "bench" / "run.json"
 SHOWN = {"search": "search.md", "pairs": "pairs.md", "suspects": "explaining.md", "accuracy": "choosing.md"}
 """Benchmarks whose first table is shown as it is, and where."""
@@ -58,7 +64,7 @@ def bench_pages() -> dict[Path, str]:
     """Pages that show a table of `make bench`."""
     pages = {}
     reports = read_reports()
-    missing = [name for name in (*SHOWN, "logdet", "algorithm1") if name not in reports]
+    missing = [name for name in (*SHOWN, "logdet", "algorithm1", "losses") if name not in reports]
     if missing:
         raise ValueError(f"{BENCH.name} is without {', '.join(missing)}: run `make bench` to its end")
     for report in reports.values():
@@ -68,8 +74,10 @@ def bench_pages() -> dict[Path, str]:
     for path, table, mark in (
         (HERE / "comparison.md", speed_table(reports), "bench"),
         (BENCH.with_name("README.md"), verdicts(reports), "verdicts"),
+        (HERE / "losses.md", loss_costs(reports["losses"]), "loss-costs"),
+        (HERE / "losses.md", loss_peers(reports["losses"]), "loss-peers"),
     ):
-        pages[path] = _replaced(path.read_text(encoding="utf-8"), table, mark)
+        pages[path] = _replaced(pages.get(path) or path.read_text(encoding="utf-8"), table, mark)
     return pages
 
 
@@ -95,6 +103,34 @@ def speed_table(reports: dict[str, dict]) -> str:
         ),
     ]
     return "\n".join(_row(*line) for line in lines)
+
+
+def loss_costs(report: dict) -> str:
+    """Time of a fit on features under every loss, in units of LogDet's by Newton on the same constraints."""
+    seconds: dict[str, dict[str, float]] = {}
+    for loss, kind, _, fit, *_ in report["tables"][0]["rows"]:
+        seconds.setdefault(loss, {})[kind] = fit
+    (first, base), kinds = next(iter(seconds.items())), list(next(iter(seconds.values())))
+    lines = [_row("", *kinds), _row(*["---"] * (1 + len(kinds)))]
+    for loss, own in seconds.items():
+        cells = ("1" if loss == first else f"{own[kind] / base[kind]:.1f}" for kind in kinds)
+        lines.append(_row(loss.removesuffix(" (default)"), *cells))
+    return "\n".join(lines)
+
+
+def loss_peers(report: dict) -> str:
+    """How many times faster than cvxpy's solvers, by loss and by size of the problem."""
+    sizes = {row[0].partition(", ")[2]: row[1] for row in report["tables"][2]["rows"]}
+    found: dict[str, list[str]] = {}
+    solvers: dict[tuple[str, str], None] = {}
+    for check in _checks(report, "times faster"):
+        problem, _, solver = check["name"].partition(": times faster than ")
+        loss, _, size = problem.partition(", ")
+        solvers[size, solver] = None
+        found.setdefault(loss, []).append(f"{'> ' if check['is_bound'] else ''}{int(check['value'])}")
+    head = [f"{size.removeprefix('d = ')} features, {sizes[size]} pairs: {solver}" for size, solver in solvers]
+    lines = [_row("", *head), _row(*["---"] * (1 + len(head)))]
+    return "\n".join([*lines, *(_row(LOSSES[loss], *cells) for loss, cells in found.items())])
 
 
 def _checks(report: dict, part_of_name: str) -> list[dict]:
