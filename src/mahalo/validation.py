@@ -22,12 +22,12 @@ __all__ = [
     "as_rows",
     "as_weights",
     "at_least_single",
+    "check_bounds",
     "check_count",
     "check_gamma",
     "check_parameters",
+    "check_percentiles",
     "check_sampling",
-    "checked_bounds",
-    "checked_percentiles",
     "in_double",
     "is_linear",
     "is_precomputed",
@@ -97,19 +97,22 @@ def check_sampling(
     return as_generator(random_state)
 
 
-def checked_bounds(bounds: Any) -> tuple[float, float]:
+def check_bounds(bounds: Any) -> None:
+    """Raise unless these are (upper, lower), squared distances, or None."""
+    if bounds is None:
+        return
     try:
         upper, lower = map(float, bounds)
     except (TypeError, ValueError):
         raise ValueError(f"bounds must be two numbers (upper, lower), squared distances; got {bounds!r}.") from None
     if not (0 < upper < np.inf and 0 < lower < np.inf):
         raise ValueError(f"bounds (upper, lower) are squared distances and must be > 0 and finite; got {bounds!r}.")
-    return upper, lower
 
 
-def checked_percentiles(percentiles: Any, default: tuple[float, float]) -> tuple[float, float]:
+def check_percentiles(percentiles: Any) -> None:
+    """Raise unless these are (low, high), from 0 to 100, or None."""
     if percentiles is None:
-        return default
+        return
     try:
         low, high = map(float, percentiles)
     except (TypeError, ValueError):
@@ -118,7 +121,6 @@ def checked_percentiles(percentiles: Any, default: tuple[float, float]) -> tuple
         raise ValueError(f"percentiles must lie between 0 and 100; got {percentiles!r}.")
     if low > high:
         raise ValueError(f"percentiles are (low, high), such as (1, 99); got {percentiles!r}. Swap them.")
-    return low, high
 
 
 def check_parameters(settings: Any) -> None:
@@ -137,9 +139,8 @@ def check_parameters(settings: Any) -> None:
         raise ValueError(f"solver must be 'auto', 'newton', 'dual' or 'bregman'; got {s.solver!r}.")
     check_count(s.n_components, "n_components", or_none=True)
     check_sampling(s.strategy, s.pairs_per_class)
-    if s.bounds is not None:
-        checked_bounds(s.bounds)
-    checked_percentiles(s.percentiles, (5, 95))
+    check_bounds(s.bounds)
+    check_percentiles(s.percentiles)
 
 
 def _check_space(s: Any) -> None:
