@@ -11,44 +11,87 @@ cdef extern from "kernels.h" nogil:
     double mahalo_dot(const double *x, const double *y, Py_ssize_t n)
     void mahalo_combine(double a, const double *x, double b, double *y, Py_ssize_t n)
     void mahalo_multiply(const double *x, const double *y, double a, const double *z, double *out, Py_ssize_t n)
+    int MAHALO_BATCH
+
+
+cdef struct Forms:
+    Py_ssize_t n_forms, n_edges
+    const Py_ssize_t *start    # form k is Σ coefficient[p] · edge[p] over start[k] ≤ p < start[k + 1]; NULL: edge k
+    const Py_ssize_t *edge
+    const double *coefficient
 
 
 cdef struct System:
-    Py_ssize_t n_edges, n_forms, r
-    const double *Z            # n_edges × r
-    const Py_ssize_t *start    # form k is Σ coefficient[q] · edge[q] over start[k] ≤ q < start[k + 1]; NULL: edge k
-    const Py_ssize_t *edge
-    const double *coefficient
-    const double *E
+    Forms *forms
+    Py_ssize_t n_busy, r
+    const Py_ssize_t *place    # of every edge of a form with weight among the rows of Z, −1 for others
+    const double *Z            # n_busy × r
+    const double *E            # of every form; where these are edges, by their places
     const double *root
     const double *inverse      # preconditioner: 1 / divisor, and the block over the diagonal or NULL
     const double *block
-    double *length             # of every edge, then its weight
+    double *length             # of every busy edge, then its weight
+
+
+cdef Py_ssize_t find_places(const Forms *forms, const double[::1] E, Py_ssize_t *place) noexcept nogil:
+    """One after the other for the edges of forms with weight, −1 for others; returns how many these are."""
+    cdef Py_ssize_t k, p, n_busy = 0
+    for k in range(forms.n_edges):
+        place[k] = 0 if forms.start == NULL and E[k] != 0.0 else -1
+    if forms.start != NULL:
+        for k in range(forms.n_forms):
+            if E[k] != 0.0:
+                for p in range(forms.start[k], forms.start[k + 1]):
+                    place[forms.edge[p]] = 0
+    for k in range(forms.n_edges):
+        if place[k] == 0:
+            place[k] = n_busy
+            n_busy += 1
+    return n_busy
 
 
 cdef void product(const System *system, const double *X, double *rooted, double *q, double *out) noexcept nogil:
-    """q = A (root ∘ X) and out = X + root ∘ A* E q."""
+    """out = X + root ∘ A* E A (root ∘ X)."""
+    cdef const Forms *forms = system.forms
     cdef Py_ssize_t k, p, r = system.r
-    cdef double value
     mahalo_multiply(system.root, X, 0.0, X, rooted, r * r)
-    mahalo_lengths(system.Z, rooted, system.length, system.n_edges, r)
-    if system.start == NULL:
-        for k in range(system.n_forms):
-            q[k] = system.length[k]
+    mahalo_lengths(system.Z, rooted, system.length, system.n_busy, r)
+    if forms.start == NULL:
+        for k in range(system.n_busy):
             system.length[k] *= system.E[k]
     else:
-        for k in range(system.n_forms):
-            value = 0.0
-            for p in range(system.start[k], system.start[k + 1]):
-                value += system.coefficient[p] * system.length[system.edge[p]]
-            q[k] = value
-        for k in range(system.n_edges):
+        for k in range(forms.n_forms):
+            q[k] = 0.0
+            if system.E[k] != 0.0:
+                for p in range(forms.start[k], forms.start[k + 1]):
+                    q[k] += forms.coefficient[p] * system.length[system.place[forms.edge[p]]]
+                q[k] *= system.E[k]
+        for k in range(system.n_busy):
             system.length[k] = 0.0
-        for k in range(system.n_forms):
-            for p in range(system.start[k], system.start[k + 1]):
-                system.length[system.edge[p]] += system.coefficient[p] * system.E[k] * q[k]
-    mahalo_gram(system.Z, system.length, rooted, system.n_edges, r)
+        for k in range(forms.n_forms):
+            if system.E[k] != 0.0:
+                for p in range(forms.start[k], forms.start[k + 1]):
+                    system.length[system.place[forms.edge[p]]] += forms.coefficient[p] * q[k]
+    mahalo_gram(system.Z, system.length, rooted, system.n_busy, r)
     mahalo_multiply(system.root, rooted, 1.0, X, out, r * r)
+
+
+cdef void values(const Forms *forms, const double[:, ::1] Y, const Py_ssize_t[::1] tail, const Py_ssize_t[::1] head,
+                 const double *X, Py_ssize_t r, double *rows, double *length, double *q) noexcept nogil:
+    """q = A X, of all forms; `rows` has MAHALO_BATCH of length r, of which what is beyond those of Y is 0."""
+    cdef Py_ssize_t k = 0, p, j, n
+    while k < forms.n_edges:
+        n = min(<Py_ssize_t>MAHALO_BATCH, forms.n_edges - k)
+        for p in range(n):
+            for j in range(Y.shape[1]):
+                rows[p * r + j] = Y[tail[k + p], j] - Y[head[k + p], j]
+        mahalo_lengths(rows, X, (q if forms.start == NULL else length) + k, n, r)
+        k += n
+    if forms.start != NULL:
+        for k in range(forms.n_forms):
+            q[k] = 0.0
+            for p in range(forms.start[k], forms.start[k + 1]):
+                q[k] += forms.coefficient[p] * length[forms.edge[p]]
 
 
 cdef void precondition(const System *system, const double *R, double *diagonal, double *out) noexcept nogil:
@@ -62,7 +105,7 @@ cdef void precondition(const System *system, const double *R, double *diagonal, 
         out[i * r + i] = mahalo_dot(system.block + i * r, diagonal, r)
 
 
-cdef Py_ssize_t iterate(const System *system, double *X, double *q, double *residual, double *squares, double *vectors,
+cdef Py_ssize_t iterate(const System *system, double *X, double *residual, double *squares, double *vectors,
                         double small_rz, double inexact, Py_ssize_t most) noexcept nogil:
     """Preconditioned conjugate gradients from X = 0; `squares` and `vectors` are room to work in."""
     cdef Py_ssize_t n = 0, rr = system.r * system.r
@@ -71,7 +114,7 @@ cdef Py_ssize_t iterate(const System *system, double *X, double *q, double *resi
     cdef double *z = squares + 2 * rr
     cdef double *rooted = squares + 3 * rr
     cdef double *diagonal = vectors
-    cdef double *q_direction = vectors + system.r
+    cdef double *q = vectors + system.r
     cdef double rz, previous, curvature, alpha
     precondition(system, residual, diagonal, direction)
     rz = mahalo_dot(residual, direction, rr)
@@ -79,13 +122,12 @@ cdef Py_ssize_t iterate(const System *system, double *X, double *q, double *resi
         if mahalo_dot(residual, residual, rr) <= inexact * inexact * mahalo_dot(X, X, rr):
             break
         n += 1
-        product(system, direction, rooted, q_direction, H_direction)
+        product(system, direction, rooted, q, H_direction)
         curvature = mahalo_dot(direction, H_direction, rr)
         if not 0.0 < curvature < INFINITY:
             break
         alpha = rz / curvature
         mahalo_combine(alpha, direction, 1.0, X, rr)
-        mahalo_combine(alpha, q_direction, 1.0, q, system.n_forms)
         mahalo_combine(-alpha, H_direction, 1.0, residual, rr)
         precondition(system, residual, diagonal, z)
         previous = rz
@@ -100,18 +142,23 @@ def solve_small(const double[:, ::1] Y, const Py_ssize_t[::1] tail, const Py_ssi
                 double small_rz, double inexact, Py_ssize_t most):
     """X, q = A (root ∘ X) and the number of products for X + root ∘ A* E A (root ∘ X) = R.
 
-    Edges join rows of Y; `combine` is None or (start, edge, coefficient), which make forms of them. R, root and divisor
-    are symmetric, as X is then: of some one half is read. Matrices are copied to rows of a length that suits vector units.
+    Edges join rows of Y; `combine` is None or (start, edge, coefficient), which make forms of them. Forms whose weight
+    in E is 0 take no part but have their values in q. R, root and divisor are symmetric, as X is then: of some one half
+    is read. Matrices are copied to rows of a length that suits vector units.
     """
     cdef Py_ssize_t n_edges = tail.shape[0], n_forms = E.shape[0], r = Y.shape[1], padded = (r + 7) // 8 * 8
-    cdef Py_ssize_t rr = padded * padded, i, j, n
-    cdef double[::1] memory = np.zeros(9 * rr + n_edges * (padded + 1) + padded + n_forms)
-    cdef double[:, ::1] X = np.zeros((r, r))
-    cdef double[::1] q = np.zeros(n_forms)
+    cdef Py_ssize_t rr = padded * padded, n_busy, i, j, n
+    cdef double[::1] memory, q = np.zeros(n_forms)
+    cdef Py_ssize_t[::1] place
+    cdef double[:, ::1] X
     cdef const Py_ssize_t[::1] start, edge
     cdef const double[::1] coefficient
     cdef double *square  # root, inverse, block, residual, X, and four to work with
-    cdef double *rows
+    cdef double *batch
+    cdef double *length
+    cdef double *weight
+    cdef double *row
+    cdef Forms forms
     cdef System system
     check_shape("R", R.shape[0], R.shape[1], r, r)
     check_shape("root", root.shape[0], root.shape[1], r, r)
@@ -123,7 +170,7 @@ def solve_small(const double[:, ::1] Y, const Py_ssize_t[::1] tail, const Py_ssi
         return np.array(R), np.asarray(q), 0
     check_indices("tail", &tail[0], n_edges, Y.shape[0])
     check_indices("head", &head[0], n_edges, Y.shape[0])
-    system.start = NULL
+    forms.n_forms, forms.n_edges, forms.start = n_forms, n_edges, NULL
     if combine is None:
         check_length("the weights E", n_forms, n_edges)
     else:
@@ -134,13 +181,29 @@ def solve_small(const double[:, ::1] Y, const Py_ssize_t[::1] tail, const Py_ssi
         if edge.shape[0] == 0:
             return np.array(R), np.asarray(q), 0
         check_indices("edge", &edge[0], edge.shape[0], n_edges)
-        system.start, system.edge, system.coefficient = &start[0], &edge[0], &coefficient[0]
+        forms.start, forms.edge, forms.coefficient = &start[0], &edge[0], &coefficient[0]
+    place = np.empty(n_edges, dtype=np.intp)
+    n_busy = find_places(&forms, E, &place[0])
+    memory = np.zeros(9 * rr + MAHALO_BATCH * padded + n_edges + n_busy * (padded + 1) + padded + n_forms)
+    X = np.empty((r, r))
     square = &memory[0]
-    rows = square + 9 * rr
+    batch = square + 9 * rr
+    length = batch + MAHALO_BATCH * padded
+    weight = length + n_edges
+    row = weight + n_busy
+    system.forms, system.n_busy, system.r = &forms, n_busy, padded
+    system.place, system.Z, system.length = &place[0], row, length
+    system.E = weight if combine is None else &E[0]
+    system.root, system.inverse = square, square + rr
+    system.block = NULL if block is None else square + 2 * rr
     with nogil:
         for i in range(n_edges):
-            for j in range(r):
-                rows[i * padded + j] = Y[tail[i], j] - Y[head[i], j]
+            if place[i] >= 0:
+                for j in range(r):
+                    row[j] = Y[tail[i], j] - Y[head[i], j]
+                row += padded
+                if forms.start == NULL:
+                    weight[place[i]] = E[i]
         for i in range(r):
             for j in range(r):
                 square[i * padded + j] = root[i, j]
@@ -148,13 +211,10 @@ def solve_small(const double[:, ::1] Y, const Py_ssize_t[::1] tail, const Py_ssi
                 if block is not None:
                     square[2 * rr + i * padded + j] = block[i, j]
                 square[3 * rr + i * padded + j] = R[i, j]
-        system.n_edges, system.n_forms, system.r = n_edges, n_forms, padded
-        system.Z, system.E, system.length = rows, &E[0], rows + n_edges * padded
-        system.root, system.inverse = square, square + rr
-        system.block = NULL if block is None else square + 2 * rr
-        n = iterate(&system, square + 4 * rr, &q[0], square + 3 * rr, square + 5 * rr,
-                    system.length + n_edges, small_rz, inexact, most)
+        n = iterate(&system, square + 4 * rr, square + 3 * rr, square + 5 * rr, row, small_rz, inexact, most)
         for i in range(r):
             for j in range(r):
                 X[i, j] = square[4 * rr + i * padded + j]
+        mahalo_multiply(system.root, square + 4 * rr, 0.0, system.root, square + 5 * rr, rr)
+        values(&forms, Y, tail, head, square + 5 * rr, padded, batch, length, &q[0])
     return np.asarray(X), np.asarray(q), n

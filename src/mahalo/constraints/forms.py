@@ -99,11 +99,12 @@ class EdgeForms:
 
     def restricted(self, kept: np.ndarray) -> EdgeForms:
         """The forms in the mask `kept` alone."""
-        if kept.all():
+        which = np.flatnonzero(kept)
+        if len(which) == len(kept):
             return self
         if self.combine is None:
-            return EdgeForms._derived(self.tail[kept], self.head[kept], self.n_rows)
-        combine = self.combine[kept]
+            return EdgeForms._derived(self.tail[which], self.head[which], self.n_rows)
+        combine = self.combine[which]
         edges = np.unique(combine.indices)
         return EdgeForms._derived(self.tail[edges], self.head[edges], self.n_rows, combine[:, edges])
 
@@ -181,7 +182,7 @@ class EdgeForms:
         """
         self._check_rows(Y)
         rank = Y.shape[1]
-        weight = E if self.combine is None else (self.combine.multiply(self.combine)).T @ E
+        weight = E if self._combine_t is None else self._combine_t.power(2) @ E
         parts: dict[int, np.ndarray] = {}
 
         def some(a: int, b: int) -> None:
@@ -192,6 +193,8 @@ class EdgeForms:
         moments = sum(others, start=first)
         if self.combine is None:
             return moments, np.diagonal(moments)
+        if len(self.tail) * rank <= _CHUNK:
+            return moments, E @ (self.combine @ (Y[self.tail] - Y[self.head]) ** 2) ** 2
         on_diagonal = np.zeros(rank)
         step = max(1, _CHUNK // max(1, rank))
         for a in range(0, self.combine.shape[0], step):

@@ -79,8 +79,8 @@ class HingeSlack:
 
     @cached_property
     def _root(self) -> np.ndarray:
-        """√γ / scale, whose square may leave float64 where what it multiplies does not."""
-        return np.sqrt(self.gamma) / self.scale
+        """sign √γ / scale, whose square may leave float64 where what it multiplies does not."""
+        return self.sign * (np.sqrt(self.gamma) / self.scale)
 
     @cached_property
     def _stiffness(self) -> np.ndarray:
@@ -91,13 +91,13 @@ class HingeSlack:
         return self._root**-2.0
 
     def _excess(self, v: np.ndarray) -> np.ndarray:
-        return self._root * np.maximum(self.sign * (v - self.bound), 0.0)
+        return np.maximum(self._root * (v - self.bound), 0.0)
 
     def value(self, v: np.ndarray) -> np.ndarray:
         return 0.5 * self._excess(v) ** 2
 
     def slope(self, v: np.ndarray) -> np.ndarray:
-        return self.sign * (self._root * self._excess(v))
+        return self._root * self._excess(v)
 
     def curvature(self, v: np.ndarray, s: np.ndarray) -> np.ndarray:
         return np.where(self.sign * (v - self.bound) > 0, self._stiffness, 0.0)

@@ -14,14 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .dual_state import DualState
+from .dual_state import ROUNDING, DualState
 from .plain_steps import diagonal_of
 from .problem import Problem
 from .system import Preconditioner, solve_system
 
-__all__ = ["ROUNDING", "Direction", "ascent", "barrier_value", "direction_under", "go_along"]
+__all__ = ["Direction", "ascent", "barrier_value", "direction_under", "go_along"]
 
-ROUNDING = 1e-13  # of D_μ
 _INEXACT, _INEXACT_HARD = 0.3, 0.03  # residual of a Newton system relative to its solution
 _FEW, _FEW_NUMBERS = 400, 4_000_000  # constraints, and entries of all their matrices, for a direct solution
 _TO_THE_EDGE = 0.99  # of the way to λ = 0, which a step may go

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 
@@ -59,18 +60,19 @@ def _shifted(origin: DualState) -> tuple[DualState | None, float]:
         v = problem.offset + problem.forms.apply(origin.Y * w, origin.Y)
         #  f(w) + tr(R_0 F) = tr(F S) − f*(S) + tr(R_0 F) = τ tr F − f*(S)   for S = τI − R_0
         loss = shift * w - problem.loss.conjugate(origin.sigma + shift)
-        return float(np.nan_to_num(loss.sum() + problem.slack.value(v).sum(), nan=np.inf))
+        total = float(loss.sum() + problem.slack.value(v).sum())
+        return total if math.isfinite(total) else math.inf
 
     lengths = np.abs(problem.forms.apply(problem.points, problem.points))
     unit = float(problem.loss.conjugate_slope(np.ones(1))[0])  # of F, for one of S
     shift = float(np.abs(problem.bound - problem.offset).sum() / max(unit * lengths.sum(), 1e-300))
     lowest = objective(shift)
     for factor in (4.0, 0.25):
-        for _ in range(_MAX_TRIALS):
-            trial = objective(factor * shift)
-            if not trial < lowest:
-                break
-            shift, lowest = factor * shift, trial
+        n_better = 0
+        while n_better < _MAX_TRIALS and (trial := objective(factor * shift)) < lowest:
+            shift, lowest, n_better = factor * shift, trial, n_better + 1
+        if n_better:  # the other way is where it came from
+            break
     return origin.shifted(shift), shift
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +12,9 @@ from ..losses.spectral import divided_differences
 from .problem import Problem
 from .result import Step
 
-__all__ = ["DualState"]
+__all__ = ["ROUNDING", "DualState"]
+
+ROUNDING = 1e-13  # of D, relative, under a barrier or without
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class DualState:
         tilt = -shift * np.eye(len(self.sigma))
         if self.problem.tilt is not None:
             tilt += self.problem.tilt
-        problem = dataclasses.replace(self.problem, tilt=tilt)
+        problem = self.problem.with_tilt(tilt)
         return self._with(problem, self.lam, self.sigma + shift, self.V, self.Y)
 
     @classmethod
@@ -53,12 +54,12 @@ class DualState:
     ) -> DualState | None:
         """From the decomposition of S."""
         s = problem.sign * lam
-        a_little = 1e-13 * np.abs(sigma).max(initial=0.0)
-        conjugate, beyond = problem.loss.conjugate(np.concatenate([sigma, sigma + a_little])).reshape(2, -1)
         slack_dual = problem.slack.dual(s)
-        dual = float(-conjugate.sum() + s @ problem.offset + slack_dual.sum()) + problem.constant
-        # Eigenvalues that are inside by rounding alone are not.
-        if not math.isfinite(dual + float(beyond.sum())):
+        conjugate = float(problem.loss.conjugate(sigma).sum())
+        dual = float(s @ problem.offset + slack_dual.sum()) - conjugate + problem.constant
+        # Eigenvalues that are inside by rounding alone are not. They ascend, as f* does.
+        beyond = sigma[-1:] + 1e-13 * np.maximum(sigma[-1:], -sigma[:1])
+        if not math.isfinite(dual + float(problem.loss.conjugate(beyond).sum())):
             return None
         w = problem.loss.conjugate_slope(sigma)
         v = problem.offset + problem.forms.apply(Y * w, Y)

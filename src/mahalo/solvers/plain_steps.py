@@ -12,8 +12,9 @@ E = penalty″(v + q), and the best length of a correction costs O(m).
 
 Stiff constraints that turn from held to violated are so dealt with inside a step, without one decomposition of S for
 each. What is left to go wrong is that F is not linear in S. Steps are nevertheless whole wherever they stay inside the
-domain, and not made to lower the objective one by one: where F is singular it must turn, and turning along a straight
-line costs at first. Where many such steps do not lead to the optimum, a barrier does.
+domain, and not made to better the objective one by one: where F is singular it must turn, and turning along a straight
+line costs at first. Where they go to and fro instead, D has to rise with each. Near enough it does: D is concave, and a
+step leads to the maximum, over λ ≥ 0, of its parabola. Where that takes too many of them, a barrier is tried.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from scipy.linalg.lapack import dposv
 from scipy.optimize import brentq
 
 from ..constraints.forms import EdgeForms
-from .dual_state import DualState
+from .dual_state import ROUNDING, DualState
 from .problem import Problem
-from .system import Preconditioner, solve_system
+from .system import Answer, Preconditioner, solve_system
 
-__all__ = ["Foreseen", "diagonal_of", "foresee", "go_to"]
+__all__ = ["Foreseen", "climb_to", "diagonal_of", "foresee", "go_to"]
 
 _FEW_NUMBERS = 40_000  # entries of all matrices R_k, up to which they are written out
 _SMALL_RANK = 10  # the same for systems over r × r matrices
@@ -39,7 +40,8 @@ _FEW, _MANY_NUMBERS = 400, 4_000_000  # constraints and entries of their matrice
 _PATIENCE = 50  # products, after which it is written out
 _MAX_CORRECTIONS = 20
 _MAX_CG = 500
-_SHORTEST = 1e-3
+_FLAT = 0.05  # slope of the model where a correction ends, relative to where it began
+_SHORTEST, _FAIR = 1e-3, 0.1
 
 
 class Foreseen(NamedTuple):
@@ -56,28 +58,33 @@ def foresee(state: DualState, problem: Problem, inexact: float, shift: float = 0
     """
     slack, v, s = problem.slack, state.v, problem.sign * state.lam
     model = _WrittenOut(state) if _few(state) else _Implicit(state)
-    tilt = -shift * model.rooted_identity if shift else 0.0
-    X, q, n_products = np.zeros(model.shape), np.zeros_like(s), 0
+    tilt = -shift * model.rooted_identity if shift else np.zeros(model.shape)
+    X, slope, n_products = np.zeros(model.shape), slack.slope(v), 0
     for k in range(_MAX_CORRECTIONS):
-        slope = slack.slope(v + q)
-        residual = model.adjoint(s - slope) + tilt - X
+        residual = model.adjoint(s - slope)
+        residual -= X - tilt
         sq_X, sq_left = np.vdot(X, X), np.vdot(residual, residual)
         if not sq_left or (k and sq_left <= model.bent**2 * sq_X):
             break
         # X, not its correction, has to be as exact as that.
         enough = inexact * max(1.0, math.sqrt(sq_X / sq_left))
-        dX, n = model.solve(slack.curvature(v + q, slope if k else s), residual, enough)
-        dq = model.apply(dX)
-        fixed = float(np.vdot(X - tilt, dX) - s @ dq)
-        t = _best_length(problem, v + q, dq, fixed, float(np.vdot(dX, dX)))
-        X, q, n_products = X + t * dX, q + t * dq, n_products + n
+        dX, q, n = model.solve(slack.curvature(v, slope if k else s), residual, enough)
+        fixed = float(np.vdot(X - tilt, dX) - s @ q)
+        t = _best_length(problem, v, slope, q, fixed, float(np.vdot(dX, dX)))
+        X, v, n_products = X + t * dX, v + t * q, n_products + n
+        slope = slack.slope(v)
         if not t:
             break
-    return Foreseen(problem.sign * slack.slope(v + q), n_products)
+    return Foreseen(problem.sign * slope, n_products)
 
 
-def _best_length(problem: Problem, v: np.ndarray, dq: np.ndarray, fixed: float, curvature: float) -> float:
-    """t ≤ 1 where fixed + t curvature + penalty′(v + t dq) · dq, the model's derivative along a correction, is zero."""
+def _best_length(
+    problem: Problem, v: np.ndarray, slope: np.ndarray, dq: np.ndarray, fixed: float, curvature: float
+) -> float:
+    """t ≤ 1 where fixed + t curvature + penalty′(v + t dq) · dq, the model's derivative along a correction, is zero.
+
+    `slope` is penalty′(v).
+    """
 
     def derivative(t: float) -> float:
         return fixed + t * curvature + float(problem.slack.slope(v + t * dq) @ dq)
@@ -87,12 +94,14 @@ def _best_length(problem: Problem, v: np.ndarray, dq: np.ndarray, fixed: float, 
         log = slice(problem.n_log)
         ending = (problem.sign[log] < 0) & (dq[log] < 0)
         longest = min(1.0, 0.99 * float(np.min(-v[log][ending] / dq[log][ending], initial=np.inf)))
-    at_end = derivative(longest)
-    if not np.isfinite(at_end):
+    ends = {0.0: fixed + float(slope @ dq), longest: derivative(longest)}
+    if not math.isfinite(ends[longest]):
         return 0.0
-    if at_end <= 1e-3 * curvature * longest:
+    if ends[longest] <= _FLAT * max(-ends[0.0], curvature * longest):
         return longest
-    return float(brentq(derivative, 0.0, longest, rtol=0.01)) if derivative(0.0) < 0 else 0.0
+    if not ends[0.0] < 0:
+        return 0.0
+    return float(brentq(lambda t: ends[t] if t in ends else derivative(t), 0.0, longest, rtol=_FLAT))
 
 
 def go_to(state: DualState, problem: Problem, lam: np.ndarray) -> tuple[float, DualState | None]:
@@ -103,6 +112,21 @@ def go_to(state: DualState, problem: Problem, lam: np.ndarray) -> tuple[float, D
         if trial is not None and math.isfinite(trial.primal):
             return t, trial
         t *= 0.25
+    return 0.0, None
+
+
+def climb_to(state: DualState, lam: np.ndarray) -> tuple[float, DualState | None]:
+    """The same, at the first t where D has risen by a fair part of what its slope promises."""
+    change = lam - state.lam
+    rise, t = float(state.gradient @ change), 1.0
+    while rise > 0.0 and t > _SHORTEST:
+        trial = DualState.at(state.problem, state.lam + t * change)
+        if trial is None or not math.isfinite(trial.primal):
+            t *= 0.25
+            continue
+        if trial.dual - state.dual >= _FAIR * t * rise - ROUNDING * abs(state.dual):
+            return t, trial
+        t *= float(np.clip(rise / (rise - trial.gradient @ change), 0.1, 0.7))
     return 0.0, None
 
 
@@ -132,15 +156,13 @@ class _WrittenOut:
     def adjoint(self, s: np.ndarray) -> np.ndarray:
         return s @ self.B
 
-    def apply(self, X: np.ndarray) -> np.ndarray:
-        return self.B @ X
-
-    def solve(self, E: np.ndarray, residual: np.ndarray, inexact: float) -> tuple[np.ndarray, int]:
+    def solve(self, E: np.ndarray, residual: np.ndarray, inexact: float) -> Answer:
         bent = E > 0
         B = np.sqrt(E[bent])[:, None] * self.B[bent]
         system = B.T @ B
         system.flat[:: len(system) + 1] += 1.0
-        return _solve(system, residual), 1
+        X = _solve(system, residual)
+        return Answer(X, self.B @ X, 1)
 
 
 class _Implicit:
@@ -167,33 +189,32 @@ class _Implicit:
     def adjoint(self, s: np.ndarray) -> np.ndarray:
         return self.root * self.forms.adjoint(self.Y, s)
 
-    def apply(self, X: np.ndarray) -> np.ndarray:
-        return self.forms.apply(self.Y @ (self.root * X), self.Y)
-
-    def solve(self, E: np.ndarray, residual: np.ndarray, inexact: float) -> tuple[np.ndarray, int]:
+    def solve(self, E: np.ndarray, residual: np.ndarray, inexact: float) -> Answer:
         if self.gram is not None:
-            return self._solve_by_gram(self.gram, E, residual), 1
-        bent = E > 0
-        forms, weight = self.forms.restricted(bent), E[bent]
+            return self._solve_by_gram(self.gram, E, residual, 1)
         if self.precondition is None:  # one for all corrections, which change E here and there
-            self.precondition = Preconditioner(diagonal_of(forms, self.Y, weight, self.omega))
+            self.precondition = Preconditioner(diagonal_of(self.forms, self.Y, E, self.omega))
         most = _PATIENCE if self.few else _MAX_CG
         answer = solve_system(
-            forms, self.Y, weight, residual, self.precondition, root=self.root, inexact=inexact, max_products=most
+            self.forms, self.Y, E, residual, self.precondition, root=self.root, inexact=inexact, max_products=most
         )
         if not self.few or answer.n_products < most:
-            return answer.X, answer.n_products
+            return answer
         B = _WrittenOut(self.state).B
         self.gram = B @ B.T
-        return self._solve_by_gram(self.gram, E, residual), most
+        return self._solve_by_gram(self.gram, E, residual, most)
 
-    def _solve_by_gram(self, gram: np.ndarray, E: np.ndarray, residual: np.ndarray) -> np.ndarray:
+    def _solve_by_gram(self, gram: np.ndarray, E: np.ndarray, residual: np.ndarray, n_products: int) -> Answer:
         bent = E > 0
         root_E, s = np.sqrt(E[bent]), np.zeros_like(E)
         system = root_E[:, None] * gram[np.ix_(bent, bent)] * root_E
         system.flat[:: len(system) + 1] += 1.0
-        s[bent] = root_E * _solve(system, root_E * self.apply(residual)[bent])
-        return residual - self.adjoint(s)
+        s[bent] = root_E * _solve(system, root_E * self._apply(residual)[bent])
+        X = residual - self.adjoint(s)
+        return Answer(X, self._apply(X), n_products)
+
+    def _apply(self, X: np.ndarray) -> np.ndarray:
+        return self.forms.apply(self.Y @ (self.root * X), self.Y)
 
 
 def _solve(system: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -208,5 +229,5 @@ def diagonal_of(forms: EdgeForms, Y: np.ndarray, E: np.ndarray, omega: np.ndarra
     """
     off_diagonal, on_diagonal = forms.second_moments(Y, E)
     diagonal = 1.0 + 2.0 * omega * off_diagonal
-    np.einsum("ii->i", diagonal)[:] = 1.0 + np.diagonal(omega) * on_diagonal
+    diagonal.flat[:: len(diagonal) + 1] = 1.0 + np.diagonal(omega) * on_diagonal
     return diagonal

@@ -70,6 +70,12 @@ class Problem:
         """The same problem at another γ."""
         return dataclasses.replace(self, gamma=gamma)
 
+    def with_tilt(self, tilt: np.ndarray) -> Problem:
+        """The same problem with another linear objective, whose constraints pay what they did."""
+        problem = dataclasses.replace(self, tilt=tilt)
+        problem.__dict__["slack"] = self.slack
+        return problem
+
     def compact(self) -> Problem:
         """The same problem over as few points as will do.
 

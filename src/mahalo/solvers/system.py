@@ -37,7 +37,7 @@ class Preconditioner(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """X, the values q = A (root ∘ X) of the forms, and the number of products it took."""
+    """X, the values q = A (root ∘ X) of all forms, those of weight 0 included, and the number of products it took."""
 
     X: np.ndarray
     q: np.ndarray
@@ -57,9 +57,9 @@ def solve_system(
     max_products: int,
 ) -> Answer:
     """X until its residual ρ is small: ρ · precondition(ρ) ≤ `small`, or ‖ρ‖ ≤ `inexact` ‖X‖."""
-    n_edges = len(forms.tail)
+    n_edges = len(forms.tail) * np.count_nonzero(E) / max(1, len(E))  # of forms with weight, or about as many
     if n_edges * R.size > _SMALL or n_edges > max(_FEW_EDGES, _EDGES_A_ROW * len(Y)):
-        return _iterate(*forms.compact(Y), E, R, precondition, root, small, inexact, max_products)
+        return _iterate(forms, Y, E, R, precondition, root, small, inexact, max_products)
     edges = forms.tail, forms.head, forms.combine_rows
     if not isinstance(root, np.ndarray):
         root = np.full(R.shape, root)
@@ -78,25 +78,25 @@ def _iterate(
     inexact: float,
     max_products: int,
 ) -> Answer:
-    X, q, residual = np.zeros_like(R), np.zeros_like(E), R.copy()
+    (busy, Y_busy), E_busy = forms.part(E != 0.0, Y), E[E != 0.0]
+    X, residual = np.zeros_like(R), R.copy()
     direction = precondition(residual)
     rz, n_products = float(np.vdot(residual, direction)), 0
     while rz > small and n_products < max_products:
         if np.vdot(residual, residual) <= inexact**2 * np.vdot(X, X):
             break
         n_products += 1
-        q_direction = forms.apply(Y @ (root * direction), Y)
-        H_direction = root * forms.adjoint(Y, E * q_direction)
+        q = busy.apply(Y_busy @ (root * direction), Y_busy)
+        H_direction = root * busy.adjoint(Y_busy, E_busy * q)
         H_direction += direction
         curvature = float(np.vdot(direction, H_direction))
         if not 0.0 < curvature < np.inf:
             break
         alpha = rz / curvature
         X += alpha * direction
-        q += alpha * q_direction
         residual -= alpha * H_direction
         z = precondition(residual)
         rz, previous = float(np.vdot(residual, z)), rz
         direction *= rz / previous
         direction += z
-    return Answer(X, q, n_products)
+    return Answer(X, forms.apply(Y @ (root * X), Y), n_products)

@@ -8,11 +8,11 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import InfeasibleError
-from .barrier_steps import ROUNDING, ascent, barrier_value, direction_under, go_along
+from .barrier_steps import ascent, barrier_value, direction_under, go_along
 from .certificate import FEASIBLE
-from .dual_state import DualState
+from .dual_state import ROUNDING, DualState
 from .farkas import farkas
-from .plain_steps import foresee, go_to
+from .plain_steps import climb_to, foresee, go_to
 from .problem import Problem
 from .result import Step
 
@@ -25,6 +25,8 @@ _CENTRED = 3.0  # slope of D_μ along a step, in units of mμ, below which μ mo
 _SLOW, _FAST = 0.1, 0.02  # factors for μ
 _WITHIN_REACH = 0.1  # gap from which the barrier may not be needed any more
 _INEXACT = 0.4  # residual of a step without a barrier relative to its solution, but for the last
+_SURELY = 0.7  # of what the goal asks of the last: a little more exact costs less than another step
+_MAX_LOWER = 4  # whole steps in a row that do not raise D
 _MAX_PLAIN, _MAX_SHORT = 40, 4  # steps without a barrier, and those of them cut short, after which one is tried
 
 
@@ -47,29 +49,37 @@ class Walk:
     def plainly(self, state: DualState | None, shift: float = 0.0) -> DualState | None:
         """The optimum by steps without a barrier, as far as the budget goes; nothing if they do not lead there soon.
 
-        The first is made from R_0 − `shift` I, see dual_start.py.
+        They are whole until several of them have not raised D; from the highest state on each has to. The first is made
+        from R_0 − `shift` I, see dual_start.py.
         """
         if state is None or self.problem.hard:
             return None
-        best, n_short, last = state, 0, min(self.budget, len(self.history) + _MAX_PLAIN)
+        best, highest, n_short, n_lower, climbing = state, state, 0, 0, False
+        last = min(self.budget, len(self.history) + _MAX_PLAIN)
         while not self.arrived(state):
             if len(self.history) >= last:
                 return best if last == self.budget and best.problem is self.problem else None
             lam, n_products = foresee(state, self.problem, self._inexact(state), shift)
-            t, trial = go_to(state, self.problem, lam)
+            t, trial = climb_to(state, lam) if climbing else go_to(state, self.problem, lam)
             n_short += t < 1.0
-            if trial is None or n_short > _MAX_SHORT:
+            if trial is None or (n_short > _MAX_SHORT and not climbing):
                 return None
             state, shift = trial, 0.0
             self._record(state, t, n_products)
             if best.problem is not self.problem or state.relative_gap < best.relative_gap:
                 best = state
+            if highest.problem is not self.problem or state.dual > highest.dual:
+                highest, n_lower = state, 0
+            else:
+                n_lower += 1
+            if n_lower == _MAX_LOWER and not climbing and not self.arrived(state):
+                state, climbing = highest, True
         return state
 
     def _inexact(self, state: DualState) -> float:
         """The gap falls to its square at best, or by this squared: the last step alone is as exact as the goal asks."""
         gap = max(state.relative_gap, self.goal)
-        return _INEXACT if gap > math.sqrt(self.goal) else min(math.sqrt(self.goal / gap), _INEXACT)
+        return _INEXACT if gap > math.sqrt(self.goal) else min(_SURELY * math.sqrt(self.goal / gap), _INEXACT)
 
     def under_barrier(
         self, state: DualState, mu: float, shortcut: Callable[[DualState], DualState | None] = lambda state: None
