@@ -76,7 +76,8 @@ def run(settings: Settings) -> Report:
 
 
 def _files(largest: int) -> tuple[dict[int, Outcome], dict[int, Outcome], dict[int, Outcome]]:
-    """Fits by number of rows, with threads and on two workers; and the passes alone, by number of workers."""
+    """Fits by number of rows, with threads and on two workers; and the passes alone, by number of workers, the faster of
+    two that take turns."""
     grown, together, blocks = {}, {}, {}
     for exponent in range(4, largest + 1):
         n = 10**exponent
@@ -85,7 +86,8 @@ def _files(largest: int) -> tuple[dict[int, Outcome], dict[int, Outcome], dict[i
             grown[n] = _measured(Job(folder, repeats=2))
             together[n] = _measured(Job(folder, workers=2))
             if exponent == largest:
-                blocks = {w: _measured(Job(folder, workers=w, what="blocks")) for w in (1, 2)}
+                rounds = [{w: _measured(Job(folder, workers=w, what="blocks")) for w in (1, 2)} for _ in range(2)]
+                blocks = {w: min((each[w] for each in rounds), key=lambda one: one.seconds) for w in (1, 2)}
     return grown, together, blocks
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 
 import numpy as np
 
@@ -26,8 +25,7 @@ def plain_start(origin: DualState | None) -> tuple[DualState | None, float]:
     """A state to begin at without a barrier, where F answers to multipliers, and what is added to its S; nothing if
     there is none.
 
-    Where F is singular at λ = 0, as it is where the loss rests at 0, that is τI: F is ∇f*(τI − R_0) with the τ of
-    several that has the lowest objective.
+    Where F is singular at λ = 0, as it is where the loss rests at 0, that is τI: F is ∇f*(τI − R_0).
     """
     if origin is None:
         return None, 0.0
@@ -52,27 +50,15 @@ def _along_ray(origin: DualState) -> DualState | None:
 
 
 def _shifted(origin: DualState) -> tuple[DualState | None, float]:
-    """The state at λ = 0 with τI added to S, and τ: up or down from where forms are of the size of their bounds."""
+    """The state at λ = 0 with τI added to S, and τ: what makes forms as large as their bounds, and F regular."""
     problem = origin.problem
-
-    def objective(shift: float) -> float:
-        w = problem.loss.conjugate_slope(origin.sigma + shift)
-        v = problem.offset + problem.forms.apply(origin.Y * w, origin.Y)
-        #  f(w) + tr(R_0 F) = tr(F S) − f*(S) + tr(R_0 F) = τ tr F − f*(S)   for S = τI − R_0
-        loss = shift * w - problem.loss.conjugate(origin.sigma + shift)
-        total = float(loss.sum() + problem.slack.value(v).sum())
-        return total if math.isfinite(total) else math.inf
-
     lengths = np.abs(problem.forms.apply(problem.points, problem.points))
     unit = float(problem.loss.conjugate_slope(np.ones(1))[0])  # of F, for one of S
     shift = float(np.abs(problem.bound - problem.offset).sum() / max(unit * lengths.sum(), 1e-300))
-    lowest = objective(shift)
-    for factor in (4.0, 0.25):
-        n_better = 0
-        while n_better < _MAX_TRIALS and (trial := objective(factor * shift)) < lowest:
-            shift, lowest, n_better = factor * shift, trial, n_better + 1
-        if n_better:  # the other way is where it came from
+    for _ in range(_MAX_TRIALS):
+        if problem.loss.conjugate_slope(origin.sigma[:1] + shift) > 0:
             break
+        shift *= 4.0
     return origin.shifted(shift), shift
 
 
