@@ -34,7 +34,7 @@ from mahalo.basis.common import EIGEN_ROWS, GRAM_ROWS, SUPPORT_ROWS, Seen, indic
 from mahalo.constraints import class_codes
 from mahalo.coordinates import orthonormal
 from mahalo.priors import Known, Prior
-from mahalo.rows import HeldRows
+from mahalo.rows import HeldRows, combine
 
 BASES = [ClassBasis, KMeansBasis, KernelKMeans, RandomCombination, RandomSubset, SingularVectors, SpectralBasis]
 every_basis = pytest.mark.parametrize("kind", BASES, ids=lambda kind: kind.__name__)
@@ -222,6 +222,17 @@ def test_clusters_in_classes_leave_out_no_row(rng, monkeypatch, recwarn, space):
         assert set(group) <= set(groups[g])
         assert (distance[others].argmin(axis=1) == g).all()
     assert not recwarn.list
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_clusters_in_classes_take_one_pass_over_all_rows_not_one_a_class(rng, monkeypatch, form):
+    passes = []
+    monkeypatch.setattr(clusters_module, "SUPPORT_ROWS", 10)
+    monkeypatch.setattr(clusters_module, "combine", lambda rows, J: passes.append(J.shape) or combine(rows, J))
+    y = np.repeat(np.arange(4), 30)
+    X = rng.standard_normal((len(y), 5)) + np.eye(4, 5)[y]
+    MetricLearner(basis=ClassBasis(8), pairs_per_class=15, random_state=0).fit(form(X), y)
+    assert passes == [(120, 8)]
 
 
 def test_directions_between_classes_are_of_every_row_that_fits(rng):

@@ -14,7 +14,7 @@ from .common import EIGEN_ROWS, GRAM_ROWS, SUPPORT_ROWS, Basis, Seen, indicator
 
 __all__ = ["ClassBasis", "KMeansBasis", "KernelKMeans", "SpectralBasis"]
 
-_AT_ONCE = 1_000  # rows that look for the nearest centre
+_AT_ONCE = 1_000  # rows of a kernel that look for the nearest centre
 
 
 class KMeansBasis(Basis):
@@ -174,20 +174,22 @@ def _clusters_in_classes(seen: Seen, members: list[np.ndarray], k: int, rng: np.
 def _joined_by(seen: Seen, groups: list[np.ndarray], others: np.ndarray) -> list[np.ndarray]:
     """Clusters, and every other row in the one whose centre is nearest."""
     groups = [group for group in groups if len(group)]
-    used, member = np.concatenate(groups), indicator(seen.n_rows, groups)
+    used = np.concatenate(groups)
+    weight = indicator(seen.n_rows, groups).tocsr()[used]
     if seen.rows is None:
         own = np.array([seen.gram(group).mean() for group in groups])
-        weight = member[used]
 
         def nearest(rows: np.ndarray) -> np.ndarray:  # κ(x, x) is the same for all centres
             return (own - 2.0 * (seen.block(rows, used) @ weight)).argmin(axis=1)
     else:
-        vectors, centres = seen.rows, np.asarray(combine(seen.rows, member), dtype=np.float64)
+        vectors, centres = seen.rows, weight.T @ seen.rows.take(used)
+        centres = centres.toarray() if sp.issparse(centres) else centres
 
         def nearest(rows: np.ndarray) -> np.ndarray:
             return pairwise_distances_argmin(vectors.take(rows), centres)
 
-    parts = np.split(others, range(_AT_ONCE, len(others), _AT_ONCE))
+    at_once = _AT_ONCE if seen.rows is None else SUPPORT_ROWS
+    parts = np.split(others, range(at_once, len(others), at_once))
     label = np.concatenate([nearest(part) for part in parts])
     return [np.sort(np.append(group, others[label == g])) for g, group in enumerate(groups)]
 
