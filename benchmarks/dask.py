@@ -76,8 +76,10 @@ def run(settings: Settings) -> Report:
 
 
 def _files(largest: int) -> tuple[dict[int, Outcome], dict[int, Outcome], dict[int, Outcome]]:
-    """Fits by number of rows, with threads and on two workers; and the passes alone, by number of workers, the faster of
-    two that take turns."""
+    """Fits by number of rows, with threads and on two workers; and the passes alone, by number of workers.
+
+    Of these the faster of two, in turns: other work on the machine takes from two workers more than from one.
+    """
     grown, together, blocks = {}, {}, {}
     for exponent in range(4, largest + 1):
         n = 10**exponent
