@@ -77,6 +77,8 @@ def quadruplets_never(index: np.ndarray, geometry: Geometry) -> np.ndarray:
 def _same(geometry: Geometry, i: np.ndarray, j: np.ndarray) -> np.ndarray:
     """Whether rows i and j are identical points, pair by pair."""
     same = i == j
+    if same.all():  # or there are none
+        return same
     same[~same] = geometry.sq_distances(np.column_stack([i, j])[~same]) == 0
     return same
 

@@ -58,7 +58,7 @@ def _invert_into(inverse: np.ndarray, L: np.ndarray) -> None:
 
 def log_det(L: np.ndarray) -> float:
     """log det(L Lᵀ) of a triangular factor."""
-    return 2.0 * float(np.log(np.diagonal(L)).sum())
+    return 2.0 * float(np.log(L.diagonal()).sum())
 
 
 def log_det_or_minus_infinity(A: np.ndarray) -> float:

@@ -43,8 +43,10 @@ class LogSlack:
     def value(self, v: np.ndarray) -> np.ndarray:
         # ln(v/b) from (v − b)/b, exact where they nearly agree, or from v/b, exact where v is far below b.
         t = np.where(self._violated(v), (v - self.bound) / self.bound, 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            log = np.where(t < -0.5, np.log(v / self.bound), np.log1p(t))
+        log = np.log1p(np.maximum(t, -0.5))
+        if (far := t < -0.5).any():
+            with np.errstate(divide="ignore", invalid="ignore"):
+                log[far] = np.log(v[far] / self.bound[far])
         return self.gamma * (t - log)
 
     def slope(self, v: np.ndarray) -> np.ndarray:
@@ -56,9 +58,8 @@ class LogSlack:
         return np.where(self._violated(v), left / v, 0.0)
 
     def dual(self, s: np.ndarray) -> np.ndarray:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            inside = s * self.bound < self.gamma
-            return np.where(inside, self.gamma * np.log1p(-s * self.bound / self.gamma), -np.inf)
+        with np.errstate(divide="ignore"):  # −∞ where s b ≥ γ
+            return self.gamma * np.log1p(-np.minimum(s * self.bound / self.gamma, 1.0))
 
     def dual_slope(self, s: np.ndarray) -> np.ndarray:
         # −ξ; at the end of the domain ξ → ∞, as far as rounding lets it be seen.

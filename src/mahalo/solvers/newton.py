@@ -97,7 +97,7 @@ class _State:
     @cached_property
     def primal(self) -> float:
         penalty = float(self.problem.slack.value(self.v).sum())
-        return float(np.trace(self.AtA)) - len(self.A) - self.log_det_F + penalty
+        return float(self.AtA.trace()) - len(self.A) - self.log_det_F + penalty
 
     @cached_property
     def _share_and_gap(self) -> tuple[float, float]:
@@ -144,7 +144,7 @@ class _State:
         sq_norm = float(np.vdot(self.G, self.G))
         if sq_norm < 1e-8:
             return 0.5 * sq_norm  # to relative 1e-4, where the difference would be rounding
-        return float(np.trace(self.G)) - self.log_det_Z_at(1.0)
+        return float(self.G.trace()) - self.log_det_Z_at(1.0)
 
 
 def _best_share(state: _State) -> tuple[float, float]:
@@ -319,9 +319,9 @@ def _scaling(state: _State, weight: np.ndarray, by_both: bool) -> tuple[np.ndarr
     sigma, Q = np.linalg.eigh(S)
     sigma = np.abs(sigma)
     divisor = 1.0 + 2.0 * omega * np.outer(sigma, sigma)
-    a = sigma / np.diagonal(divisor)
+    a = sigma / divisor.diagonal()
     c = omega / (1.0 + omega * float(a @ sigma))
-    block = np.diag(1.0 / np.diagonal(divisor)) - c * np.outer(a, a)
+    block = np.diag(1.0 / divisor.diagonal()) - c * np.outer(a, a)
     return Q if M is None else M @ Q, Preconditioner(divisor, block)
 
 
@@ -335,7 +335,7 @@ def _line_search(state: _State, delta: np.ndarray, q: np.ndarray) -> tuple[float
     falling = float(np.vdot(state.G, delta))
     if not falling < 0.0:
         return 0.0, identity
-    linear = falling + float(np.trace(delta)) - float(state.slope @ q)
+    linear = falling + float(delta.trace()) - float(state.slope @ q)
     factor = cholesky_or_none(identity + delta)
     if factor is not None:
         # Σ μ/(1+μ) = r − tr (I+Δ)⁻¹; the full step will do if it takes away most of the slope.
