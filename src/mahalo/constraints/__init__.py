@@ -14,6 +14,7 @@ from .labels import (
     codes_by_appearance,
     codes_of,
     codes_together,
+    labels_by_appearance,
     where_any,
 )
 from .posing import Posed, posed
@@ -37,6 +38,7 @@ __all__ = [
     "codes_by_appearance",
     "codes_of",
     "codes_together",
+    "labels_by_appearance",
     "meaningful",
     "posed",
     "renumbered",

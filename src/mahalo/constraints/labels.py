@@ -20,20 +20,29 @@ __all__ = [
     "codes_by_appearance",
     "codes_of",
     "codes_together",
+    "labels_by_appearance",
     "where_any",
 ]
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Row i is of class `classes[codes[i]]`; where the code is −1 it is unlabelled. Classes are in sorted order."""
+    """Row i is of class `classes[codes[i]]`; where the code is −1 it is unlabelled."""
 
     codes: np.ndarray
     classes: np.ndarray
 
+    def by_appearance(self) -> Labels:
+        """Classes in the order in which they first appear, whatever their names."""
+        first = np.empty(len(self.classes) + 1, dtype=np.intp)  # the last is for −1
+        first[self.codes[::-1]] = np.arange(len(self.codes))[::-1]
+        order = np.argsort(first[:-1])
+        place = np.append(np.argsort(order), -1)
+        return Labels(place[self.codes], self.classes[order])
+
 
 def as_labels(y: Any) -> Labels:
-    """One label for each row, numbers or strings in an array, a list or a column of a table, checked.
+    """One label for each row, numbers or strings in an array, a list or a column of a table, checked; classes sorted.
 
     None, NaN, pandas' NA and NaT and what is masked are no label; nor is −1 among numbers.
     """
@@ -49,9 +58,14 @@ def as_labels(y: Any) -> Labels:
     return Labels(codes, classes[is_class])
 
 
+def labels_by_appearance(y: Any) -> Labels:
+    """The same with classes in the order in which they first appear: their names have no say in what is drawn."""
+    return as_labels(y).by_appearance()
+
+
 def class_codes(y: Any) -> np.ndarray:
-    """Labels as 0, 1, ...; −1 for unlabelled. Raises if there is nothing to tell apart."""
-    labels = as_labels(y)
+    """Labels as 0, 1, ... by appearance; −1 for unlabelled. Raises if there is nothing to tell apart."""
+    labels = labels_by_appearance(y)
     n = len(labels.classes)
     if n < 2 and (labels.codes < 0).any():
         raise ValueError(
@@ -68,7 +82,7 @@ def class_codes(y: Any) -> np.ndarray:
 
 def codes_of(y: Any, *, alone: bool) -> np.ndarray | None:
     """Class codes, of two classes at least where labels are all that is known; beside constraints none will do too."""
-    return class_codes(y) if alone else where_any(as_labels(y).codes)
+    return class_codes(y) if alone else where_any(codes_by_appearance(y))
 
 
 def where_any(codes: np.ndarray | None) -> np.ndarray | None:
@@ -77,11 +91,8 @@ def where_any(codes: np.ndarray | None) -> np.ndarray | None:
 
 
 def codes_by_appearance(y: Any) -> np.ndarray:
-    """Labels as 0, 1, ... in the order in which classes first appear, whatever their names; −1 for unlabelled."""
-    codes = as_labels(y).codes
-    _, first, found = np.unique(codes[codes >= 0], return_index=True, return_inverse=True)
-    codes[codes >= 0] = np.argsort(np.argsort(first))[found]
-    return codes
+    """Labels as 0, 1, ... in the order in which classes first appear; −1 for unlabelled."""
+    return labels_by_appearance(y).codes
 
 
 def codes_together(*ys: Any) -> list[np.ndarray]:

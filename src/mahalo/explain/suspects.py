@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 
-from ..constraints import Constraints, as_labels
+from ..constraints import Constraints, as_labels, codes_by_appearance
 from ..coordinates import LinearCoordinates
 from ..metric import Metric
 from ..progress import parts_of
@@ -187,7 +187,8 @@ def doubtful_rows(judged: Judged, codes: np.ndarray, n: int) -> DoubtfulRows:
 
 def doubtful_of_some(judged: Judged, codes: np.ndarray, n: int) -> DoubtfulRows:
     """The same among at most 10,000 rows, drawn at random in every class; with a precomputed kernel among all."""
-    some = np.arange(judged.n_rows) if judged.pairwise else sample(judged.n_rows, MOST_JUDGED, codes)
+    every = np.arange(judged.n_rows)
+    some = every if judged.pairwise else sample(len(every), MOST_JUDGED, codes_by_appearance(codes))
     if len(some) == judged.n_rows:
         return doubtful_rows(judged, codes, n)
     found = doubtful_rows(replace(judged, X=judged.X[some]), codes[some], n)
@@ -258,10 +259,11 @@ def _row_doubts(judged: Judged, codes: np.ndarray) -> tuple[np.ndarray, np.ndarr
     r is the geometric mean of two ratios: of plain distances, which no label has shaped, and of learned ones, among
     rows that are not themselves nearer to others: a doubtful label is no evidence against another.
     """
-    fold = _dealt(codes)
+    drawn_by = codes_by_appearance(codes)
+    fold = _dealt(drawn_by)
     folds = [(np.flatnonzero(fold == k), np.flatnonzero(fold != k)) for k in range(fold.max() + 1)]
     parts = parts_of(folds, judged.verbose, "doubting labels", lambda fold: f"{len(fold[0]):,} rows left out")
-    metrics = [judged.fold_metric(train, codes) for _, train in parts]
+    metrics = [judged.fold_metric(train, drawn_by) for _, train in parts]
     labelled = codes >= 0
     every = np.flatnonzero(labelled)
 

@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from ..basis import Basis
-from ..constraints import Constraints, as_constraints, as_given, as_labels, class_codes, where_any
+from ..constraints import Constraints, as_constraints, as_given, as_labels, class_codes, codes_by_appearance, where_any
 from ..coordinates import LinearSpace
 from ..learner import MetricLearner
 from ..metric import Metric
@@ -222,7 +222,7 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _opened(self, X: Any, y: Any, constraints: Constraints | None) -> State:
         """Before the first pair."""
         settings, rng = self._batch(), as_generator(self.random_state)
-        codes = None if y is None else as_labels(y).codes
+        codes = None if y is None else codes_by_appearance(y)
         similar = None
         if constraints is not None:
             codes, similar = where_any(codes), constraints.pairs.index[constraints.pairs.sign > 0]

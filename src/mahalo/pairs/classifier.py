@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ..constraints import Constraints, as_constraints, as_labels
+from ..constraints import Constraints, as_constraints, codes_by_appearance
 from ..selection import MetricLearnerCV
 from ..validation import Seed, as_indices, as_objects, len_of
 from .calibration import Calibration, cut
@@ -171,7 +171,7 @@ class PairClassifier(BaseEstimator):
                 )
         codes = None
         if y is not None:
-            codes = as_labels(y).codes
+            codes = codes_by_appearance(y)
             check_consistent_length(X, codes)
         if constraints is None and codes is not None:
             few = int(np.bincount(codes[codes >= 0]).max(initial=0))

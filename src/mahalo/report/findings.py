@@ -111,6 +111,10 @@ class Findings:
     def codes(self) -> np.ndarray | None:
         return None if self.labels is None else self.labels.codes
 
+    def _sample(self, most: int) -> np.ndarray:
+        """The same rows whatever classes are called."""
+        return sample(self.n_rows, most, None if self.labels is None else self.labels.by_appearance().codes)
+
     # -- how good ------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -162,7 +166,7 @@ class Findings:
 
     def _judged_as_they_are(self) -> Judged:
         if self.labels is not None and len(self.labels.classes) >= 2:
-            some = sample(self.n_rows, _MOST_JUDGED, self.codes)
+            some = self._sample(_MOST_JUDGED)
             how = self._how_as_they_are("rows given, each asking the others")
             return on_new_rows(self.before[0], self.metric, self.X[some], self.codes[some], how)  # type: ignore[index]
         known = self.constraints
@@ -206,7 +210,7 @@ class Findings:
 
     @cached_property
     def shown(self) -> np.ndarray:
-        return sample(self.n_rows, MOST_MAPPED, self.codes)
+        return self._sample(MOST_MAPPED)
 
     @cached_property
     def _tables(self) -> tuple[np.ndarray, np.ndarray]:
