@@ -28,7 +28,7 @@ _UNTOUCHED = 1e-6  # times the smallest γ: the prior itself
 _LOOSE = 1e-2  # relative gap inside folds
 _MOST_ROWS = 3_000  # that folds are made of
 _MOST_PAIRS = 10_000  # that are learned from in a fold
-_FEW_ROWS = 600  # judged rows below which folds are repeated
+_FEW_ROWS, _FEW_QUESTIONS = 600, 1_500  # judged rows, by a vote and by retrieval, below which folds are repeated
 _MOST_REPEATS = 3
 _FALLEN = 0.02  # below the best score, at two γ in a row: larger ones are not tried, where scores are from 0 to 1
 _ROUNDING = 1e-12  # of the largest score
@@ -176,7 +176,8 @@ class Choosing:
         _check_labels(int(sizes.max()), retrieval)
         # Of a class of three, three folds hold out one row each, which has none to look for.
         n_splits = 2 if retrieval and sizes.max() < 4 else max(2, min(3, int(sizes.min())))
-        n_repeats = int(np.clip(-(-_FEW_ROWS // int(sizes.sum())), 1, _MOST_REPEATS))
+        few = _FEW_QUESTIONS if retrieval else _FEW_ROWS
+        n_repeats = int(np.clip(-(-few // int(sizes.sum())), 1, _MOST_REPEATS))
         if n_repeats == 1:
             return StratifiedKFold(n_splits, shuffle=True, random_state=self._seed).split(X, y), n_splits
         repeated = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=self._seed)
