@@ -1,6 +1,7 @@
 """Write the tables of the benchmarks into the pages that show them: `python docs/make_tables.py`.
 
-docs/scale.md has the figures of `python -m benchmarks dask --json docs/scale.json`, the others those of `make bench`.
+docs/scale.md has the figures of `python -m benchmarks dask --json docs/scale.json`, the others those of `make bench`, or of
+its parts that were run again since.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ LOSSES = {
     "VonNeumann": "von Neumann",
 }
 BENCH = HERE / "results" / "bench" / "run.json"
+LATER = BENCH.with_name("later.json")  # parts run again since, if any
 SHOWN = {"search": "search.md", "pairs": "pairs.md", "suspects": "explaining.md", "accuracy": "choosing.md"}
 """Benchmarks whose first table is shown as it is, and where."""
 
@@ -45,18 +47,21 @@ def pages() -> dict[Path, str]:
     return {path: _replaced(path.read_text(encoding="utf-8"), table) for path, table in tables.items()}
 
 
-def read_numbers(name: str, path: Path = BENCH) -> dict:
-    """Of one benchmark. `adapting` has `retrieval`: labels an intent → method → measure → mean over draws, and `draws`:
+def read_numbers(name: str, *paths: Path) -> dict:
+    """Of one benchmark, as `read_reports` finds it. `adapting` has `retrieval`: labels an intent → method → measure → mean over draws, and `draws`:
     how many of them."""
-    return read_reports(path)[name]["numbers"]
+    return read_reports(*paths)[name]["numbers"]
 
 
-def read_reports(path: Path = BENCH) -> dict[str, dict]:
-    """Every benchmark of a run, by name."""
-    reports = {report["name"]: report for report in json.loads(path.read_text(encoding="utf-8"))["benchmarks"]}
-    broken = [name for name, report in reports.items() if not report["tables"]]
-    if broken:
-        raise ValueError(f"{path.name} has no tables of {', '.join(broken)}: run `python -m benchmarks` again")
+def read_reports(*paths: Path) -> dict[str, dict]:
+    """Every benchmark of some runs, by name, the last one of each; by default of the whole run and of later parts."""
+    reports = {}
+    for path in paths or (BENCH, *([LATER] if LATER.exists() else [])):
+        found = {report["name"]: report for report in json.loads(path.read_text(encoding="utf-8"))["benchmarks"]}
+        broken = [name for name, report in found.items() if not report["tables"]]
+        if broken:
+            raise ValueError(f"{path.name} has no tables of {', '.join(broken)}: run `python -m benchmarks` again")
+        reports |= found
     return reports
 
 

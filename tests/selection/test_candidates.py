@@ -183,6 +183,13 @@ def test_folds_hold_two_rows_of_a_class_where_these_look_for_each_other(rng):
         assert len(choosing.folds) == 9
 
 
+@pytest.mark.parametrize(("n", "by_vote", "by_retrieval"), [(150, 3, 3), (700, 1, 3), (800, 1, 2), (1_500, 1, 1)])
+def test_folds_are_repeated_where_rows_are_few(rng, n, by_vote, by_retrieval):
+    X, y = labelled_data(rng, n=n)
+    for scoring, n_repeats in (("accuracy", by_vote), ("map", by_retrieval)):
+        assert len(Choosing(MetricLearnerCV(scoring=scoring), X, y, y, None, np.arange(n)).folds) == 3 * n_repeats
+
+
 def test_a_choice_takes_two_labels_in_a_class(rng):
     X, y = labelled_data(rng, n=6, n_classes=6)
     with pytest.raises(ValueError, match=r"two labels or more in some class.*y has at most 1 a class"):

@@ -37,8 +37,8 @@ class MetricLearnerCV(MetricLearner):
     gammas : array-like, optional
         Candidates; default 11 values from 0.001 to 100. The prior itself, nothing learned, is always one more.
     cv : int, splitter or iterable, optional
-        Splits of rows. Default: 3 stratified folds, 2 where a class has too few rows for 3, repeated where rows are
-        few; with constraints only, five splits by `PairSplit`.
+        Splits of rows. Default: 3 stratified folds, 2 where a class has too few rows for 3, up to three times over
+        below 600 rows (1,500 where retrieval is judged); with constraints only, five splits by `PairSplit`.
     scoring : {"accuracy", "auc", "map", "precision@10", "recall@10"} or callable, optional
         "accuracy" (default with labels): 10-NN accuracy of held-out against training rows, unlabelled rows not scored.
         "map", "precision@k", "recall@k": retrieval among held-out rows, each in turn asking for its own class.
