@@ -1,7 +1,7 @@
 """Write the tables of the benchmarks into the pages that show them: `python docs/make_tables.py`.
 
-docs/scale.md has the figures of `python -m benchmarks dask --json docs/scale.json`, the others those of `make bench`, or of
-its parts that were run again since.
+docs/scale.md has the figures of `python -m benchmarks dask --json docs/scale.json`, the others those of `make bench`, or
+of its parts that were run again since.
 """
 
 from __future__ import annotations
@@ -48,8 +48,10 @@ def pages() -> dict[Path, str]:
 
 
 def read_numbers(name: str, *paths: Path) -> dict:
-    """Of one benchmark, as `read_reports` finds it. `adapting` has `retrieval`: labels an intent → method → measure → mean over draws, and `draws`:
-    how many of them."""
+    """Of one benchmark, as `read_reports` finds it.
+
+    `adapting` has `retrieval`: labels an intent → method → measure → mean over draws, and `draws`: how many of them.
+    """
     return read_reports(*paths)[name]["numbers"]
 
 

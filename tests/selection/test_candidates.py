@@ -14,6 +14,7 @@ from mahalo import Constraints, MetricLearner, MetricLearnerCV
 from mahalo.basis import BetweenBasis
 from mahalo.priors import Within
 from mahalo.scoring import average_precision, precision_at, ranked, recall_at
+from mahalo.selection.before_after import refits
 from mahalo.selection.choosing import Choosing
 
 
@@ -188,6 +189,32 @@ def test_folds_are_repeated_where_rows_are_few(rng, n, by_vote, by_retrieval):
     X, y = labelled_data(rng, n=n)
     for scoring, n_repeats in (("accuracy", by_vote), ("map", by_retrieval)):
         assert len(Choosing(MetricLearnerCV(scoring=scoring), X, y, y, None, np.arange(n)).folds) == 3 * n_repeats
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "each", "weight"), [(4, None, 1.0), (40, None, 4.0), (40, 250, 2.0), (40, 90, 1.0)]
+)
+def test_fewer_pairs_in_a_fold_count_for_more_where_retrieval_is_judged(rng, n_classes, each, weight):
+    """Of 40 classes a fold takes 125 pairs each, the fit to all rows 500 or as many as were asked for."""
+    X, y = labelled_data(rng, n=240, n_classes=n_classes)
+    for scoring, expected in (("map", weight), ("accuracy", 1.0)):
+        learner = MetricLearnerCV(scoring=scoring, pairs_per_class=each)
+        choosing = Choosing(learner, X, y, y, None, np.arange(240))
+        assert choosing.weight_of_pairs("random") == expected
+        assert choosing.weight_of_pairs("neighbors") == 1.0
+
+
+def test_the_weight_of_pairs_is_in_scores_and_in_what_is_told_of_them(rng):
+    """γ in a fold is that of the table times the weight, in choosing and in before and after alike."""
+    X, y = labelled_data(rng, n=240, n_classes=40, apart=0.8)
+    heavy = MetricLearnerCV(scoring="map", strategy="random", prior="identity", gammas=[0.01, 0.1])
+    plain = MetricLearnerCV(scoring="map", strategy="random", prior="identity", gammas=[0.04, 0.4], pairs_per_class=125)
+    tables = [Choosing(cv, X, y, y, None, np.arange(240)) for cv in (heavy, plain)]
+    # The first candidate is the prior itself.
+    np.testing.assert_allclose(tables[0].scores[1:], tables[1].scores[1:], rtol=0, atol=1e-12)
+    settled = [choosing.table[-1] for choosing in tables]
+    for (_, _, one), (_, _, other) in zip(*map(refits, tables, settled), strict=True):
+        np.testing.assert_allclose(one.matrix, other.matrix, rtol=1e-12)
 
 
 def test_a_choice_takes_two_labels_in_a_class(rng):

@@ -11,11 +11,11 @@ from ..parts import in_parts
 from .geometry import Geometry
 from .labels import class_codes
 
-__all__ = ["pairs_from_labels", "target_pairs", "triplets_from_labels"]
+__all__ = ["MANY_RANDOM", "pairs_from_labels", "target_pairs", "triplets_from_labels"]
 
 
 # Pairs of each kind and class where the caller leaves it to us. Neighbour pairs are few for each row and all of use.
-_MANY_RANDOM, _MANY_NEIGHBOURS = 500, 10_000
+MANY_RANDOM, _MANY_NEIGHBOURS = 500, 10_000
 
 
 def pairs_from_labels(
@@ -29,7 +29,7 @@ def pairs_from_labels(
     """(index, sign, local): pairs, +1/−1, and whether bounds should come from the pairs' own distances."""
     codes = class_codes(y)
     if strategy == "random":
-        index, sign = _random_pairs(codes, pairs_per_class or _MANY_RANDOM, rng)
+        index, sign = _random_pairs(codes, pairs_per_class or MANY_RANDOM, rng)
         return index, sign, False
     if geometry is None:
         raise ValueError("strategy='neighbors' looks for nearest rows and needs X; pass X=.")

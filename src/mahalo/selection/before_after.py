@@ -137,7 +137,8 @@ def refits(choosing: Choosing, settled: dict[str, Any] | None = None) -> Iterato
     for k, fold in parts_of(folds, choosing.cv.verbose, "judging", lambda item: f"fold {item[0] + 1}"):
         candidate = choosing.table[choosing.best(without=k)] if settled is None else settled
         task = choosing.task(candidate["prior"], candidate["strategy"], fold)
-        metric = task.metric(task.solve(candidate["gamma"]), float(candidate["residual"]))
+        gamma = candidate["gamma"] * choosing.weight_of_pairs(candidate["strategy"])
+        metric = task.metric(task.solve(gamma), float(candidate["residual"]))
         learned = fold.variant(metric, candidate["n_components"], candidate["normalize"])
         yield fold, unlearned(metric), learned
 

@@ -15,6 +15,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, ch
 
 from ..basis import as_basis
 from ..constraints import Constraints, PairSplit, class_codes
+from ..constraints.sampling import MANY_RANDOM
 from ..learner import MetricLearner
 from ..losses import as_loss, resting_point
 from ..progress import parts_of
@@ -122,7 +123,7 @@ class Choosing:
         task = self.task(prior, strategy, fold)
         scores = np.empty((len(variants), len(self.gammas)))
         best, fallen, enough = -np.inf, 0, np.inf if callable(self.cv.scoring) else _FALLEN
-        for k, solution in task.path(self.gammas):
+        for k, solution in task.path(self.gammas * self.weight_of_pairs(strategy)):
             metrics = {weight: task.metric(solution, float(weight)) for weight in self.choices.residual}
             scores[:, k] = [self.score(fold.variant(metrics[rho], n, cosine), fold) for n, rho, cosine in variants]
             best = max(best, scores[:, k].max())
@@ -144,14 +145,27 @@ class Choosing:
         values: dict[str, Any] = {"prior": prior, "strategy": strategy, "residual": residual, "n_components": None}
         values |= {"normalize": False, "gamma": float(self.gammas[-1]), "tol": max(cv.tol, _LOOSE)}
         if self.constraints is None and self.n_classes:
-            each = 500 if cv.pairs_per_class is None else cv.pairs_per_class
-            values["pairs_per_class"] = max(10, min(each, _MOST_PAIRS // (2 * self.n_classes)))
-            if cv.pairs_per_class is None and strategy != "random":
-                values["pairs_per_class"] = max(10, _MOST_PAIRS // (2 * self.n_classes))
+            values["pairs_per_class"] = self._pairs_per_class(strategy)
         kernel = not is_linear(cv.kernel)
         if cv._value("basis") is None and (len(fold.train) if kernel else fold.X.shape[1]) > _WIDE:
             values["basis"] = as_basis(_DIRECTIONS, kernel_space=kernel, has_labels=fold.y is not None)
         return cv._learner(**values)
+
+    def _pairs_per_class(self, strategy: str) -> int:
+        """In a fold."""
+        each, most = self.cv.pairs_per_class, _MOST_PAIRS // (2 * self.n_classes)
+        if each is None:
+            each = MANY_RANDOM if strategy == "random" else most
+        return max(10, min(each, most))
+
+    def weight_of_pairs(self, strategy: str) -> float:
+        """Of many classes a fold has fewer pairs each than the fit to all rows will have: they stand for several.
+
+        γ has the same say in both then. It helps where retrieval is judged; elsewhere it was not tried.
+        """
+        if self.constraints is not None or strategy != "random" or not self.cv._by_retrieval:
+            return 1.0
+        return (self.cv.pairs_per_class or MANY_RANDOM) / self._pairs_per_class(strategy)
 
     def _splits(self, X: Any, y: Any, rows: Any) -> Iterable[tuple[np.ndarray, np.ndarray]]:
         cv = self.cv.cv
