@@ -1,7 +1,7 @@
 """Write the tables of the benchmarks into the pages that show them: `python docs/make_tables.py`.
 
-docs/scale.md has the figures of `python -m benchmarks dask --json docs/scale.json`, the others those of `make bench`, or
-of its parts that were run again since.
+docs/scale.md has the figures of `python -m benchmarks dask --json docs/scale.json`, the others those of `make bench`,
+or of its parts that were run again since.
 """
 
 from __future__ import annotations
