@@ -161,7 +161,7 @@ class Choosing:
     def weight_of_pairs(self, strategy: str) -> float:
         """Of many classes a fold has fewer pairs each than the fit to all rows will have: they stand for several.
 
-        γ has the same say in both then. It helps where retrieval is judged; elsewhere it was not tried.
+        γ has the same say in both then. Tried for retrieval alone: better from ten labels a class on.
         """
         if self.constraints is not None or strategy != "random" or not self.cv._by_retrieval:
             return 1.0
