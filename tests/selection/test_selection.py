@@ -32,6 +32,7 @@ from mahalo import Constraints, InfeasibleError, MetricLearner, MetricLearnerCV,
 from mahalo.losses import Frobenius
 from mahalo.metric import metric as metric_module
 from mahalo.pairs import PairSplit
+from mahalo.selection import choosing
 from mahalo.selection.choosing import Choosing
 
 GAMMAS = [0.01, 1.0, 30.0]
@@ -615,3 +616,24 @@ def test_warnings_point_at_the_callers_line(rng):
             warnings.simplefilter("always")
             call()
         assert caught and {w.filename for w in caught} == {__file__}
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "n_columns", "directions"),
+    [(10, 120, 64), (40, 120, 80), (55, 120, 110), (60, 120, None), (40, 90, None)],
+)
+def test_no_class_is_merged_with_another_to_choose_on_wide_rows(monkeypatch, rng, n_classes, n_columns, directions):
+    asked = []
+    found = choosing.as_basis
+
+    def noted(basis, **values):
+        asked.append(basis)
+        return found(basis, **values)
+
+    monkeypatch.setattr(choosing, "as_basis", noted)
+    y = np.repeat(np.arange(n_classes), 4)
+    X = rng.standard_normal((len(y), n_columns)) + y[:, None] % 7
+    MetricLearnerCV(gammas=[0.1], cv=2, prior="identity", strategy="random", pairs_per_class=5, random_state=0).fit(
+        X, y
+    )
+    assert set(asked) == ({directions} if directions else set())

@@ -33,7 +33,8 @@ _FEW_ROWS, _FEW_QUESTIONS = 600, 1_500  # judged rows, by a vote and by retrieva
 _MOST_REPEATS = 3
 _FALLEN = 0.02  # below the best score, at two γ in a row: larger ones are not tried, where scores are from 0 to 1
 _ROUNDING = 1e-12  # of the largest score
-_WIDE, _DIRECTIONS = 100, 64  # beyond so many columns (rows under a kernel) choosing is done over so many directions
+_WIDE = 100  # columns (rows under a kernel) beyond which choosing is done over some directions
+_DIRECTIONS = 64, 256  # at least and at most; between them two for each class
 
 
 class Choosing:
@@ -146,9 +147,9 @@ class Choosing:
         values |= {"normalize": False, "gamma": float(self.gammas[-1]), "tol": max(cv.tol, _LOOSE)}
         if self.constraints is None and self.n_classes:
             values["pairs_per_class"] = self._pairs_per_class(strategy)
-        kernel = not is_linear(cv.kernel)
-        if cv._value("basis") is None and (len(fold.train) if kernel else fold.X.shape[1]) > _WIDE:
-            values["basis"] = as_basis(_DIRECTIONS, kernel_space=kernel, has_labels=fold.y is not None)
+        kernel, directions = not is_linear(cv.kernel), int(np.clip(2 * self.n_classes, *_DIRECTIONS))
+        if cv._value("basis") is None and (len(fold.train) if kernel else fold.X.shape[1]) > max(_WIDE, directions):
+            values["basis"] = as_basis(directions, kernel_space=kernel, has_labels=fold.y is not None)
         return cv._learner(**values)
 
     def _pairs_per_class(self, strategy: str) -> int:

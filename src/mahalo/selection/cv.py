@@ -45,6 +45,7 @@ class MetricLearnerCV(MetricLearner):
         "auc" (default with constraints only): area under the ROC curve over pairs among held-out rows.
         A callable gets (metric, X_train, y_train, X_test, y_test) and returns a number, larger is better, in any unit:
         every γ is tried, and between problems and γ only equal scores, not near ones, go to the simpler.
+        Let it search among X_test: rows that a metric was learned from lie nearer to their class than new ones will.
     holdout : {"rows", "classes"}, default="rows"
         "classes": folds leave whole classes out, and retrieval is judged among rows of classes never seen; choose so
         if the metric is to serve classes that come later. Needs labels y.
@@ -80,9 +81,9 @@ class MetricLearnerCV(MetricLearner):
     Notes
     -----
     To choose, at most 3,000 rows are looked at, drawn at random in every class, and problems are solved to a relative
-    gap of 1 %. Beyond 100 columns, or rows under a kernel, choosing is done over 64 directions; the winner is learned
-    over all. Of candidates whose scores by name differ by less than one held-out row the simpler one is taken: the
-    earlier in each list, the smaller γ.
+    gap of 1 %. Beyond 100 columns, or rows under a kernel, choosing is done over 64 directions, or two for each class
+    if these are more, 256 at most; the winner is learned over all. Of candidates whose scores by name differ by less
+    than one held-out row the simpler one is taken: the earlier in each list, the smaller γ.
     """
 
     def __init__(
