@@ -22,7 +22,7 @@ class KMeansBasis(Basis):
 
     Clusters are found among at most 20,000 rows. Where there are more, centres are then brought to the means of all
     rows that are nearest to them, a block of rows at a time. In the feature space of a kernel it is 5,000 rows, and
-    theirs are the centres.
+    theirs are the centres; a warning says so where there are more.
     """
 
     def __init__(self, k: int = 10) -> None:
@@ -35,24 +35,25 @@ class KMeansBasis(Basis):
         return (centres if J.nnz == seen.n_all else seen.recentred(centres)).T
 
     def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
-        used = seen.sample(rng, GRAM_ROWS if seen.rows is None else SUPPORT_ROWS)
+        used = self._drawn(seen, rng, GRAM_ROWS) if seen.rows is None else seen.sample(rng, SUPPORT_ROWS)
         return indicator(seen.n_rows, _clusters(seen, used, self._checked_k(), rng))
 
 
 class KernelKMeans(Basis):
-    """Centres of k clusters found by kernel k-means, on at most 5,000 rows."""
+    """Centres of k clusters found by kernel k-means, on at most 5,000 rows, with a warning where there are more."""
 
     def __init__(self, k: int = 10) -> None:
         self.k = k
 
     def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
-        used = seen.sample(rng, GRAM_ROWS)
+        used = self._drawn(seen, rng, GRAM_ROWS)
         label = kernel_kmeans(seen.gram(used), min(self._checked_k(), len(used)), rng)
         return indicator(seen.n_rows, _groups(used, label))
 
 
 class SpectralBasis(Basis):
-    """Centres of k clusters found by spectral clustering of the kernel matrix, on at most 2,000 rows.
+    """Centres of k clusters found by spectral clustering of the kernel matrix, on at most 2,000 rows, with a warning where
+    there are more.
 
     Similarities below zero count as zero.
     """
@@ -61,7 +62,7 @@ class SpectralBasis(Basis):
         self.k = k
 
     def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
-        used = seen.sample(rng, EIGEN_ROWS)
+        used = self._drawn(seen, rng, EIGEN_ROWS)
         k = min(self._checked_k(), len(used))
         affinity = np.maximum(seen.gram(used), 0.0)
         np.fill_diagonal(affinity, 0.0)

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 
 from ..constraints import where_any
 from ..rows import Centring, HeldRows, MappedRows, Needs, Rows
+from ..validation import warn
 
 __all__ = ["Basis", "FixedBasis", "Seen", "as_basis", "basis_needs", "indicator"]
 
@@ -97,6 +98,12 @@ class Basis(BaseEstimator):
 
     def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
         raise TypeError(f"{type(self).__name__} must define coefficients(seen, rng).")
+
+    def _drawn(self, seen: Seen, rng: np.random.Generator, most: int) -> np.ndarray:
+        """The rows to find it among: all, or `most` of them drawn at random, which is said."""
+        if seen.n_even > most:
+            warn(f"{type(self).__name__} looks at {most:,} of {seen.n_even:,} rows, drawn at random.")
+        return seen.sample(rng, most)
 
     def _checked_k(self) -> int:
         if not isinstance(self.k, Integral) or self.k < 1:

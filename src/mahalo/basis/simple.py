@@ -12,8 +12,8 @@ __all__ = ["RandomCombination", "RandomSubset", "SingularVectors"]
 class SingularVectors(Basis):
     """The k leading singular vectors of the rows.
 
-    Up to 256 columns, of all rows; beyond, of at most 20,000 of them (in a kernel's feature space 2,000). Where more
-    rows than that are on Dask, of all of them up to 2,000 columns.
+    Up to 256 columns, of all rows; beyond, of at most 20,000 of them (in a kernel's feature space 2,000), with a
+    warning where there are more. Of rows on Dask, of all of them up to 2,000 columns.
     """
 
     def __init__(self, k: int = 10):
@@ -31,13 +31,13 @@ class SingularVectors(Basis):
         if few is not None:
             _, singular, Vt = np.linalg.svd(few, full_matrices=False)
             return Vt[:k][singular[:k] > max(few.shape) * np.finfo(np.float64).eps * singular[0]].T
-        X = seen.rows.take(seen.sample(rng, SUPPORT_ROWS))
+        X = seen.rows.take(self._drawn(seen, rng, SUPPORT_ROWS))
         _, singular, Vt = randomized_svd(X, min(k, *X.shape), random_state=int(rng.integers(2**31)))
         return Vt[singular > max(X.shape) * np.finfo(Vt.dtype).eps * singular[0]].T
 
     def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
         k = self._checked_k()
-        used = seen.sample(rng, EIGEN_ROWS)
+        used = self._drawn(seen, rng, EIGEN_ROWS)
         values, vectors = np.linalg.eigh(seen.gram(used))
         leading = vectors[:, ::-1][:, : min(k, int((values > 1e-12 * values[-1]).sum()))]
         J = np.zeros((seen.n_rows, leading.shape[1]))
@@ -57,13 +57,14 @@ class RandomSubset(Basis):
 
 
 class RandomCombination(Basis):
-    """k random combinations: Gaussian J over all rows (over a sample of at most 2,000)."""
+    """k random combinations: Gaussian J over all rows; where there are more than 2,000, over so many of them, with a
+    warning."""
 
     def __init__(self, k: int = 10):
         self.k = k
 
     def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
         k = self._checked_k()
-        used = seen.sample(rng, EIGEN_ROWS)
+        used = self._drawn(seen, rng, EIGEN_ROWS)
         J = sp.csr_array((np.ones(len(used)), (used, np.arange(len(used)))), shape=(seen.n_rows, len(used)))
         return sp.csc_array(J @ (rng.standard_normal((len(used), k)) / np.sqrt(len(used))))
