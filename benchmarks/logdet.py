@@ -8,7 +8,7 @@ from statistics import median
 import numpy as np
 
 from mahalo import MetricLearner, metric_path
-from mahalo.solvers import certify, newton
+from mahalo.solvers import certify
 
 from .peers import PeerFit, fit_itml
 from .problems import PairProblem, digits_problem, pair_problem, primal_of, simulated_classes
@@ -108,26 +108,26 @@ def _simulated(n_features: int, n_classes: int = 10) -> PairProblem:
 
 def _compare(case: _Case, time_limit: float, repeats: int) -> _Comparison:
     """Ours, theirs, ours again."""
-    constraints, solver_problem = case.problem.constraints(), case.problem.to_solver(GAMMA)
+    constraints, task, stated = case.problem.constraints(), case.problem.task(TOL), case.problem.as_stated(GAMMA)
     learner = MetricLearner(prior="identity", gamma=GAMMA, tol=TOL)
 
     def ours() -> tuple[list[float], list[float]]:
         fits = [seconds_of(lambda: learner.fit(case.problem.X, constraints=constraints)) for _ in range(repeats)]
-        return fits, [seconds_of(lambda: newton(solver_problem, tol=TOL)) for _ in range(repeats)]
+        return fits, [seconds_of(lambda: task.solve(GAMMA)) for _ in range(repeats)]
 
     ours()  # warms up
     fits, solves = ours()
     patience = np.inf if case.to_the_end else PATIENCE * case.required * median(fits)
     peer = fit_itml(case.problem, gamma=GAMMA, time_limit=min(patience, time_limit))
     more_fits, more_solves = ours()
-    certificate = certify(solver_problem, learner.metric_.matrix, learner.duals_, TOL)
+    certificate = certify(stated, learner.metric_.matrix, learner.duals_, TOL)
     return _Comparison(
         case=case,
         fit_seconds=median(fits + more_fits),
         solve_seconds=median(solves + more_solves),
         relative_gap=certificate.relative_gap,
         peer=peer,
-        excess=primal_of(solver_problem, peer.matrix) / certificate.primal - 1.0,
+        excess=primal_of(stated, peer.matrix) / certificate.primal - 1.0,
     )
 
 

@@ -11,7 +11,6 @@ from sklearn.base import clone
 
 from mahalo import Constraints, MetricLearner
 from mahalo.losses import SDPFrobenius, SDPLogDet
-from mahalo.solvers import Problem
 from mahalo.task import Task
 
 from .problems import pair_problem
@@ -113,8 +112,8 @@ SPACES: dict[str, Callable[[Table], MetricLearner]] = {
 }
 
 
-def pose(table: Table, kind: str, space: str, loss, per_class: int = 100) -> Problem:
-    """The solver-facing problem; its γ is still to be set.
+def pose(table: Table, kind: str, space: str, loss, per_class: int = 100, **settings) -> Task:
+    """What a learner with this loss and these settings has to solve.
 
     Bounds are percentiles of squared distances between rows; under the kernel, of those in its feature space.
     """
@@ -123,12 +122,12 @@ def pose(table: Table, kind: str, space: str, loss, per_class: int = 100) -> Pro
         per_class = min(per_class, 50)
         kept = _sample(y, KERNEL_ROWS)
         X, y = X[kept], y[kept]
-    learner = clone(SPACES[space](table)).set_params(loss=loss)
+    learner = clone(SPACES[space](table)).set_params(loss=loss, **settings)
     in_space = _feature_space(learner, X) if space == "RBF kernel" else X
     constraints = KINDS[kind](in_space, y, per_class)
     if needs_objective(loss):
         constraints = constraints + holding_down(in_space, y)
-    return Task.of(learner, X, y, constraints, None).problem
+    return Task.of(learner, X, y, constraints, None, quiet=True)
 
 
 def _feature_space(learner: MetricLearner, X: np.ndarray) -> np.ndarray:

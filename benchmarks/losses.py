@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 
 import numpy as np
@@ -12,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from mahalo import Constraints, MetricLearner
 from mahalo.losses import Frobenius, LogDet, SDPFrobenius, SDPLogDet, VonNeumann
-from mahalo.solvers import Problem, Solution, certify, dual, newton
+from mahalo.solvers import Problem
 from mahalo.task import Task
 
 from .convex import SOLVERS, ConvexFit, solve_by_cvxpy
@@ -29,10 +28,11 @@ __all__ = ["run"]
 TOL = 1e-6
 GAMMAS = (0.01, 0.1, 1.0, 10.0, 100.0)
 LARGE_GAMMA = 1000.0
+GAMMA = 1.0  # of the comparisons
 MAX_STEPS = 500
-BY_NEWTON, BY_DUAL = partial(newton, tol=TOL), partial(dual, tol=TOL, max_iter=MAX_STEPS)
+BY_DUAL = {"solver": "dual", "max_iter": MAX_STEPS}
 METHODS = {
-    "LogDet, Newton (default)": (LogDet(), BY_NEWTON),
+    "LogDet, Newton (default)": (LogDet(), {"solver": "newton"}),
     "LogDet, dual engine": (LogDet(), BY_DUAL),
     "von Neumann": (VonNeumann(), BY_DUAL),
     "Frobenius, η = 1": (Frobenius(), BY_DUAL),
@@ -90,16 +90,16 @@ class _Sweep:
 
 
 def _sweep(table: Table, method: str, kind: str, space: str, gammas: tuple[float, ...]) -> _Sweep:
-    loss, solve = METHODS[method]
-    problem = pose(table, kind, space, loss)
+    loss, settings = METHODS[method]
+    task = pose(table, kind, space, loss, tol=TOL, **settings)
     start = time.perf_counter()
-    gaps = tuple(_gap(solve(problem.with_gamma(gamma))) for gamma in gammas)
+    gaps = tuple(_gap(task, gamma) for gamma in gammas)
     seconds = time.perf_counter() - start
-    return _Sweep(table.name, method, kind, space, gaps, _gap(solve(problem.with_gamma(LARGE_GAMMA))), seconds)
+    return _Sweep(table.name, method, kind, space, gaps, _gap(task, LARGE_GAMMA), seconds)
 
 
-def _gap(solution: Solution) -> float:
-    return abs(solution.certificate.relative_gap)
+def _gap(task: Task, gamma: float) -> float:
+    return abs(task.solve(gamma).certificate.relative_gap)
 
 
 def _gap_check(method: str, sweeps: list[_Sweep]) -> Check:
@@ -207,17 +207,16 @@ def _compare(case: _Case, settings: Settings) -> _Comparison:
     """Ours, theirs, ours again."""
     X, constraints = _simulated(case)
     learner = MetricLearner(loss=case.loss, tol=TOL)
-    problem: Problem = Task.of(learner, X, None, constraints, None).problem
+    task = Task.of(learner, X, None, constraints, None)
 
     def ours() -> float:
-        return fastest(lambda: dual(problem, tol=TOL))
+        return fastest(lambda: task.solve(GAMMA))
 
-    seconds = ours()
+    seconds, problem = ours(), task.problem.with_gamma(GAMMA)
     patience = np.inf if case.to_the_end else PATIENCE * case.required * seconds
     peers = {solver: solve_by_cvxpy(problem, solver, min(patience, settings.time_limit)) for solver in SOLVERS}
     seconds = min(seconds, ours())
-    solution = dual(problem, tol=TOL)
-    certificate = certify(problem, solution.F, solution.lam, TOL)
+    certificate = task.solve(GAMMA).certificate
     return _Comparison(
         case=case,
         n_constraints=problem.n_constraints,
@@ -248,4 +247,4 @@ def _excess(problem: Problem, F: np.ndarray | None, ours: float) -> float:
 
 def _comparison_table(comparisons: list[_Comparison]) -> ReportTable:
     columns = ("problem", "pairs", "mahalo (s)", "whole fit (s)", "gap", "cvxpy with", "(s)", "status", "excess")
-    return ReportTable("γ = 1", columns, tuple(row for comparison in comparisons for row in comparison.rows()))
+    return ReportTable(f"γ = {GAMMA:g}", columns, tuple(row for comparison in comparisons for row in comparison.rows()))

@@ -8,9 +8,10 @@ import numpy as np
 from scipy.spatial.distance import pdist
 from sklearn.datasets import load_digits
 
-from mahalo import Constraints
+from mahalo import Constraints, MetricLearner
 from mahalo.constraints.forms import EdgeForms
 from mahalo.solvers import Problem, certify
+from mahalo.task import Task
 
 from .tables import standardised
 
@@ -48,8 +49,12 @@ class PairProblem:
             similar=self.similar, dissimilar=self.dissimilar, upper=self.upper, lower=self.lower
         )
 
-    def to_solver(self, gamma: float) -> Problem:
-        """The solver-facing form, in linear coordinates with the identity as prior."""
+    def task(self, tol: float = 1e-4) -> Task:
+        """As a fit with the identity as prior poses it."""
+        return Task.of(MetricLearner(prior="identity", tol=tol), self.X, None, self.constraints(), None)
+
+    def as_stated(self, gamma: float) -> Problem:
+        """In the units of X and without the help of a task, to judge anybody's matrix by."""
         rows, position = np.unique(self.pairs, return_inverse=True)
         tail, head = np.ascontiguousarray(position.reshape(-1, 2).T.astype(np.intp))
         bound = np.where(self.sign > 0, self.upper, self.lower)

@@ -50,7 +50,7 @@ def test_corrected_t_test_without_variance():
 
 def test_objective_of_the_identity_is_the_slack_alone():
     problem = problems.pair_problem(*load_iris(return_X_y=True), pairs_per_class=20)
-    value = problems.primal_of(problem.to_solver(gamma=2.0), np.eye(4))
+    value = problems.primal_of(problem.as_stated(gamma=2.0), np.eye(4))
     expected = 0.0
     for pairs, bound, sign in ((problem.similar, problem.upper, 1), (problem.dissimilar, problem.lower, -1)):
         for i, j in pairs:
@@ -58,6 +58,14 @@ def test_objective_of_the_identity_is_the_slack_alone():
             if sign * (ratio - 1) > 0:
                 expected += 2.0 * (ratio - np.log(ratio) - 1)
     assert value == pytest.approx(expected)
+
+
+def test_what_a_task_solves_is_what_matrices_are_judged_by():
+    problem = problems.pair_problem(1e3 * load_iris().data, load_iris().target, pairs_per_class=20)
+    root = np.random.default_rng(0).standard_normal((4, 6))
+    stated, solved = problem.as_stated(gamma=2.0), problem.task().problem.with_gamma(2.0)
+    for F in (np.eye(4), root @ root.T / 6):
+        assert problems.primal_of(solved, F) == pytest.approx(problems.primal_of(stated, F), rel=1e-12)
     assert value > 0
 
 
@@ -101,8 +109,8 @@ def test_cached_outcomes_are_bound_to_their_data(tmp_path):
 def test_cvxpy_is_given_the_problem_that_is_certified(loss):
     cp = pytest.importorskip("cvxpy")
     iris = Table("iris", *load_iris(return_X_y=True))
-    problem = loss_problems.pose(iris, "pairs", "features", getattr(losses, loss)(), per_class=20)
-    problem = problem.with_gamma(3.0)
+    task = loss_problems.pose(iris, "pairs", "features", getattr(losses, loss)(), per_class=20)
+    problem = task.problem.with_gamma(3.0)
     F, objective = convex._statement(cp, problem)
     root = np.random.default_rng(0).standard_normal((4, 6))
     F.value = root @ root.T / 6
