@@ -34,7 +34,7 @@ $(VENV)/.installed: pyproject.toml README.md $(SOURCES)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[all]"
 	touch $@
 
-# The lower bounds of pyproject.toml.
+# The lower bounds of pyproject.toml for what is needed at run time, and for tables.
 $(OLDEST)/.installed: pyproject.toml README.md $(SOURCES)
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check ".[test]" \

@@ -47,10 +47,11 @@ _ROOMS = {
     "selection": ("MetricLearnerCV", "MetricPath", "metric_path"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
-# Rooms that `import mahalo` has always brought along: mahalo.basis.BetweenBasis needs no import of its own.
+# Rooms that need no import of their own either: mahalo.basis.BetweenBasis.
 _BROUGHT = frozenset(
     {"basis", "coordinates", "kernels", "linalg", "losses", "persistence", "priors", "progress", "rows"}
     | {"explain", "scoring", "solvers", "task", "validation", *(room for room in _ROOMS if "." not in room)}
+    | {"active", "cluster", "compat", "embeddings", "pairs", "report", "search"}
 )
 
 

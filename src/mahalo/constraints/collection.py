@@ -173,7 +173,7 @@ class Constraints:
         sense: str | Sequence[str] = "<=",
         weight: ArrayLike | None = None,
     ) -> Constraints:
-        """General constraints tr(W X Cₖ Xᵀ) ≤ bₖ (or ≥), each Cₖ symmetric over the rows of X, sparse or dense.
+        """General constraints tr(W Xᵀ Cₖ X) ≤ bₖ (or ≥), each Cₖ symmetric over the rows of X, sparse or dense.
 
         `sense` is "<=" or ">=", one for all or one for each.
         """
@@ -238,7 +238,7 @@ class Constraints:
 
     @classmethod
     def linear_objective(cls, C: Any) -> Constraints:
-        """The linear term tr(W X C Xᵀ) to minimise beside the loss; C symmetric over the rows of X, sparse or dense.
+        """The linear term tr(W Xᵀ C X) to minimise beside the loss; C symmetric over the rows of X, sparse or dense.
 
         The SDP losses are made for it; others take it too. Joined objectives add up. Fitted on a part of the rows, it
         loses the terms that mention a row outside, C being read as a sum over pairs of rows.

@@ -41,7 +41,8 @@ class MetricLearnerCV(MetricLearner):
         below 600 rows (1,500 where retrieval is judged); with constraints only, five splits by `PairSplit`.
     scoring : {"accuracy", "auc", "map", "precision@10", "recall@10"} or callable, optional
         "accuracy" (default with labels): 10-NN accuracy of held-out against training rows, unlabelled rows not scored.
-        "map", "precision@k", "recall@k": retrieval among held-out rows, each in turn asking for its own class.
+        "map" (default with holdout="classes"), "precision@k", "recall@k": retrieval among held-out rows, each in turn
+        asking for its own class.
         "auc" (default with constraints only): area under the ROC curve over pairs among held-out rows.
         A callable gets (metric, X_train, y_train, X_test, y_test) and returns a number, larger is better, in any unit:
         every γ is tried, and between problems and γ only equal scores, not near ones, go to the simpler.
@@ -50,7 +51,7 @@ class MetricLearnerCV(MetricLearner):
         "classes": folds leave whole classes out, and retrieval is judged among rows of classes never seen; choose so
         if the metric is to serve classes that come later. Needs labels y.
     prior : prior or list of them, optional
-        Default: ``["identity", "within"]``, with a kernel "identity" alone.
+        Default: ``["identity", "within"]``; with a kernel, sparse rows, or no similar pairs "identity" alone.
     strategy : str or list of str, default=("random", "neighbors")
         Ways to make pairs from labels, to choose among. Ignored when constraints are given.
     residual, normalize, n_components : value or list of values
