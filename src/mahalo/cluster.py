@@ -13,11 +13,11 @@ from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .constraints import Constraints, as_constraints
+from .constraints import Constraints, as_constraints, refuse_constraints
 from .learner import MetricLearner
-from .metric import Metric
+from .metric import Metric, leading_part
 from .task import start_metric
-from .validation import Seed, as_generator, as_objects, is_linear
+from .validation import Seed, as_generator, as_objects, at_least_single, is_linear
 
 __all__ = ["MetricKMeans"]
 
@@ -125,6 +125,7 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         """
         learner = self._checked_learner()
         X = self._rows(X, reset=True)
+        refuse_constraints(y)
         constraints = as_constraints(constraints)
         if constraints is None:
             self.learner_, self.metric_ = None, _prior_metric(learner, X)
@@ -168,7 +169,9 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         if learner._takes_objects(X):
             return as_objects(X)
         sparse = "csr" if learner.__sklearn_tags__().input_tags.sparse else False
-        return validate_data(self, X, accept_sparse=sparse, dtype=[np.float64, np.float32], reset=reset)
+        return validate_data(
+            self, at_least_single(X), accept_sparse=sparse, dtype=[np.float64, np.float32], reset=reset
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -186,7 +189,8 @@ def _prior_metric(given: MetricLearner, X: Any) -> Metric:
             "without constraints rows are clustered under the prior, which needs kernel='linear' and basis=None; got "
             f"kernel={learner.kernel!r}, basis={learner.basis!r}. Pass constraints=."
         )
-    return start_metric(learner, X)
+    metric = start_metric(learner, X)
+    return metric if learner.n_components is None else leading_part(metric, X, learner.n_components)
 
 
 def n_violated(labels: np.ndarray, constraints: Constraints) -> int:

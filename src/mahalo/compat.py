@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .constraints import Constraints
 from .learner import MetricLearner
-from .validation import as_generator, warn
+from .validation import as_generator, at_least_single, warn
 
 __all__ = ["ITML", "ITML_Supervised"]
 
@@ -65,7 +65,7 @@ class _Learned(BaseEstimator):
         """Rows from rows, or from numbers through the preprocessor."""
         values = values if hasattr(values, "dtype") else np.asarray(values)
         if values.ndim == 2 or self.preprocessor_ is None:
-            return check_array(values, dtype=[np.float64, np.float32])
+            return check_array(at_least_single(values), dtype=[np.float64, np.float32])
         return check_array(self.preprocessor_(np.asarray(values)), dtype=[np.float64, np.float32])
 
     def _tuples(self, tuples: Any) -> np.ndarray:
@@ -288,7 +288,7 @@ class ITML_Supervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Learne
         self._prepared()
         if self.preprocessor_ is not None and np.ndim(X) == 1:
             X = self._points(X)
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        X, y = validate_data(self, at_least_single(X), y, dtype=[np.float64, np.float32], ensure_min_samples=2)
         n_classes = len(np.unique(y))
         n = 20 * n_classes**2 if self.n_constraints is None else self.n_constraints
         rng = as_generator(self.random_state)

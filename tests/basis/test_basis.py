@@ -245,6 +245,26 @@ def test_directions_between_classes_are_of_every_row_that_fits(rng):
     np.testing.assert_allclose(projector(found), projector(np.linalg.svd(apart)[2][:1].T), atol=1e-9)
 
 
+def test_directions_between_classes_are_right_where_some_rows_of_each_are_looked_at(rng, monkeypatch):
+    """Far from the origin and of very different sizes: rows that are left out must not move the means."""
+    monkeypatch.setattr("mahalo.basis.common.GRAM_ROWS", 400)
+    y = np.repeat([0, 1, 2], [1_500, 200, 50])
+    X = 0.1 * rng.standard_normal((len(y), 3)) + 50.0 + np.array([[0, 0, 0], [3, 0, 0], [0, 1, 0]])[y]
+    with pytest.warns(UserWarning, match="BetweenBasis compares classes by 400 of 1,750 labelled rows"):
+        found = X.T @ coefficients(BetweenBasis(1), X, y, explicit=False)
+    means, shares = means_of(X, y), np.bincount(y) / len(y)
+    apart = np.sqrt(shares)[:, None] * (means - shares @ means)
+    np.testing.assert_allclose(projector(found), projector(np.linalg.svd(apart)[2][:1].T), atol=0.05)
+
+
+@pytest.mark.parametrize("space", ["explicit", "rbf"])
+def test_fewer_directions_than_asked_for_are_said(rng, space):
+    X, y = labelled_data(rng, n=30, d=6)
+    options, _ = SPACES[space]
+    with pytest.warns(UserWarning, match=r"a basis of 5 directions was asked for; BetweenBasis found [23]"):
+        MetricLearner(basis=BetweenBasis(5), pairs_per_class=15, **options).fit(X, y)
+
+
 # -- what each of them is --------------------------------------------------------------------------------------------
 
 

@@ -58,6 +58,7 @@ def test_objective_of_the_identity_is_the_slack_alone():
             if sign * (ratio - 1) > 0:
                 expected += 2.0 * (ratio - np.log(ratio) - 1)
     assert value == pytest.approx(expected)
+    assert value > 0
 
 
 def test_what_a_task_solves_is_what_matrices_are_judged_by():
@@ -66,7 +67,6 @@ def test_what_a_task_solves_is_what_matrices_are_judged_by():
     stated, solved = problem.as_stated(gamma=2.0), problem.task().problem.with_gamma(2.0)
     for F in (np.eye(4), root @ root.T / 6):
         assert problems.primal_of(solved, F) == pytest.approx(problems.primal_of(stated, F), rel=1e-12)
-    assert value > 0
 
 
 def test_simulated_classes_are_reproducible_and_standard():

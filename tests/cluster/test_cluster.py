@@ -209,3 +209,22 @@ def test_errors(rng, model, message):
 def test_constraints_must_be_constraints(rng):
     with pytest.raises(ValueError, match="constraints must be a mahalo"):
         MetricKMeans(2).fit(labelled_data(rng)[0], constraints=[[0, 1]])
+
+
+def test_constraints_in_the_place_of_labels_are_refused(rng):
+    X, _ = labelled_data(rng)
+    with pytest.raises(ValueError, match=r"got a mahalo.Constraints. Pass it by name, as constraints="):
+        MetricKMeans(3).fit(X, Constraints.from_pairs([[0, 5]], [[0, 1]]))
+
+
+def test_half_precision_is_single_afterwards(rng):
+    X, _ = labelled_data(rng)
+    half = X.astype(np.float16)
+    assert MetricKMeans(2).fit(half).transform(half).dtype == np.float32
+
+
+def test_components_count_without_constraints_too(rng):
+    X, y = labelled_data(rng)
+    clusters = MetricKMeans(3, learner=MetricLearner(n_components=2))
+    assert clusters.fit(X).cluster_centers_.shape == (3, 2)
+    assert clusters.fit(X, constraints=Constraints.from_labels(y)).cluster_centers_.shape == (3, 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from builders import labelled_data
 from sklearn.datasets import load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -88,3 +89,9 @@ def test_bad_input_says_so(pairs):
         ITML().fit(X[index], y, calibration_params={"strategy": "max_tpr"})
     with pytest.raises(ValueError, match="two elements"):
         ITML().fit(X[index], y, bounds=[1.0])
+
+
+def test_half_precision_is_single_afterwards(rng):
+    X, y = labelled_data(rng)
+    half = X.astype(np.float16)
+    assert ITML_Supervised().fit(half, y).transform(half).dtype == np.float32

@@ -819,8 +819,19 @@ def test_of_many_rows_labelled_ones_come_first_and_others_fill_up(rng, monkeypat
     X = rng.standard_normal((60, 8))
     labelled = rng.permutation(60) < n_labelled
     space = KernelSpace(BaseKernel.of("rbf", {"gamma": 1.0}), X)
-    found = embedding(space, np.random.default_rng(0), labelled)
+    codes = np.where(labelled, 0, -1)
+    with pytest.warns(UserWarning, match="the span of 30 of 60 rows"):
+        found = embedding(space, np.random.default_rng(0), codes)
     inside = np.einsum("ij,ij->i", found.map(X), found.map(X)) > 1 - 1e-9  # of κ(x, x) = 1
     assert found.rank == inside.sum() == 30
     assert (inside & labelled).sum() == min(n_labelled, 30)
-    np.testing.assert_array_equal(embedding(space, np.random.default_rng(0), labelled).support, found.support)
+    again = embedding(space, np.random.default_rng(0), codes)
+    np.testing.assert_array_equal(again.support, found.support)
+
+
+def test_of_many_labelled_rows_no_small_class_is_left_out(rng, monkeypatch):
+    monkeypatch.setattr("mahalo.coordinates.embedded.MOST_ROWS", 30)
+    X, codes = rng.standard_normal((60, 8)), np.repeat([0, 1, 2], [50, 6, 4])
+    found = embedding(KernelSpace(BaseKernel.of("rbf", {"gamma": 1.0}), X), np.random.default_rng(0), codes)
+    inside = np.einsum("ij,ij->i", found.map(X), found.map(X)) > 1 - 1e-9
+    np.testing.assert_array_equal(np.bincount(codes[inside]), [20, 6, 4])

@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from builders import labelled_data
 
 from mahalo import Constraints, MetricLearner, MetricLearnerCV
 from mahalo.embeddings import EmbeddingAdapter
@@ -151,3 +152,10 @@ def test_a_record_is_json_and_says_what_was_chosen(data):
 def test_a_record_of_an_adapter_has_its_before_and_after(data):
     adapter = EmbeddingAdapter().fit(*data)
     assert fit_record(adapter)["before_after"]["after"] == adapter.before_after_.after
+
+
+def test_constraints_in_the_place_of_labels_are_refused(rng):
+    X, y = labelled_data(rng)
+    learner = MetricLearner(pairs_per_class=10).fit(X, y)
+    with pytest.raises(ValueError, match=r"got a mahalo.Constraints. Pass it by name, as constraints="):
+        learner.explain(X, learner.constraints_)

@@ -263,3 +263,12 @@ def test_positions_outside_the_image_are_named(tree):
         SpatialPyramidMatch(tree)([(np.ones((2, 3)), np.array([[0.5, 0.5], [200.0, 100.0]]))])
     with pytest.raises(ValueError, match="as many rows"):
         SpatialPyramidMatch(tree)([(np.ones((2, 3)), np.ones((3, 2)))])
+
+
+def test_a_tree_far_from_the_origin_tells_points_apart(rng):
+    """Single precision has seven digits; squares of distances to the origin would need twice that."""
+    points = 1e4 + rng.standard_normal((400, 8))
+    tree = VocabularyTree.grow(points, branching=4, depth=2)
+    single, centres = points.astype(np.float32).astype(np.float64), tree.centres[0][0].astype(np.float64)
+    nearest = ((single[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
+    np.testing.assert_array_equal(tree.nodes(points)[:, 0], nearest)

@@ -413,3 +413,19 @@ def test_files_of_the_first_format_load_as_the_reduced_metric(rng, tmp_path):
     np.testing.assert_allclose(loaded.transform(X), T, atol=1e-10)
     np.testing.assert_allclose(loaded.distances(X), cdist(T, T), atol=1e-6)
     assert repr(loaded) == "Metric(n_features=4, rank=2)"
+
+
+def test_leading_directions_of_sparse_rows_far_from_zero(rng):
+    """Fewer rows than columns, some of which have a mean of 1e8 deviations: the same directions as of dense rows."""
+    X, y = rng.standard_normal((40, 60)) * (rng.random((40, 60)) < 0.5), np.arange(40) % 2
+    X[:, :5] = 1e8 + 3 * rng.standard_normal((40, 5))
+    pairs = Constraints.from_labels(y, pairs_per_class=15, random_state=0)
+    dense, sparse = (
+        MetricLearner(n_components=2, bounds=(50, 300)).fit(form(X), constraints=pairs).metric_
+        for form in (np.asarray, sp.csr_array)
+    )
+    np.testing.assert_allclose(
+        sparse.pair_distances(sp.csr_array(X[:20]), sp.csr_array(X[20:])),
+        dense.pair_distances(X[:20], X[20:]),
+        rtol=1e-3,
+    )

@@ -80,3 +80,11 @@ def test_columns_that_never_change_keep_their_scale():
 def test_single_precision_stays_single():
     X = np.array([[1e6, 1.0], [1e6 + 2, 3.0]], dtype=np.float32)
     assert Scaling.of(X).apply(X).dtype == np.float32
+
+
+def test_half_precision_is_scaled_to_single(rng):
+    X = 100 + rng.standard_normal((50, 3))
+    scaling = Scaling.of(X)
+    assert scaling.apply(X.astype(np.float16)).dtype == np.float32
+    assert scaling.apply(X.astype(np.float32)).dtype == np.float32
+    assert scaling.apply(X).dtype == np.float64

@@ -379,3 +379,29 @@ def test_outliers_move_a_safe_stream_little(rng):
         smallest = np.linalg.eigvals(np.linalg.solve(before, learner.metric_.matrix)).real.min()
         assert (smallest > at_least) and (schedule == "safe" or smallest < 0.1)
         assert np.linalg.eigvalsh(learner.metric_.matrix)[0] > 0
+
+
+@pytest.mark.parametrize("options", [{}, {"prior": "covariance"}, {"basis": 2, "prior": "covariance"}])
+def test_single_precision_is_reckoned_with_in_double(rng, options):
+    """Rows far from the origin that differ in their last digits."""
+    X = (1000 + rng.standard_normal((60, 5))).astype(np.float32)
+    X[1] = np.nextafter(X[0], np.float32(2e3))
+    pairs = Constraints.from_pairs(similar=[[0, 2]], dissimilar=[[0, 1], [1, 3]])
+    one, other = (
+        OnlineMetricLearner(bounds=(1, 2), **options).partial_fit(rows, constraints=pairs).metric_
+        for rows in (X, X.astype(np.float64))
+    )
+    np.testing.assert_allclose(one.F, other.F, rtol=1e-6)
+
+
+def test_constraints_in_the_place_of_labels_are_refused(rng):
+    X, _ = labelled_data(rng)
+    with pytest.raises(ValueError, match=r"got a mahalo.Constraints. Pass it by name, as constraints="):
+        OnlineMetricLearner().partial_fit(X, Constraints.from_pairs([[0, 5]], [[0, 1]]))
+
+
+def test_rows_must_be_as_many_as_there_are(rng):
+    X, _ = labelled_data(rng)
+    pairs = Constraints.from_pairs([[0, 5]], [[0, 1]], n_rows=90)
+    with pytest.raises(ValueError, match=r"rows must have one index for each row of X, 60; got shape \(90,\)"):
+        OnlineMetricLearner().partial_fit(X, constraints=pairs, rows=np.arange(90))

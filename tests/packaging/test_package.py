@@ -126,3 +126,9 @@ def test_the_command_says_what_it_needs(tmp_path):
     done = run_python("-c", CORE_ALONE + THE_COMMAND, cwd=tmp_path)
     assert done.returncode == 1
     assert 'pip install "mahalo[cli]"' in done.stderr
+
+
+@pytest.mark.parametrize("room", ["active", "cluster", "compat", "embeddings", "pairs", "report", "search"])
+def test_rooms_need_no_import_of_their_own(room):
+    done = run_python("-c", f"import mahalo; print(mahalo.{room}.__name__, {room!r} in dir(mahalo))", cwd=ROOT)
+    assert done.stdout.split() == [f"mahalo.{room}", "True"]

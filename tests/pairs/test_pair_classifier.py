@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from builders import labelled_data
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
@@ -253,3 +254,9 @@ def test_reliability_is_drawn(digits, fitted):
     assert display.error == calibration_error(same, fitted.predict_proba(X, index)[:, 1])
     assert display.count.sum() == len(same) and len(display.axes_) == 2
     assert display.plot(ax=display.ax_).axes_[0] is display.ax_
+
+
+def test_rows_must_be_as_many_as_there_are(rng):
+    X, y = labelled_data(rng)
+    with pytest.raises(ValueError, match=r"rows must have one index for each row of X, 40; got shape \(60,\)"):
+        PairClassifier().fit(X[:40], constraints=Constraints.from_labels(y), rows=np.arange(60))

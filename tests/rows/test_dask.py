@@ -627,3 +627,9 @@ def test_priors_from_moments_in_any_unit(unit, prior, sparse, few_drawn):
 
     one = distances(X)
     np.testing.assert_allclose(distances(unit * X), unit * one, rtol=0, atol=1e-9 * unit * one.max())
+
+
+def test_constraints_in_the_place_of_labels_are_refused(rng):
+    X = da.from_array(rng.standard_normal((60, 3)), chunks=(20, 3))
+    with pytest.raises(ValueError, match=r"got a mahalo.Constraints. Pass it by name, as constraints="):
+        MetricLearner().fit(X, Constraints.from_pairs([[0, 5]], [[0, 1]]))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mahalo.rows.drawing import in_order, place_of
+from mahalo.rows.drawing import even_share, in_order, place_of
 
 
 def test_places_are_spread_evenly_and_repeat():
@@ -33,3 +35,13 @@ def test_some_first_then_the_others_each_once():
     numbers = np.array([9, 2, 5, 2, 7, 9])
     order = in_order(numbers, np.isin(numbers, [7, 2]))
     assert numbers[order].tolist() == [2, 7, 5, 9]
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=12), st.integers(1, 200))
+def test_an_even_share_is_the_largest_that_fits(sizes, most):
+    def taken(each):
+        return sum(min(size, each) for size in sizes)
+
+    each = even_share(sizes, most)
+    assert taken(each) <= most or each == 1
+    assert taken(each + 1) > most or each >= max(sizes)

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from builders import labelled_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from mahalo import Constraints, MetricLearner
 from mahalo.scoring import knn_predict, nearest_of, pair_auc, vote
 
 
@@ -70,3 +72,17 @@ def test_nearest_come_in_order_and_equal_ones_by_position():
     D = np.array([[3.0, 1.0, 2.0, 1.0], [0.0, 0.0, 0.0, 0.0]])
     assert_array_equal(nearest_of(D, 3), [[1, 3, 2], [0, 1, 2]])
     assert nearest_of(D, 9).shape == (2, 4)
+
+
+@pytest.mark.parametrize("k", [1, 3, 7, 12])
+def test_of_equal_distances_the_first_columns_are_nearest(rng, k):
+    distances = rng.integers(0, 3, (200, 12)).astype(float)
+    distances[:5] = np.inf
+    np.testing.assert_array_equal(nearest_of(distances, k), np.argsort(distances, axis=1, kind="stable")[:, :k])
+
+
+def test_rows_of_a_score_must_be_as_many_as_there_are(rng):
+    X, y = labelled_data(rng)
+    learner = MetricLearner(pairs_per_class=10).fit(X, y)
+    with pytest.raises(ValueError, match=r"rows must have one index for each row of X, 60; got shape \(90,\)"):
+        learner.score(X, constraints=Constraints.from_labels(y), rows=np.arange(90))

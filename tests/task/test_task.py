@@ -20,7 +20,11 @@ def everything(rng, X, y):
     pairs = Constraints.from_labels(y, pairs_per_class=10, random_state=0)
     half = rng.standard_normal((len(X), 2)) * (rng.random((len(X), 1)) < 0.1)
     half -= half.mean(axis=0)
-    return pairs + Constraints.from_triplets([[0, 3, 1], [4, 7, 2], [6, 9, 5]]) + Constraints.from_linear([half @ half.T], [5])
+    return (
+        pairs
+        + Constraints.from_triplets([[0, 3, 1], [4, 7, 2], [6, 9, 5]])
+        + Constraints.from_linear([half @ half.T], [5])
+    )
 
 
 @pytest.mark.parametrize("exponent", [-200, -3, 5, 200])
@@ -108,9 +112,7 @@ def test_what_is_left_out_is_counted_and_the_rest_keeps_its_rows(rng):
 def test_a_contradiction_has_a_multiplier_for_every_constraint_given(rng):
     """Of four, one mentions a row that is not there; those that contradict are named by the caller's rows."""
     X, rows = rng.standard_normal((6, 3)), np.arange(10, 16)
-    pairs = Constraints.from_pairs(
-        similar=[[0, 1], [12, 13], [10, 11]], dissimilar=[[12, 13]], upper=1.0, lower=2.0
-    )
+    pairs = Constraints.from_pairs(similar=[[0, 1], [12, 13], [10, 11]], dissimilar=[[12, 13]], upper=1.0, lower=2.0)
     with pytest.raises(InfeasibleError, match=r"\(12, 13\)") as caught:
         task_of(X, constraints=pairs, rows=rows, gamma=np.inf).solve(np.inf)
     assert len(caught.value.multipliers) == 4
@@ -145,5 +147,8 @@ def test_what_a_task_starts_from_is_what_a_tiny_gamma_learns(rng, prior):
     X, y = labelled_data(rng)
     task = task_of(X, y, prior=prior)
     np.testing.assert_allclose(
-        task.metric(task.solve(1e-12)).matrix, start_metric(MetricLearner(prior=prior), X, y).matrix, rtol=1e-6, atol=1e-9
+        task.metric(task.solve(1e-12)).matrix,
+        start_metric(MetricLearner(prior=prior), X, y).matrix,
+        rtol=1e-6,
+        atol=1e-9,
     )

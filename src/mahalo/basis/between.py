@@ -69,15 +69,13 @@ class BetweenBasis(Basis):
                 "too, whose coordinates it can look at."
             )
         members = [np.flatnonzero(seen.codes == c) for c in range(seen.codes.max() + 1)]
-        sizes = np.array([len(m) for m in members])
-        J = indicator(seen.n_rows, members).toarray()
-        J -= (J @ (sizes / sizes.sum()))[:, None]
+        share = np.array([len(m) for m in members]) / sum(map(len, members))
+        apart = np.eye(len(members)) - share[:, None]  # each column a class mean less the mean of all
         k = self.k or len(members) - 1
         if k < len(members) - 1:
-            used = np.concatenate(seen.sample_of_each(rng, EIGEN_ROWS, members))
-            weighted = J[used] * np.sqrt(sizes / sizes.sum())
-            J = (J * np.sqrt(sizes / sizes.sum())) @ np.linalg.eigh(weighted.T @ seen.gram(used) @ weighted)[1][:, -k:]
-        return sp.csc_array(J)
+            B = apart * np.sqrt(share)
+            apart = B @ np.linalg.eigh(B.T @ self._gram_of_means(seen, members, rng) @ B)[1][:, -k:]
+        return sp.csc_array(indicator(seen.n_rows, members) @ apart)
 
     def _check(self) -> None:
         if self.k is not None and (not isinstance(self.k, Integral) or self.k < 1):

@@ -52,10 +52,9 @@ class KernelKMeans(Basis):
 
 
 class SpectralBasis(Basis):
-    """Centres of k clusters found by spectral clustering of the kernel matrix, on at most 2,000 rows, with a warning where
-    there are more.
+    """Centres of k clusters found by spectral clustering of the kernel matrix.
 
-    Similarities below zero count as zero.
+    Similarities below zero count as zero. At most 2,000 rows are looked at, with a warning where there are more.
     """
 
     def __init__(self, k: int = 10) -> None:
@@ -80,8 +79,8 @@ class ClassBasis(Basis):
     k > c about k/c clusters inside each class.
 
     All labelled rows are looked at; in the feature space of a kernel at most 20,000, in equal shares of every class,
-    with a warning. Clusters in a class are found among at most 5,000 of its rows (20,000 vectors where there is no
-    kernel); its other rows then go to the nearest centre.
+    and where k < c at most 5,000 to compare class means by, with a warning. Clusters in a class are found among at most
+    5,000 of its rows (20,000 vectors where there is no kernel); its other rows then go to the nearest centre.
 
     Parameters
     ----------
@@ -133,7 +132,7 @@ class ClassBasis(Basis):
             chosen = np.sort(rng.choice(len(members), k, replace=False))
             return indicator(seen.n_rows, [members[c] for c in chosen])
         means = indicator(seen.n_rows, members)
-        label = kernel_kmeans(_gram_of_means(seen, members, rng), k, rng)
+        label = kernel_kmeans(self._gram_of_means(seen, members, rng), k, rng)
         return sp.csc_array(means @ indicator(len(members), _groups(np.arange(len(members)), label)))
 
 
@@ -148,14 +147,6 @@ def _within_reach(seen: Seen, members: list[np.ndarray], rng: np.random.Generato
         UserWarning,
     )
     return [seen.sample(rng, max(1, SUPPORT_ROWS * len(m) // n_labelled), m) for m in members]
-
-
-def _gram_of_means(seen: Seen, members: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
-    """Similarities of the class means; where there are many rows, of the means of some in each class."""
-    members = seen.sample_of_each(rng, GRAM_ROWS, members)
-    used = np.concatenate(members)
-    J = indicator(seen.n_rows, members)[used]
-    return np.asarray(J.T @ (seen.gram(used) @ J.toarray()))
 
 
 def _clusters_in_classes(seen: Seen, members: list[np.ndarray], k: int, rng: np.random.Generator) -> list[np.ndarray]:

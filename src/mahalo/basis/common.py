@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from ..constraints import where_any
-from ..rows import Centring, HeldRows, MappedRows, Needs, Rows
+from ..rows import Centring, HeldRows, MappedRows, Needs, Rows, even_share
 from ..validation import warn
 
 __all__ = ["Basis", "FixedBasis", "Seen", "as_basis", "basis_needs", "indicator"]
@@ -78,10 +78,9 @@ class Seen:
         return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
 
     def sample_of_each(self, rng: np.random.Generator, most: int, members: list[np.ndarray]) -> list[np.ndarray]:
-        """Rows of every class: all, where they are at most `most` together, else of each at most an equal share."""
-        if sum(map(len, members)) <= most:
-            return members
-        return [self.sample(rng, max(1, most // len(members)), rows) for rows in members]
+        """Rows of every class: all, where they are at most `most` together, else of each at most the same number."""
+        each = even_share([len(rows) for rows in members], most)
+        return [self.sample(rng, each, rows) for rows in members]
 
 
 class Basis(BaseEstimator):
@@ -98,6 +97,18 @@ class Basis(BaseEstimator):
 
     def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
         raise TypeError(f"{type(self).__name__} must define coefficients(seen, rng).")
+
+    def _gram_of_means(self, seen: Seen, members: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
+        """Similarities of the class means; where there are many rows, of the means of some in each class."""
+        used = seen.sample_of_each(rng, GRAM_ROWS, members)
+        rows, n_all = np.concatenate(used), sum(map(len, members))
+        if len(rows) < n_all:
+            warn(
+                f"{type(self).__name__} compares classes by {len(rows):,} of {n_all:,} labelled rows, drawn at random "
+                "in every class."
+            )
+        J = indicator(seen.n_rows, used)[rows]
+        return np.asarray(J.T @ (seen.gram(rows) @ J.toarray()))
 
     def _drawn(self, seen: Seen, rng: np.random.Generator, most: int) -> np.ndarray:
         """The rows to find it among: all, or `most` of them drawn at random, which is said."""

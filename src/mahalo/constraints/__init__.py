@@ -15,6 +15,7 @@ from .labels import (
     codes_of,
     codes_together,
     labels_by_appearance,
+    refuse_constraints,
     where_any,
 )
 from .posing import Posed, posed
@@ -41,6 +42,7 @@ __all__ = [
     "labels_by_appearance",
     "meaningful",
     "posed",
+    "refuse_constraints",
     "renumbered",
     "resolve_bounds",
     "sq_distances",

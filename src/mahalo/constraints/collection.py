@@ -398,7 +398,7 @@ class Constraints:
     def of_data(self, rows: ArrayLike | None, n_rows: int) -> tuple[Constraints, np.ndarray]:
         """These constraints by row of a data matrix, and the mask of those that have all their rows there."""
         if rows is not None:
-            return self.on_rows(rows)
+            return self.on_rows(as_rows(rows, n_rows))
         self.check_rows(n_rows)
         return self, np.ones(self.n_constraints, dtype=bool)
 

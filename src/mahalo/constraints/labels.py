@@ -21,6 +21,7 @@ __all__ = [
     "codes_of",
     "codes_together",
     "labels_by_appearance",
+    "refuse_constraints",
     "where_any",
 ]
 
@@ -105,17 +106,22 @@ def codes_together(*ys: Any) -> list[np.ndarray]:
 
 def as_given(y: Any) -> np.ndarray:
     """Labels in an array as they were given: what is missing among strings stays missing, what is masked masked."""
+    refuse_constraints(y)
     values = y if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
     if values.dtype.kind == "T" or (values.dtype.kind in "US" and not hasattr(y, "dtype")):
         return np.asarray(y, dtype=object)  # in a list beside strings, NumPy would turn all that is not into them
     return values
 
 
-def _one_column(y: Any) -> np.ndarray:
+def refuse_constraints(y: Any) -> None:
+    """Raise where constraints stand in the place of labels."""
     from .collection import Constraints  # which can be made from labels
 
     if isinstance(y, Constraints):
         raise ValueError("y must be class labels; got a mahalo.Constraints. Pass it by name, as constraints=.")
+
+
+def _one_column(y: Any) -> np.ndarray:
     values = as_given(y)
     if values.ndim == 2 and values.shape[1] == 1:
         warn("A column-vector y was passed when a 1d array was expected. Pass y.ravel().", DataConversionWarning)

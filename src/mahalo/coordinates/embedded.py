@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..constraints import EdgeForms, VectorGeometry
-from ..rows import HeldRows
-from ..validation import len_of
+from ..rows import HeldRows, even_share
+from ..validation import len_of, warn
 from .kernel import KernelCoordinates, KernelSpace
 from .linear import LinearCoordinates, LinearSpace
 
@@ -19,18 +19,27 @@ __all__ = ["EmbeddedCoordinates", "EmbeddedSpace", "embedding"]
 MOST_ROWS = 5_000  # whose span the coordinates are
 
 
-def embedding(space: KernelSpace, rng: np.random.Generator, labelled: np.ndarray | None = None) -> KernelCoordinates:
-    """Orthonormal coordinates of the span of the rows, or of as many as can be held, labelled ones first."""
+def embedding(space: KernelSpace, rng: np.random.Generator, codes: np.ndarray | None = None) -> KernelCoordinates:
+    """Orthonormal coordinates of the span of the rows, or of as many as can be held."""
     n = len_of(space.X)
-    rows = np.arange(n)
-    if n > MOST_ROWS:
-        labelled = np.ones(n, dtype=bool) if labelled is None else labelled
-        first, others = rows[labelled], rows[~labelled]
-        if len(first) < MOST_ROWS:
-            rows = np.concatenate([first, rng.choice(others, MOST_ROWS - len(first), replace=False)])
-        else:
-            rows = rng.choice(first, MOST_ROWS, replace=False)
-    return space.span(np.sort(rows))
+    if n <= MOST_ROWS:
+        return space.span(np.arange(n))
+    rows = np.sort(_drawn(np.full(n, -1) if codes is None else codes, rng))
+    warn(
+        f"a prior over the coordinates of a kernel looks at the span of {len(rows):,} of {n:,} rows, drawn at random, "
+        "labelled ones first."
+    )
+    return space.span(rows)
+
+
+def _drawn(codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Of every class at most the same number of rows, and of rows without one what is then left to draw."""
+    members = [np.flatnonzero(codes == c) for c in range(codes.max() + 1)]
+    each = even_share([len(rows) for rows in members], MOST_ROWS) if members else 0
+    drawn = [rows if len(rows) <= each else rng.choice(rows, each, replace=False) for rows in members]
+    others = np.flatnonzero(codes < 0)
+    n_others = min(len(others), max(0, MOST_ROWS - sum(map(len, drawn))))
+    return np.concatenate([*drawn, rng.choice(others, n_others, replace=False)])
 
 
 @dataclass(frozen=True)

@@ -168,12 +168,17 @@ def _clusters(points: np.ndarray, k: int, rng: np.random.Generator) -> tuple[np.
 
 
 def _nearest_child(centres: np.ndarray, node: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """argmin_c ‖x − c‖² = argmin_c ‖c‖² − 2 c·x over the children c of each point's node."""
+    """argmin_c ‖x − c‖² = argmin_c ‖c‖² − 2 c·x over the children c of each point's node.
+
+    The numbers are of single precision; far from the origin the squares need twice that.
+    """
+    points = points.astype(np.float64)
     if len(centres) == 1:
-        products = points @ centres[0].T
-        sq_norms = np.einsum("bd,bd->b", centres[0], centres[0])
+        own = centres[0].astype(np.float64)
+        products = points @ own.T
+        sq_norms = np.einsum("bd,bd->b", own, own)
     else:
-        children = centres[node]
+        children = centres[node].astype(np.float64)
         products = np.einsum("nbd,nd->nb", children, points)
         sq_norms = np.einsum("nbd,nbd->nb", children, children)
     return np.nanargmin(sq_norms - 2 * products, axis=1)

@@ -21,6 +21,7 @@ __all__ = [
     "far_from_zero",
     "invertible",
     "moments",
+    "near_zero",
     "positive_variances",
     "row_blocks",
     "scatter_around",
@@ -169,6 +170,17 @@ def _split(
 def far_from_zero(centre: np.ndarray, deviation: np.ndarray) -> np.ndarray:
     """Columns in which products of what is not centred would lose digits."""
     return np.abs(centre) > _FAR * deviation
+
+
+def near_zero(X: Any) -> sp.csr_array:
+    """Sparse rows less the mean of those columns that are far from zero, which have hardly a zero among them."""
+    X = sp.csr_array(X)
+    n = max(X.shape[0], 1)
+    mean = np.asarray(X.sum(axis=0)).ravel() / n
+    mean += centred_sums(X, mean)[0] / n
+    far = far_from_zero(mean, np.sqrt(centred_sums(X, mean)[1] / n))
+    shift = sp.csr_array(np.where(far, mean, 0.0)[None])
+    return sp.csr_array(X - sp.csr_array(np.ones((X.shape[0], 1))) @ shift)
 
 
 def column_variances(blocks: Blocks) -> np.ndarray:

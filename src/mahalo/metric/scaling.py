@@ -37,10 +37,10 @@ class Scaling:
         return cls(mean, np.where(scale <= 1e-12 * largest, 1.0, scale))
 
     def apply(self, X: Any) -> np.ndarray:
-        """In double precision, returned in that of X."""
+        """In double precision, returned in that of X, single at least."""
         dense = X.toarray() if sp.issparse(X) else X
         scaled = (dense.astype(np.float64, copy=False) - self.mean) / self.scale
-        return scaled.astype(X.dtype, copy=False) if X.dtype.kind == "f" else scaled
+        return scaled.astype(np.promote_types(X.dtype, np.float32), copy=False) if X.dtype.kind == "f" else scaled
 
 
 def for_rows_as_they_come(metric: Metric, scaling: Scaling) -> Metric:

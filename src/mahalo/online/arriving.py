@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from ..constraints import Constraints, EdgeForms, sq_distances
 from ..constraints.groups import Pairs
 from ..coordinates import LinearCoordinates
-from ..validation import check_count, warn
+from ..validation import check_count, in_double, warn
 from .stream import Arrivals, padded
 
 __all__ = ["arrivals", "bounded", "check_own", "check_pairs_alone"]
@@ -70,6 +70,7 @@ def bounded(constraints: Constraints, bounds: tuple[float, float] | None) -> Pai
 
 def arrivals(coordinates: LinearCoordinates, X: Any, pairs: Pairs, targets: bool) -> Arrivals:
     """Pairs in coordinates, without those of identical points; an error where one is out of reach of float64."""
+    X = in_double(X)
     points = np.ascontiguousarray(coordinates.map(X), dtype=np.float64)
     inside, offset = _sq_lengths(points, pairs.index), np.zeros(len(pairs))
     if coordinates.basis is not None and coordinates.residual:

@@ -14,7 +14,7 @@ from ..coordinates import KernelCoordinates
 from ..learner import MetricLearner
 from ..linalg import symmetrize
 from ..selection import MetricPath
-from ..validation import len_of
+from ..validation import in_double, len_of
 from . import figures
 from .evaluation import View, view_of_rows
 
@@ -176,7 +176,7 @@ def _views(learner: MetricLearner, X: Any, y: Any) -> tuple[View, View]:
     if len(part) > _MOST_ROWS:
         part = np.sort(np.random.default_rng(0).choice(part, _MOST_ROWS, replace=False))
     names = labels.classes[labels.codes[part]]
-    after = np.asarray(learner.metric_.transform(rows[part]), dtype=np.float64)
+    after = np.asarray(learner.metric_.transform(in_double(rows[part])), dtype=np.float64)
     return view_of_rows("before", _plain(learner, rows, part), names), view_of_rows("after", after, names)
 
 

@@ -1,7 +1,7 @@
 """Rows wherever they are kept: take some, go through all of them in blocks."""
 
 from .centres import Centring
-from .drawing import sample
+from .drawing import even_share, sample
 from .held import HeldRows
 from .lazy import is_lazy
 from .mapped import JoinedRows, MappedRows, combine
@@ -17,6 +17,7 @@ __all__ = [
     "Rows",
     "SampledRows",
     "combine",
+    "even_share",
     "is_lazy",
     "sample",
 ]

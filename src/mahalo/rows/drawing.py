@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-__all__ = ["in_order", "place_of", "sample"]
+__all__ = ["even_share", "in_order", "place_of", "sample"]
 
 
 def place_of(numbers: np.ndarray, key: int) -> np.ndarray:
@@ -34,3 +36,14 @@ def sample(n: int, most: int, codes: np.ndarray | None = None) -> np.ndarray:
         return np.sort(order[:most])
     order = order[np.argsort(codes[order], kind="stable")]  # classes one after the other, at random within
     return np.sort(order[np.linspace(0, n - 1, most).round().astype(np.intp)])
+
+
+def even_share(sizes: Sequence[int], most: int) -> int:
+    """The largest number, 1 at least, such that classes of at most so many rows each are at most `most` together."""
+    left = most
+    for k, size in enumerate(sorted(sizes)):
+        n_others = len(sizes) - k
+        if size * n_others > left:
+            return max(1, left // n_others)
+        left -= size
+    return max(1, *sizes)

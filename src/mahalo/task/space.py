@@ -51,9 +51,8 @@ def make_space(
             raise ValueError(
                 "a basis J of one's own is not for a prior over a kernel's coordinates; give one of the two."
             )
-        labelled = None if known.codes is None else known.codes >= 0
         try:
-            outer = embedding(KernelSpace(kernel, X), rng, labelled)
+            outer = embedding(KernelSpace(kernel, X), rng, known.codes)
         except NotPositiveDefiniteError as error:
             raise NotPositiveDefiniteError(
                 "the kernel matrix has negative eigenvalues, so there are no coordinates to put "
@@ -64,6 +63,8 @@ def make_space(
             known = replace(known, kept={})
         return EmbeddedSpace.of(outer, X, lambda held: _linear_space(settings, held, basis, known, rng, quiet))
     J = None if basis is None else _combinations(basis, kernel, X, known.codes, rows, rng)
+    if J is not None and not quiet:
+        _say_if_fewer(basis, J.shape[1], len_of(X))
     return KernelSpace(kernel, X, J, float(settings.residual), settings.psd)
 
 
@@ -78,7 +79,10 @@ def _linear_space(
         )
     if basis is None:
         return LinearSpace(prior, rows)
-    return LinearSpace(prior, rows, orthonormal(_vectors(basis, prior, rows, known, rng)), float(settings.residual))
+    U = orthonormal(_vectors(basis, prior, rows, known, rng))
+    if not quiet:
+        _say_if_fewer(basis, U.shape[1], rows.shape[1])
+    return LinearSpace(prior, rows, U, float(settings.residual))
 
 
 def _is_identity(prior: Any) -> bool:
@@ -89,6 +93,15 @@ def _say_if_too_many(basis: Any, most: int, what: str) -> None:
     asked = getattr(basis, "k", None)
     if asked is not None and asked > most:
         warn(f"a basis of {asked} directions was asked for, but X has {most} {what}: there are at most {most}.")
+
+
+def _say_if_fewer(basis: Any, found: int, most: int) -> None:
+    asked = getattr(basis, "k", None)
+    if asked is not None and found < min(asked, most):
+        warn(
+            f"a basis of {asked} directions was asked for; {type(basis).__name__} found {found}: there are no more of "
+            "its kind, or the others depend on these."
+        )
 
 
 def start_metric(settings: Any, X: Any, y: Any = None) -> Metric:
