@@ -258,11 +258,12 @@ def test_directions_between_classes_are_right_where_some_rows_of_each_are_looked
 
 
 @pytest.mark.parametrize("space", ["explicit", "rbf"])
-def test_fewer_directions_than_asked_for_are_said(rng, space):
+def test_more_directions_than_lie_between_classes_are_not_to_be_had(rng, space):
     X, y = labelled_data(rng, n=30, d=6)
     options, _ = SPACES[space]
-    with pytest.warns(UserWarning, match=r"a basis of 5 directions was asked for; BetweenBasis found [23]"):
-        MetricLearner(basis=BetweenBasis(5), pairs_per_class=15, **options).fit(X, y)
+    with pytest.warns(UserWarning, match="5 directions were asked for, but 3 classes lie apart in 2"):
+        learner = MetricLearner(basis=BetweenBasis(5), pairs_per_class=15, **options).fit(X, y)
+    assert learner.metric_.coordinates.rank == 2
 
 
 # -- what each of them is --------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from ..linalg import Scatter, scatter_of_differences
 from ..parts import in_parts
+from ..validation import warn
 from .common import EIGEN_ROWS, Basis, Seen, indicator
 
 __all__ = ["BetweenBasis"]
@@ -41,7 +42,7 @@ class BetweenBasis(Basis):
             B = np.sqrt(sizes / sizes.sum())[:, None] * (means - sizes @ means / sizes.sum())
             _, singular, Vt = np.linalg.svd(B, full_matrices=False)
             found = int((singular > 1e-9 * max(singular[0], 1e-300)).sum())
-            return Vt[: min(found, self.k or len(sizes) - 1)].T
+            return Vt[: min(found, self._number(len(sizes)))].T
         return self._from_pairs(seen, rng)
 
     def _from_pairs(self, seen: Seen, rng: np.random.Generator) -> np.ndarray:
@@ -71,11 +72,18 @@ class BetweenBasis(Basis):
         members = [np.flatnonzero(seen.codes == c) for c in range(seen.codes.max() + 1)]
         share = np.array([len(m) for m in members]) / sum(map(len, members))
         apart = np.eye(len(members)) - share[:, None]  # each column a class mean less the mean of all
-        k = self.k or len(members) - 1
+        k = self._number(len(members))
         if k < len(members) - 1:
             B = apart * np.sqrt(share)
             apart = B @ np.linalg.eigh(B.T @ self._gram_of_means(seen, members, rng) @ B)[1][:, -k:]
         return sp.csc_array(indicator(seen.n_rows, members) @ apart)
+
+    def _number(self, n_classes: int) -> int:
+        """Of directions to look for: all there are, or fewer."""
+        most = n_classes - 1
+        if self.k is not None and self.k > most:
+            warn(f"BetweenBasis: {self.k} directions were asked for, but {n_classes} classes lie apart in {most}.")
+        return min(self.k or most, most)
 
     def _check(self) -> None:
         if self.k is not None and (not isinstance(self.k, Integral) or self.k < 1):

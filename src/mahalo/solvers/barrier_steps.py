@@ -22,7 +22,7 @@ from .system import Preconditioner, solve_system
 __all__ = ["Direction", "ascent", "barrier_value", "direction_under", "go_along"]
 
 _INEXACT, _INEXACT_HARD = 0.3, 0.03  # residual of a Newton system relative to its solution
-_FEW, _FEW_NUMBERS = 400, 4_000_000  # constraints, and entries of all their matrices, for a direct solution
+_FEW, _MANY_NUMBERS = 400, 4_000_000  # constraints, and entries of all their matrices, for a direct solution
 _TO_THE_EDGE = 0.99  # of the way to λ = 0, which a step may go
 _STEEPEST = 0.5  # descent where a step ends, beyond the peak, in units of the ascent where it began; γ < ∞
 _FARTHEST = 5.0  # largest eigenvalue of F in units of what was promised
@@ -70,7 +70,7 @@ def _by_products(state: DualState, E: np.ndarray, p: np.ndarray, inexact: float)
 def _few(problem: Problem) -> bool:
     """Whether the system for dλ itself is small enough to be written out."""
     n_edges = len(problem.forms.tail)
-    return problem.n_constraints <= _FEW and n_edges * problem.rank**2 <= _FEW_NUMBERS
+    return problem.n_constraints <= _FEW and n_edges * problem.rank**2 <= _MANY_NUMBERS
 
 
 def _direct(state: DualState, E: np.ndarray, p: np.ndarray) -> Direction:

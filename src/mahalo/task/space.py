@@ -63,8 +63,6 @@ def make_space(
             known = replace(known, kept={})
         return EmbeddedSpace.of(outer, X, lambda held: _linear_space(settings, held, basis, known, rng, quiet))
     J = None if basis is None else _combinations(basis, kernel, X, known.codes, rows, rng)
-    if J is not None and not quiet:
-        _say_if_fewer(basis, J.shape[1], len_of(X))
     return KernelSpace(kernel, X, J, float(settings.residual), settings.psd)
 
 
@@ -79,10 +77,7 @@ def _linear_space(
         )
     if basis is None:
         return LinearSpace(prior, rows)
-    U = orthonormal(_vectors(basis, prior, rows, known, rng))
-    if not quiet:
-        _say_if_fewer(basis, U.shape[1], rows.shape[1])
-    return LinearSpace(prior, rows, U, float(settings.residual))
+    return LinearSpace(prior, rows, orthonormal(_vectors(basis, prior, rows, known, rng)), float(settings.residual))
 
 
 def _is_identity(prior: Any) -> bool:
@@ -93,15 +88,6 @@ def _say_if_too_many(basis: Any, most: int, what: str) -> None:
     asked = getattr(basis, "k", None)
     if asked is not None and asked > most:
         warn(f"a basis of {asked} directions was asked for, but X has {most} {what}: there are at most {most}.")
-
-
-def _say_if_fewer(basis: Any, found: int, most: int) -> None:
-    asked = getattr(basis, "k", None)
-    if asked is not None and found < min(asked, most):
-        warn(
-            f"a basis of {asked} directions was asked for; {type(basis).__name__} found {found}: there are no more of "
-            "its kind, or the others depend on these."
-        )
 
 
 def start_metric(settings: Any, X: Any, y: Any = None) -> Metric:
