@@ -2,7 +2,7 @@
 `python docs/make_pictures.py [name …]`.
 
 Names are those of the files without their ending; all if none. The data are those of the examples, and for `adapting`
-and `scale` the numbers in docs/results/bench/run.json and docs/scale.json. `report` opens the page in Chromium.
+and `scale` the numbers in docs/results/bench/run.json. `report` opens the page in Chromium.
 """
 
 from __future__ import annotations
@@ -366,7 +366,7 @@ class Screenshot:
 
 def draw_scale() -> Figure:
     """Time and memory against rows, and time against directions and pairs, from the benchmark's numbers."""
-    numbers = make_tables.read_numbers("dask", HERE / "scale.json")
+    numbers = make_tables.read_numbers("dask")
     figure = Figure(figsize=(13, 3.8), layout="constrained")
     time, memory, directions, pairs = figure.subplots(1, 4)
     rows = np.array([int(n) for n in numbers["rows"]])

@@ -1,7 +1,6 @@
 """Write the tables of the benchmarks into the pages that show them: `python docs/make_tables.py`.
 
-docs/scale.md has the figures of `python -m benchmarks dask --json docs/scale.json`, the others those of `make bench`,
-or of its parts that were run again since.
+The figures are those of `make bench`, or of its parts that were run again since.
 """
 
 from __future__ import annotations
@@ -179,7 +178,7 @@ def _cell(value: str | float) -> str:
 
 def scale_page() -> str:
     """docs/scale.md with what was measured."""
-    numbers = read_numbers("dask", HERE / "scale.json")
+    numbers = read_numbers("dask")
     head = ("rows", "one pass that reads", "fit", "ratio", "memory", "client of two workers", "a worker")
     lines = [_row(*head), _row(*["---:"] * len(head))]
     for n, one in numbers["rows"].items():
