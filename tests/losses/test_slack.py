@@ -110,3 +110,11 @@ def test_stack_is_one_beside_the_other():
         first = getattr(log, name)(*(a[:2] for a in arguments))
         rest = getattr(hinge, name)(*(a[2:] for a in arguments))
         np.testing.assert_array_equal(getattr(stack, name)(*arguments), np.concatenate([first, rest]))
+
+
+@pytest.mark.parametrize("v", [0.0, -1e-30, -0.3])
+def test_a_similar_pair_at_zero_pays_nothing_and_says_nothing(v):
+    """Under a singular metric, or on the way along a line, a distance may be 0, or less by rounding."""
+    slack, at = LogSlack(np.ones(1), np.full(1, 2.0), np.full(1, 3.0)), np.full(1, v)
+    with np.errstate(all="raise"):
+        assert slack.value(at) == slack.slope(at) == slack.curvature(at, np.zeros(1)) == 0.0

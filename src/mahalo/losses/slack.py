@@ -50,12 +50,13 @@ class LogSlack:
         return self.gamma * (t - log)
 
     def slope(self, v: np.ndarray) -> np.ndarray:
-        return np.where(self._violated(v), self.gamma * ((v - self.bound) / (self.bound * v)), 0.0)
+        # where= because a similar pair, or a step along a line, may be at 0 or below.
+        return self.gamma * np.divide(v - self.bound, self.bound * v, out=np.zeros(v.shape), where=self._violated(v))
 
     def curvature(self, v: np.ndarray, s: np.ndarray) -> np.ndarray:
         # From v (γ/b − s) = γ rather than s = γ/b − γ/v: the same where s = slope(v), better behaved elsewhere.
         left = np.maximum(self.gamma / self.bound - s, 0.0)  # v beyond 1e15 b: rounding could leave it below zero
-        return np.where(self._violated(v), left / v, 0.0)
+        return np.divide(left, v, out=np.zeros(v.shape), where=self._violated(v))
 
     def dual(self, s: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore"):  # −∞ where s b ≥ γ
