@@ -1,4 +1,4 @@
-"""Error of 10-NN after learning, against Euclidean, inverse covariance, NCA and LMNN on the same splits."""
+"""Error of 10-NN after learning, against Euclidean, inverse covariance, LDA, NCA and LMNN on the same splits."""
 
 from __future__ import annotations
 
@@ -90,6 +90,7 @@ def lmnn(X: np.ndarray, y: np.ndarray) -> tuple[Distance, float]:
 METHODS: dict[str, Learn] = {
     BASELINE: _timed(rivals.euclidean),
     "inverse covariance": _timed(rivals.inverse_covariance),
+    "LDA": _timed(rivals.lda),
     "NCA": _timed(rivals.nca),
     "LMNN": lmnn,
     OURS: _timed(lambda X, y, _: MetricLearnerCV().fit(X, y).transform),

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.model_selection import StratifiedKFold
 
-from mahalo.scoring import average_precision, precision_at, ranked
+from mahalo.evaluation import average_precision, precision_at, ranked
 
 __all__ = ["PLAIN", "chosen_map", "contrastive_loss", "contrastive_map", "unit"]
 

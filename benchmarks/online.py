@@ -17,7 +17,7 @@ from experiments.data import load_banking77
 from mahalo import Constraints, Metric, MetricLearner, OnlineMetricLearner
 from mahalo.active import Implied, next_pairs
 from mahalo.basis import BetweenBasis
-from mahalo.scoring import average_precision, ranked
+from mahalo.evaluation import average_precision, ranked
 from mahalo.task import Task
 
 from .report import Check, Report, Table

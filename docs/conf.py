@@ -31,7 +31,7 @@ templates_path = ["_templates"]
 default_role = "literal"
 
 # Pages: Markdown that reads well on a code host too.
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["attrs_inline", "colon_fence"]
 myst_heading_anchors = 3
 
 # Reference: what the docstrings say.

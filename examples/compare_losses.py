@@ -16,8 +16,8 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 from mahalo import Constraints, MetricLearner
+from mahalo.evaluation import knn_predict
 from mahalo.losses import Frobenius, LogDet, SDPFrobenius, SDPLogDet, VonNeumann
-from mahalo.scoring import knn_predict
 
 TABLES = {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_cancer}
 LOSSES = {

@@ -15,8 +15,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from mahalo import Constraints, MetricLearner
+from mahalo.evaluation import knn_predict
 from mahalo.losses import SDPFrobenius
-from mahalo.scoring import knn_predict
 
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)

@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from mahalo import MetricLearner
-from mahalo.scoring import knn_predict, vote
+from mahalo.evaluation import knn_predict, vote
 
 WIDTH = {"gamma": 0.1}  # of the RBF; the learner's own gamma is the price of violating a constraint
 

@@ -18,7 +18,7 @@ from sklearn.decomposition import KernelPCA
 
 import mahalo
 from mahalo import MetricLearner
-from mahalo.scoring import vote
+from mahalo.evaluation import vote
 
 WORDS = {
     "English": """about although always anything awkward because bought breath bright brought built caught children

@@ -19,7 +19,7 @@ from sklearn.model_selection import train_test_split
 
 from mahalo import MetricLearner
 from mahalo.basis import ClassBasis
-from mahalo.scoring import vote
+from mahalo.evaluation import vote
 
 SUBPACKAGES = (
     "cluster.hierarchy",

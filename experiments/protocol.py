@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold
 
-from mahalo import Metric, MetricLearnerCV, intervals
-from mahalo.scoring import knn_predict, nearest_of, vote
+from mahalo import Metric, MetricLearnerCV
+from mahalo.evaluation import intervals, knn_predict, nearest_of, vote
 
 from .outcome import Measurement, Verdict
 

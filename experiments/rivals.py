@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
@@ -13,7 +14,7 @@ from .baselines import GMML, LMNN, MCML
 from .protocol import knn_error
 from .tabular import Distance
 
-__all__ = ["euclidean", "gmml", "inverse_covariance", "lmnn", "mcml", "nca"]
+__all__ = ["euclidean", "gmml", "inverse_covariance", "lda", "lmnn", "mcml", "nca"]
 
 
 def euclidean(X: np.ndarray, y: np.ndarray, seed: int) -> Distance:
@@ -34,6 +35,11 @@ def lmnn(X: np.ndarray, y: np.ndarray, seed: int) -> Distance:
 
 def nca(X: np.ndarray, y: np.ndarray, seed: int) -> Distance:
     return NeighborhoodComponentsAnalysis(random_state=seed).fit(X, y).transform
+
+
+def lda(X: np.ndarray, y: np.ndarray, seed: int) -> Distance:
+    """Directions of linear discriminant analysis, the covariance within classes shrunk as Ledoit and Wolf advise."""
+    return LinearDiscriminantAnalysis(solver="eigen", shrinkage="auto").fit(X, y).transform
 
 
 def gmml(X: np.ndarray, y: np.ndarray, seed: int) -> Distance:

@@ -59,7 +59,7 @@ class _Learned(BaseEstimator):
 
     def _prepared(self) -> None:
         rows = self.preprocessor
-        self.preprocessor_ = rows if rows is None or callable(rows) else _taken_from(rows)
+        self.preprocessor_ = rows if rows is None or callable(rows) else _RowsByNumber(rows)
 
     def _points(self, values: Any) -> np.ndarray:
         """Rows from rows, or from numbers through the preprocessor."""
@@ -302,9 +302,14 @@ class ITML_Supervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Learne
         return self.components_.shape[0]
 
 
-def _taken_from(rows: ArrayLike) -> Callable[[np.ndarray], np.ndarray]:
-    rows = np.asarray(rows)
-    return lambda numbers: rows[numbers]
+class _RowsByNumber:
+    """Preprocessor that takes rows of an array by their numbers; an object, so that it can be pickled."""
+
+    def __init__(self, rows: ArrayLike) -> None:
+        self.rows = np.asarray(rows)
+
+    def __call__(self, numbers: np.ndarray) -> np.ndarray:
+        return self.rows[numbers]
 
 
 def _two(bounds: ArrayLike) -> tuple[float, float]:

@@ -12,24 +12,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from .basis import BetweenBasis
 from .constraints import Constraints, PairSplit
+from .evaluation import BeforeAfter, average_precision, precision_at
 from .metric import Metric, load
 from .priors import Within
-from .scoring import average_precision, precision_at
 from .selection import MetricLearnerCV
-from .selection.before_after import BeforeAfter, Estimate, Measured, before_after
 from .selection.choosing import Choosing
 from .selection.folds import Fold
-from .selection.judging import Score, questions, retrieval
+from .selection.held_out import evaluate_held_out
+from .selection.judging import Score, retrieval
 from .validation import in_double
 
-__all__ = ["BeforeAfter", "EmbeddingAdapter"]
+__all__ = ["EmbeddingAdapter"]
 
 _EXTRA = (0.0, 0.3, 1.0, 3.0)  # mean eigenvalues added to the covariance within classes
 _RESIDUAL = (0.5, 0.2, 0.1, 0.0)  # from what keeps most of the vectors as they came
 _GAMMAS = (0.01, 0.03, 0.1, 0.3, 1.0)
 _MOST_ASKED, _MOST_FOUND = 1_000, 2_000  # pairs judged by, and rows they are looked for among
 _ROUNDING = 1e-6  # of distances that are the same, relatively
-_MEASURES = ("P@1", "P@10", "MAP")
 
 
 class EmbeddingAdapter(MetricLearnerCV):
@@ -52,8 +51,8 @@ class EmbeddingAdapter(MetricLearnerCV):
     matrix_ : ndarray of shape (n_features, n_outputs)
         ``E @ matrix_`` is the transform, before it is brought to unit length where `normalize_` says so.
     before_after_ : BeforeAfter or None
-        P@1, P@10 and MAP of frozen and adapted vectors on held-out rows; print it. None where there are no labels, or
-        one split alone, which no other could choose for.
+        Votes and retrieval of frozen and adapted vectors: held-out rows are compared with all training rows of their
+        fold. Print it. None where there are no labels, or one split alone, which no other could choose for.
 
     The others are those of `MetricLearnerCV`.
 
@@ -140,10 +139,18 @@ class EmbeddingAdapter(MetricLearnerCV):
         # A pair is lost unless both its ends are on one side: small test sets leave more to learn from.
         return PairSplit(constraints, n_splits=10, test_size=0.2, random_state=self.random_state)
 
+    def _primary_measure(self, *, labelled: bool) -> str:
+        return "retrieval" if labelled and self.scoring is None else super()._primary_measure(labelled=labelled)
+
     def _choose(self, choosing: Choosing) -> None:
         super()._choose(choosing)
-        can_be_told = choosing.folds[0].y is not None and len(choosing.folds) > 1
-        self.before_after_ = before_after(choosing, _measures, names=("frozen", "adapted")) if can_be_told else None
+        self.before_after_ = self._before_after(choosing)
+
+    def _before_after(self, choosing: Choosing) -> BeforeAfter | None:
+        """Compare frozen and adapted vectors on held-out rows; None where one fold leaves no other to choose by."""
+        if choosing.folds[0].y is None or len(choosing.folds) < 2:
+            return None
+        return evaluate_held_out(choosing, lda=False, names=("frozen", "adapted"))
 
     @property
     def matrix_(self) -> np.ndarray:
@@ -172,11 +179,6 @@ class EmbeddingAdapter(MetricLearnerCV):
 def _measured(found: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """P@1, P@10 and average precision of every question."""
     return precision_at(found, 1), precision_at(found, 10), average_precision(found)
-
-
-def _measures(metric: Metric, fold: Fold) -> Measured:
-    asked, found = fold.test[questions(fold)], _measured(retrieval(metric, fold))
-    return {name: Estimate.mean(asked, values) for name, values in zip(_MEASURES, found, strict=True)}
 
 
 def _pair_precision(metric: Metric, fold: Fold, constraints: Constraints) -> float:

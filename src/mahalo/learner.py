@@ -18,12 +18,12 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from .basis import Basis
 from .basis.common import basis_needs
 from .constraints import Constraints, as_constraints, codes_of, where_any
+from .evaluation import pair_auc
 from .explain import ExplainMixin
 from .losses import Loss
 from .priors import needs_of
 from .progress import progress, stages, telling
 from .rows import Needs, SampledRows, is_lazy
-from .scoring import pair_auc
 from .solvers import Solution
 from .task import Task, sampled
 from .validation import Seed, as_objects, at_least_single, check_parameters, len_of

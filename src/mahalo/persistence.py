@@ -14,13 +14,47 @@ from typing import IO, Any
 
 import numpy as np
 
-__all__ = ["read_arrays", "replacing", "write_arrays", "write_bytes"]
+__all__ = ["as_plain", "read_arrays", "replacing", "write_arrays", "write_bytes"]
+
+_MOST_NUMBERS = 10_000  # of an array in a header
+
+
+class _Encoder(json.JSONEncoder):
+    """JSON of NumPy's scalars as Python's, and of small arrays as lists where these are allowed."""
+
+    def __init__(self, *, arrays: bool = False, **options: Any) -> None:
+        super().__init__(**options)
+        self.arrays = arrays
+
+    def default(self, o: Any) -> Any:
+        if isinstance(o, (np.bool_, np.number, np.str_)) and not isinstance(o, np.complexfloating):
+            return o.item()
+        if self.arrays and isinstance(o, np.ndarray):
+            if o.size > _MOST_NUMBERS:
+                raise TypeError(f"an array of {o.size} values; at most {_MOST_NUMBERS} fit into a header")
+            return o.tolist()
+        raise TypeError(f"a value of type {type(o).__name__}")
+
+
+def as_plain(value: Any, *, arrays: bool = False, allow_nan: bool = True) -> Any:
+    """Return a value as it comes back from JSON: NumPy's scalars as Python's, tuples as lists.
+
+    With `arrays`, small arrays become lists. TypeError or ValueError where JSON has no such value.
+    """
+    return json.loads(json.dumps(value, cls=_Encoder, arrays=arrays, allow_nan=allow_nan))
 
 
 def write_arrays(path: str | PathLike, header: dict, arrays: dict[str, np.ndarray]) -> None:
     """Arrays and a header that names them, whole or not at all."""
     from safetensors.numpy import save
 
+    try:
+        header = as_plain(header)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{str(path)!r} cannot be written ({error}). Of parameters a file holds None, strings, numbers, and lists "
+            "and dicts of them; set others to one of these."
+        ) from None
     arrays = {name: np.ascontiguousarray(a) for name, a in arrays.items()}
     write_bytes(path, save(arrays, metadata={"mahalo": json.dumps(header | {"sha256": _digest(header, arrays)})}))
 

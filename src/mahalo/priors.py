@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from .linalg import Order, Scatter, scatter_of_differences, spd_factor, spd_roots
+from .linalg import Scatter, scatter_of_differences, spd_factor, spd_roots
 from .rows import HeldRows, MappedRows, Needs, Rows
 from .validation import in_double
 
@@ -23,12 +23,26 @@ _NAMES = ("identity", "diagonal", "covariance", "within")
 class Known:
     """What is known about rows: a class 0, 1, … of each (−1: none), or which pairs of them are alike.
 
-    `kept` holds what priors that differ in their shrinkage alone have in common.
+    `kept` holds the scatter of each kind of prior, which priors that differ in their shrinkage alone share.
     """
 
     codes: np.ndarray | None = None
     similar: np.ndarray | None = None
-    kept: dict = field(default_factory=dict)  # what several priors share
+    kept: dict[Any, tuple[Any, Scatter]] = field(default_factory=dict)
+
+    def scatter(self, prior: _Shrunk, rows: HeldRows) -> Scatter:
+        """Return what `prior` shrinks; it is made once for each kind of prior.
+
+        All `Within` are of one kind, and all `Covariance`. An object of another class is a kind of its own, because
+        its scatter may depend on parameters that are not known here.
+        """
+        kind = type(prior)
+        common = kind in (Within, Covariance)
+        owner, found = self.kept.get(kind if common else id(prior), (None, None))
+        if found is None or not (common or owner is prior):
+            found = prior.scatter(rows, self)
+            self.kept[kind if common else id(prior)] = prior, found  # while it is kept, no other object has its id
+        return found
 
 
 class _Shrunk(BaseEstimator):
@@ -48,6 +62,9 @@ class _Shrunk(BaseEstimator):
                 f"{type(self).__name__}: shrinkage must be 'auto' (Ledoit and Wolf) or a number ≥ 0, in units of the "
                 f"mean eigenvalue; got {self.shrinkage!r}."
             )
+        self._check_extra()
+
+    def _check_extra(self) -> None:
         if not (isinstance(self.extra, Real) and 0 <= float(self.extra) < np.inf):
             raise ValueError(f"{type(self).__name__}: extra must be a number ≥ 0; got {self.extra!r}.")
 
@@ -83,35 +100,51 @@ class Within(_Shrunk):
 
 
 class Covariance(_Shrunk):
-    """Inverse of the covariance of all rows, shrunk, scaled to trace n_features.
+    """Inverse of the covariance of all rows, shrunk.
 
-    The name "covariance" is something else: it shrinks correlations, and only where they are singular.
+    ``prior="covariance"`` is ``Covariance()``.
 
     Parameters
     ----------
-    shrinkage : "auto" or float, default="auto"
-        By Ledoit and Wolf, or this many times its mean eigenvalue added to its diagonal.
+    shrinkage : None, "auto" or float, default=None
+        None: correlations are shrunk to (1 − ρ) R + ρ I, ρ by Ledoit and Wolf where R is singular and 0 elsewhere, so
+        that the units of the columns do not matter. "auto": the covariance itself is shrunk, always, by Ledoit and
+        Wolf. A number: this many times its mean eigenvalue is added to its diagonal. With "auto" or a number the
+        prior is scaled to trace n_features. A subclass with a `scatter` of its own takes None as "auto".
     extra : float, default=0.0
-        So many mean eigenvalues more.
+        So many mean eigenvalues more; that of R, where correlations are shrunk, is 1.
     """
 
-    def __init__(self, shrinkage: float | str = "auto", extra: float = 0.0) -> None:
+    def __init__(self, shrinkage: float | str | None = None, extra: float = 0.0) -> None:
         self.shrinkage = shrinkage
         self.extra = extra
 
     def scatter(self, rows: HeldRows, known: Known) -> Scatter:
+        """What is shrunk; the same for every shrinkage but None."""
         return rows.scatter()
+
+    @property
+    def of_correlations(self) -> bool:
+        """Whether correlations are shrunk, not the scatter."""
+        return self.shrinkage is None and type(self).scatter is Covariance.scatter
+
+    def check(self) -> None:
+        if self.shrinkage is not None:
+            super().check()
+        else:
+            self._check_extra()
 
 
 def as_prior(prior: Any) -> Any:
-    """A name as it is, "within" as its object; an object checked; an array as it is."""
+    """Return the object that "covariance" or "within" names, other names and arrays as they are; check objects."""
     if isinstance(prior, str):
         if prior not in _NAMES:
             raise ValueError(
                 "prior must be 'identity', 'diagonal', 'covariance', 'within', one of mahalo.priors or an SPD matrix; "
                 f"got {prior!r}."
             )
-        return Within() if prior == "within" else prior
+        kind = {"within": Within, "covariance": Covariance}.get(prior)
+        return prior if kind is None else kind()
     if isinstance(prior, _Shrunk):
         prior.check()
     elif isinstance(prior, type):
@@ -124,11 +157,12 @@ def needs_of(prior: Any, has_labels: bool) -> Needs:
     prior = as_prior(prior)
     if isinstance(prior, Within) and not has_labels:
         return Needs()  # it is made of pairs
+    if isinstance(prior, Covariance) and prior.of_correlations:
+        return Needs("scatter")
     if isinstance(prior, _Shrunk):
         by_class = isinstance(prior, Within)
         return Needs("scatter", within=by_class, around_all=not by_class)
-    orders: dict[str, Order] = {"diagonal": "variances", "covariance": "scatter"}
-    return Needs(orders.get(prior, "none") if isinstance(prior, str) else "none")
+    return Needs("variances" if isinstance(prior, str) and prior == "diagonal" else "none")
 
 
 @dataclass(frozen=True)
@@ -150,19 +184,14 @@ class Prior:
     def of(cls, prior: Any, rows: HeldRows, known: Known) -> Prior:
         """From the `prior` parameter of a learner."""
         prior = as_prior(prior)
+        if isinstance(prior, Covariance) and prior.of_correlations:
+            return cls._from_correlation(rows, float(prior.extra))
         if isinstance(prior, _Shrunk):
-            if (kind := type(prior)) not in known.kept:
-                known.kept[kind] = prior.scatter(rows, known)
-            return cls._from(known.kept[kind], prior)
+            return cls._from(known.scatter(prior, rows), prior)
         if isinstance(prior, str):
             if prior == "identity":
                 return cls()
-            if prior == "diagonal":
-                return cls(1.0 / np.sqrt(rows.column_variances()))
-            # W0 = D^−½ R⁻¹ D^−½: the units of the columns, in D, stay out of the factorization of R.
-            correlation, deviation, shrinkage = rows.correlation()
-            values, vectors = spd_factor(correlation, "the correlation matrix of X")
-            return cls(spd_roots(values, vectors)[1] / deviation[:, None], shrinkage)
+            return cls(1.0 / np.sqrt(rows.column_variances()))
         values, vectors = spd_factor(prior, "prior")
         n_features = rows.shape[1]
         if len(values) != n_features:
@@ -172,16 +201,24 @@ class Prior:
         return cls(spd_roots(values, vectors)[0])
 
     @classmethod
+    def _from_correlation(cls, rows: HeldRows, extra: float) -> Prior:
+        """W0 = D^−½ (R + extra I)⁻¹ D^−½: the units of the columns, in D, stay out of the factorization of R."""
+        correlation, deviation, shrinkage = rows.correlation()
+        values, vectors = spd_factor(correlation, "the correlation matrix of X")
+        return cls(spd_roots(values + extra, vectors)[1] / deviation[:, None], shrinkage)
+
+    @classmethod
     def _from(cls, scatter: Scatter, prior: _Shrunk) -> Prior:
         if scatter.mean <= 0:
             return cls()  # rows that are alike do not differ, and say nothing
-        values, rest = scatter.shrunk(prior.shrinkage, prior.extra)
-        rho = scatter.intensity if prior.shrinkage == "auto" else 0.0
+        shrinkage = "auto" if prior.shrinkage is None else prior.shrinkage
+        values, rest = scatter.shrunk(shrinkage, prior.extra)
+        rho = scatter.intensity if shrinkage == "auto" else 0.0
         d = scatter.n_features
         if rest is None:
             if values.min() <= 1e-13 * values.max():
                 raise ValueError(
-                    f"{type(prior).__name__}(shrinkage={prior.shrinkage!r}) leaves a singular covariance; shrink it "
+                    f"{type(prior).__name__}(shrinkage={shrinkage!r}) leaves a singular covariance; shrink it "
                     "more, or use shrinkage='auto'."
                 )
             # tr W0 = Σ level/value = d

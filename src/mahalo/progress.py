@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from .parts import watched_by
@@ -16,7 +17,7 @@ __all__ = ["Parts", "parts_of", "progress", "say", "shown_by", "stages", "tellin
 
 _INTERVAL = 1.0  # seconds between lines, where not every step has one
 _WIDTH = 80  # columns of a line that others take the place of
-_shown_by: Callable[[str], None] | None = None
+_shown_by: ContextVar[Callable[[str], None] | None] = ContextVar("shown_by", default=None)
 
 
 class Parts:
@@ -129,9 +130,13 @@ def telling(verbose: int) -> Iterator[Callable[[str], None] | None]:
 
 @contextmanager
 def _line(verbose: int, first: bool = False) -> Iterator[Callable[[str], None]]:
-    """What shows a line of text; `first` says that the first is shown at once where not all are."""
-    if _shown_by is not None:
-        yield lambda text: say(_cut(text))
+    """What shows a line of text; `first` says that the first is shown at once where not all are.
+
+    The handler is looked up here, once: threads that work for the caller show their lines where the caller's go.
+    """
+    handler = _shown_by.get()
+    if handler is not None:
+        yield lambda text: handler(_cut(text))
         return
     console = _terminal() if verbose == 1 else None
     if console is not None:
@@ -177,18 +182,21 @@ def _now_and_then(first: bool = False) -> Callable[[str], None]:
 
 def say(text: str) -> None:
     """A line on standard error, or wherever `shown_by` said."""
-    if _shown_by is not None:
-        _shown_by(text)
+    handler = _shown_by.get()
+    if handler is not None:
+        handler(text)
     else:
         print(text, file=sys.stderr, flush=True)
 
 
 @contextmanager
 def shown_by(show: Callable[[str], None]) -> Iterator[None]:
-    """Inside, every line of progress goes to `show`, which decides what of it is seen."""
-    global _shown_by
-    before, _shown_by = _shown_by, show
+    """Send every line of progress inside to `show`, which decides what of it is seen.
+
+    Other threads have handlers of their own, or none.
+    """
+    token = _shown_by.set(show)
     try:
         yield
     finally:
-        _shown_by = before
+        _shown_by.reset(token)

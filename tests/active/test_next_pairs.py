@@ -155,6 +155,31 @@ def test_uncertain_pairs_are_neither_near_nor_far(rng):
     assert 0.05 < asked.mean() < 0.95
 
 
+@pytest.mark.parametrize("kind", [MetricLearner, OnlineMetricLearner])
+def test_change_under_cosine_does_not_depend_on_the_unit_of_rows(rng, kind):
+    """Bounds are about distances of rows as they are, not at unit length, where squares are 4 at most."""
+    X, y = labelled_data(rng)
+    asked = []
+    for unit in (2.0**-10, 1.0, 2.0**10):
+        learner = kind(normalize=True, random_state=0).fit(unit * X, y)
+        asked.append(next_pairs(learner, unit * X, 12, strategy="change").tolist())
+    assert asked[0] == asked[1] == asked[2]
+
+
+def test_change_under_cosine_is_that_of_a_step_to_the_bound(rng):
+    X, y = labelled_data(rng)
+    learner = MetricLearner(normalize=True, bounds=(1.0, 30.0), random_state=0).fit(10.0 * X, y)
+    W, index = learner.metric_.matrix, np.column_stack(np.triu_indices(len(y), 1))
+    D = 10.0 * (X[index[:, 0]] - X[index[:, 1]])
+    sq_learned, sq_cosine = np.einsum("ij,jk,ik->i", D, W, D), learner.metric_.distances(10.0 * X, squared=True)
+    sq_cosine = sq_cosine[tuple(index.T)]
+    p = choosing._Belief.of(learner, sq_cosine, (np.empty(0), np.empty(0, dtype=bool))).alike(sq_cosine)
+    near, far = np.maximum(sq_learned / 1.0, 1.0), np.minimum(sq_learned / 30.0, 1.0)
+    worth = p * (1 / near + np.log(near) - 1) + (1 - p) * (1 / far + np.log(far) - 1)
+    expected = index[np.argsort(-worth)[:10]]
+    np.testing.assert_array_equal(next_pairs(learner, 10.0 * X, 10, strategy="change"), expected)
+
+
 def test_diverse_pairs_share_fewer_rows(rng):
     X, y = labelled_data(rng, n=200)
     learner = MetricLearner().fit(X, y)

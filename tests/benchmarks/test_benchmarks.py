@@ -41,6 +41,17 @@ def test_corrected_t_test_widens_the_ordinary_one():
     assert corrected(difference, 1.0) == pytest.approx(2 * stats.t.sf(ordinary.statistic / np.sqrt(11), 9))
 
 
+def test_lda_is_a_rival_that_learns_from_labels():
+    """One direction tells the classes apart and nine are noise: LDA finds it, the Euclidean distance does not."""
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = rng.normal(size=(200, 10)) * np.r_[1.0, np.full(9, 5.0)]
+    X[:, 0] += 6.0 * y
+    split = accuracy._Split("toy", 0, 0, Half(X[:100], y[:100], X[100:], y[100:]))
+    error = {name: accuracy._evaluate(accuracy.METHODS[name], split).error for name in ("Euclidean", "LDA")}
+    assert error["LDA"] <= 0.02 < 0.1 < error["Euclidean"]
+
+
 def test_corrected_t_test_without_variance():
     corrected = accuracy.corrected_t_test
     assert corrected(np.zeros(10), 1.0) == 1.0

@@ -178,7 +178,7 @@ def test_pairs_by_name_or_number(trees, run, by):
     ids = {"id": ("--id", "name"), "ids": ("--ids", "names.txt", "--drop", "name")}.get(by, ("--drop", "name"))
     file = "pairs.npy" if by == "array" else "pairs.csv"
     code, out, err = run("fit", "trees.csv", "--pairs", file, *ids, *COLUMNS, "--gamma", "1", "--out", "m.safetensors")
-    assert (code, err) == (0, "") and "AUC, alike pairs nearer" in out
+    assert (code, err) == (0, "") and "AUC of similar against dissimilar pairs" in out
     Z = StandardScaler().fit_transform(numbers())
     constraints = mahalo.Constraints.from_pairs(np.column_stack([a, b]), same=same)
     expected = MetricLearner(gamma=1.0, pairs_per_class=None, random_state=0).fit(Z, constraints=constraints)
@@ -247,7 +247,7 @@ def test_log_and_progress(trees, run, monkeypatch):
     code, out, err = run("fit", "trees.csv", *FIT[:4], *FIT[6:], "--log", "fit.log")
     assert code == 0 and "choosing" not in out
     logged = Path("fit.log").read_text(encoding="utf-8")
-    for words in ("reading: trees.csv", "choosing: 2 of", "s left", "judging: ", "learning: "):
+    for words in ("reading: trees.csv", "choosing: 2 of", "s left", "evaluating: ", "learning: "):
         assert words in err and words in logged
     assert all(len(line) <= 80 for line in err.splitlines())
 
@@ -270,7 +270,7 @@ def test_a_report_tells_rows_of_the_fit_from_as_many_others(model, run):
     for name, noted in (("trees.csv", True), ("other.csv", False)):
         code, _, err = run("report", model, "--data", name, "--out", "page.html", "--force")
         assert (code, err) == (0, "")
-        assert ("As noted down when" in Path("page.html").read_text(encoding="utf-8")) == noted
+        assert ("As stored with the metric when" in Path("page.html").read_text(encoding="utf-8")) == noted
 
 
 @pytest.mark.parametrize("zero_based", [True, False])

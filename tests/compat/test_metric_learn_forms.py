@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from builders import labelled_data
@@ -37,6 +39,16 @@ def test_a_preprocessor_turns_numbers_into_rows(pairs):
     for other in (by_number, by_call):
         np.testing.assert_array_equal(by_rows.components_, other.components_)
         np.testing.assert_array_equal(by_rows.predict(X[index]), other.predict(index))
+
+
+def test_a_preprocessor_is_pickled_along(pairs):
+    X, index, y = pairs
+    labels = load_iris(return_X_y=True)[1]
+    by_pairs = ITML(preprocessor=X).fit(index, y)
+    by_labels = ITML_Supervised(preprocessor=X.tolist(), random_state=0).fit(np.arange(150), labels)
+    again, supervised = (pickle.loads(pickle.dumps(itml)) for itml in (by_pairs, by_labels))
+    np.testing.assert_array_equal(again.predict(index), by_pairs.predict(index))
+    np.testing.assert_array_equal(supervised.transform(np.arange(150)), by_labels.transform(np.arange(150)))
 
 
 def test_distances_agree(pairs):

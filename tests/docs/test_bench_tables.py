@@ -37,6 +37,16 @@ def test_tables_of_the_whole_run_are_those_in_the_pages(make_tables):
     assert shown == {*make_tables.SHOWN.values(), "comparison.md", "losses.md", "README.md"}
 
 
+def test_lda_is_beside_ours_in_the_table_of_accuracy(make_tables):
+    """Where LDA has the smaller mean error, the pages that send readers to it say so."""
+    page = (DOCS / "choosing.md").read_text(encoding="utf-8")
+    head = page.split("accuracy:start -->\n")[1].splitlines()[0]
+    assert "| LDA |" in head and "| mahalo |" in head
+    mean = make_tables.read_numbers("accuracy")["mean_error"]
+    says_so = "has the smallest mean error here" in page
+    assert says_so == (mean["LDA"] == min(mean.values())), "rewrite what choosing, comparison and README say of LDA"
+
+
 def test_a_page_without_marks_is_refused(make_tables):
     with pytest.raises(ValueError, match="must have <!-- bench:start -->"):
         make_tables._replaced("no table here", "| |", "bench")

@@ -32,6 +32,34 @@ def test_every_page_is_listed_once(pages):
     assert everything - {"index"} == (set(named) | set(pages.unlisted())) - {"gallery/index"}
 
 
+def test_no_page_has_a_name_that_sphinx_writes_itself():
+    """Sphinx would write its own page over ours, without a warning."""
+    own = {"search", "genindex", "py-modindex", "modindex"}
+    assert not [str(path) for path in DOCS.glob("*") if path.suffix in (".md", ".rst") and path.stem in own]
+
+
+def test_the_home_page_opens_with_a_headline_figure_and_the_report(pages):
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    first_screen = text.split("```python")[0]
+    assert "<!-- adapting:start -->\n| MAP" in first_screen
+    assert "](images/report.png)" in first_screen
+    assert pages.listed(DOCS / "index.md")[0] == "tutorial"
+
+
+def test_the_reference_is_grouped_by_what_people_do():
+    sections = re.findall(r"^## (.+)$", (DOCS / "api.md").read_text(encoding="utf-8"), flags=re.M)
+    tasks = "Learn a metric, Choose settings and compare, Constraints, Use a metric, Search, Classify pairs, Cluster, "
+    tasks += "Learn online and ask for pairs, Explain, Report and draw, "
+    parts = "Losses, Bases, Priors, Kernels for sets, Compatibility with metric-learn, Errors"
+    assert sections == (tasks + parts).split(", ")
+
+
+def test_thumbnails_stand_on_white_in_the_dark():
+    css = (DOCS / "_static" / "site.css").read_text(encoding="utf-8")
+    (rule,) = re.findall(r"html\[data-theme=\"dark\"\] \.sphx-glr-thumbcontainer img \{(.*?)\}", css, flags=re.S)
+    assert "background: #fff" in rule and "border: 1px" in rule
+
+
 def test_examples_that_come_first_exist(pages):
     assert all((ROOT / "examples" / f"{name}.py").exists() for name in pages.FIRST)
 

@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from sklearn.datasets import load_iris
 
 from mahalo.cli.app import main
 
@@ -33,6 +34,22 @@ def test_every_command_of_the_page_works(tmp_path, monkeypatch, capsys):
             assert out and ("--json" in line or max(map(len, out.splitlines())) <= 80)
     made = {path.name for path in tmp_path.iterdir()}
     assert made >= {"wine.safetensors", "moved.csv", "wine.html", "adapter.safetensors", "adapted.npy"}
+
+
+def test_fit_prints_what_evaluate_prints_and_only_fit_writes(tmp_path, monkeypatch, capsys):
+    assert "### Fit or evaluate?" in (DOCS / "tables.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    iris = load_iris(as_frame=True)
+    iris.data.assign(species=iris.target_names[iris.target]).to_csv("iris.csv", index=False)
+    printed = {}
+    for command, *more in (["evaluate"], ["fit", "--out", "iris.safetensors"]):
+        with pytest.raises(SystemExit) as stopped:
+            main([command, "iris.csv", "--label", "species", "--gamma", "1", *more])
+        assert stopped.value.code == 0
+        printed[command] = capsys.readouterr().out.splitlines()
+        assert Path("iris.safetensors").exists() == (command == "fit")
+    assert "held out" in " ".join(printed["evaluate"])
+    assert not [line for line in printed["evaluate"] if line not in printed["fit"]]
 
 
 def test_the_page_of_commands_is_made_from_them():

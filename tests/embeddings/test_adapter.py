@@ -57,10 +57,13 @@ def test_one_matrix_does_it(vectors, adapter):
 
 
 def test_before_and_after_are_those_of_held_out_rows(vectors, adapter):
-    told = adapter.before_after_
-    assert set(told.before) == set(told.after) == set(told.interval) == {"P@1", "P@10", "MAP"}
-    assert told.after["MAP"] > told.before["MAP"] + told.interval["MAP"] > 0
-    assert "held-out rows" in str(told) and "frozen" in str(told)
+    found = adapter.before_after_
+    measures = {"10-NN", "P@1", "P@10", "MAP", "AUC", "retrieval"}
+    assert set(found.before) == set(found.after) == set(found.interval) == measures
+    assert found.primary == "retrieval"
+    assert found.after["retrieval"] == pytest.approx(np.mean([found.after[name] for name in ("P@1", "P@10", "MAP")]))
+    assert found.after["MAP"] > found.before["MAP"] + found.interval["MAP"] > 0
+    assert "held-out queries" in str(found) and "frozen" in str(found)
 
 
 def test_labels_that_mean_nothing_promise_nothing(vectors):

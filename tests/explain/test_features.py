@@ -159,3 +159,15 @@ def test_constraints_in_the_place_of_labels_are_refused(rng):
     learner = MetricLearner(pairs_per_class=10).fit(X, y)
     with pytest.raises(ValueError, match=r"got a mahalo.Constraints. Pass it by name, as constraints="):
         learner.explain(X, learner.constraints_)
+
+
+def test_one_candidate_is_chosen_where_priors_are_arrays(rng):
+    X, y = labelled_data(rng, n=60, apart=0.5)
+    d = X.shape[1]
+    priors = [np.eye(d), np.diag(np.r_[1e-4, np.ones(d - 1)])]
+    for order in (priors, priors[::-1]):
+        learner = MetricLearnerCV(prior=order, gammas=[0.1, 1.0], strategy="random").fit(X, y)
+        results, record = learner.cv_results_, fit_record(learner)
+        (chosen,) = (candidate for candidate in record["choosing"] if candidate["chosen"])
+        assert chosen["score"] == learner.best_score_ == results["mean_score"][learner.best_index_]
+        assert results["prior"][learner.best_index_] is learner.prior_

@@ -70,6 +70,16 @@ def test_notes_that_files_cannot_hold_are_refused(learned, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_notes_may_hold_numpys_scalars_and_small_arrays(learned, tmp_path):
+    about = {"rows": np.int64(3), "gap": np.float32(0.5), "sure": np.bool_(True), "counts": np.array([2, 1])}
+    dataclasses.replace(learned[3], about=about).save(tmp_path / "m.safetensors")
+    expected = {"rows": 3, "gap": 0.5, "sure": True, "counts": [2, 1]}
+    assert mahalo.load(tmp_path / "m.safetensors").about == expected
+    for value in (np.zeros(20_000), 1j, object()):
+        with pytest.raises(ValueError, match="about"):
+            dataclasses.replace(learned[3], about={"value": value}).save(tmp_path / "m.safetensors")
+
+
 def test_columns_that_never_change_keep_their_scale():
     X = np.array([[1.0, 5.0], [3.0, 5.0]])
     scaling = Scaling.of(X)

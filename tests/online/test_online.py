@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mahalo import Constraints, MetricLearner, OnlineMetricLearner
-from mahalo.basis import BetweenBasis
+from mahalo.basis import BetweenBasis, SingularVectors
 from mahalo.online.kept import KeptRows, Slots, draws, paired
 from mahalo.priors import Within
 
@@ -199,6 +199,34 @@ def test_single_precision_rows_resume(rng, tmp_path):
     learner.save(tmp_path / "s")
     resumed = OnlineMetricLearner.load(tmp_path / "s")
     assert bits(resumed.partial_fit(X[30:], y[30:])) == bits(learner.partial_fit(X[30:], y[30:]))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"basis": SingularVectors(np.int64(2))},
+        {"prior": Within(np.float32(0.25), np.float32(1.0))},
+    ],
+    ids=["basis", "prior"],
+)
+def test_parameters_that_are_numpys_are_saved(rng, tmp_path, settings):
+    X, y = labelled_data(rng)
+    learner = OnlineMetricLearner(**settings, random_state=0).fit(X, y)
+    learner.save(tmp_path / "stream")
+    loaded = OnlineMetricLearner.load(tmp_path / "stream")
+    np.testing.assert_array_equal(loaded.transform(X), learner.transform(X))
+    for name, value in settings.items():
+        given, found = (v.get_params() if hasattr(v, "get_params") else {"": v} for v in (value, getattr(loaded, name)))
+        assert found == given
+
+
+def test_parameters_that_no_file_holds_are_named(rng, tmp_path):
+    X, y = labelled_data(rng)
+    learner = OnlineMetricLearner(basis=SingularVectors(2), random_state=0).fit(X, y)
+    learner.basis.k = 2j
+    with pytest.raises(ValueError, match=r"stream' cannot be written \(a value of type complex\).*set others"):
+        learner.save(tmp_path / "stream")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_damaged_file_is_an_error(rng, tmp_path):

@@ -260,3 +260,11 @@ def test_rows_must_be_as_many_as_there_are(rng):
     X, y = labelled_data(rng)
     with pytest.raises(ValueError, match=r"rows must have one index for each row of X, 40; got shape \(60,\)"):
         PairClassifier().fit(X[:40], constraints=Constraints.from_labels(y), rows=np.arange(60))
+
+
+def test_parameters_that_are_numpys_are_saved(digits, tmp_path):
+    X, y = digits
+    fitted = PairClassifier(MetricLearner(), fpr=np.float32(0.01), test_size=np.float64(0.3), random_state=0).fit(X, y)
+    fitted.save(tmp_path / "pairs.safetensors")
+    loaded = PairClassifier.load(tmp_path / "pairs.safetensors")
+    assert loaded.fpr == float(np.float32(0.01)) and loaded.distance_threshold_ == fitted.distance_threshold_

@@ -22,7 +22,12 @@ from mahalo.priors import Covariance, Known, Prior, Within
 from mahalo.rows import HeldRows
 
 seeds = st.integers(0, 2**32 - 1)
-SHRUNK = {"within": Within(), "within more": Within(0.1, extra=0.3), "all": Covariance(), "all more": Covariance(0.2)}
+SHRUNK = {
+    "within": Within(),
+    "within more": Within(0.1, extra=0.3),
+    "all": Covariance("auto"),
+    "all more": Covariance(0.2),
+}
 OTHERS = {"identity": "identity", "diagonal": "diagonal", "covariance": "covariance"}
 UNITS = [1e-140, 1e-100, 1e-80, 1e78, 1e100, 1e140]
 

@@ -10,10 +10,10 @@ from scipy.spatial.distance import cdist
 from sklearn.covariance import ledoit_wolf
 from sklearn.metrics.pairwise import rbf_kernel
 
-from mahalo import Constraints, MetricLearner, load
+from mahalo import Constraints, MetricLearner, MetricLearnerCV, load
 from mahalo.basis import BetweenBasis
 from mahalo.linalg import within
-from mahalo.priors import Covariance, Known, Prior, Within
+from mahalo.priors import Covariance, Known, Prior, Within, needs_of
 from mahalo.rows import HeldRows
 from mahalo.task import Task, start_metric
 
@@ -56,7 +56,69 @@ def test_shrinkage_is_in_mean_eigenvalues(rng, shrinkage, extra):
 def test_covariance_of_all_rows(rng):
     X, _ = labelled_data(rng, n=60, d=5)
     expected = np.linalg.inv(ledoit_wolf(X)[0])
-    np.testing.assert_allclose(W0_of(Covariance(), X), expected * 5 / np.trace(expected), rtol=1e-6)
+    np.testing.assert_allclose(W0_of(Covariance("auto"), X), expected * 5 / np.trace(expected), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("n", "d"), [(60, 5), (12, 30)])
+def test_a_name_and_its_object_are_the_same_prior(rng, n, d):
+    X, y = labelled_data(rng, n=n, d=d)
+    for name, prior in (("covariance", Covariance()), ("within", Within())):
+        np.testing.assert_array_equal(W0_of(name, X, y), W0_of(prior, X, y))
+        assert needs_of(name, has_labels=True) == needs_of(prior, has_labels=True)
+
+
+@pytest.mark.parametrize("extra", [0.0, 0.5])
+def test_extra_is_added_to_correlations(rng, extra):
+    X, _ = labelled_data(rng, n=60, d=5)
+    X *= [1.0, 10.0, 100.0, 0.1, 1e-3]
+    s = X.std(axis=0)
+    expected = np.linalg.inv(np.corrcoef(X.T) + extra * np.eye(5)) / np.outer(s, s)
+    np.testing.assert_allclose(W0_of(Covariance(extra=extra), X), expected, rtol=1e-8)
+
+
+def test_a_scatter_of_ones_own_is_shrunk_by_ledoit_and_wolf_unless_told_otherwise(rng):
+    class Doubled(Covariance):
+        def scatter(self, rows, known):
+            return HeldRows(2.0 * rows.X).scatter()
+
+    X, _ = labelled_data(rng, n=60, d=5)
+    np.testing.assert_allclose(W0_of(Doubled(), X), W0_of(Covariance("auto"), X), rtol=1e-8)
+
+
+class Weighted(Within):
+    """A prior of one's own, with a parameter beside the shrinkage: the weight of the first column."""
+
+    def __init__(self, shrinkage="auto", extra=0.0, weight=1.0):
+        super().__init__(shrinkage, extra)
+        self.weight = weight
+
+    def scatter(self, rows, known):
+        X = np.array(rows.X, dtype=np.float64)
+        X[:, 0] *= self.weight
+        return HeldRows(X).scatter_within(known.codes)
+
+
+def test_priors_of_one_class_with_different_parameters_share_nothing(rng):
+    X, y = labelled_data(rng, n=90, d=5, apart=0.5)
+    priors, known = [Weighted(weight=0.01), Weighted(weight=100.0)], Known(codes=y)
+    apart = [Prior.of(prior, HeldRows(X), Known(codes=y)).root for prior in priors]
+    together = [Prior.of(prior, HeldRows(X), known).root for prior in priors]
+    np.testing.assert_array_equal(together, apart)
+
+    given = {"gammas": [0.1], "strategy": "random", "scoring": "auc"}
+    both = MetricLearnerCV(prior=priors, **given).fit(X, y).cv_results_["scores"]
+    singly = [MetricLearnerCV(prior=prior, **given).fit(X, y).cv_results_["scores"] for prior in priors]
+    np.testing.assert_allclose(both, np.vstack(singly))
+
+
+def test_the_scatter_of_a_prior_is_made_once(rng):
+    """Priors that differ in their shrinkage share it, and so does one object of any class with itself."""
+    X, y = labelled_data(rng, n=60, d=5)
+    known, own = Known(codes=y), Weighted()
+    for prior in (Within(), Within(extra=1.0), own, own):
+        Prior.of(prior, HeldRows(X), known)
+    assert len(known.kept) == 2
+    assert known.scatter(own, HeldRows(X)) is known.scatter(own, HeldRows(X))
 
 
 def test_pairs_say_what_labels_say(rng):

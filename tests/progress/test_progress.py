@@ -5,13 +5,16 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from scipy.spatial.distance import cdist
 from sklearn.datasets import load_wine
 
-from mahalo import MetricLearner
+from mahalo import MetricLearner, MetricLearnerCV
 from mahalo import progress as shown
 from mahalo.basis import ClassBasis, KMeansBasis
 from mahalo.parts import in_parts
@@ -168,6 +171,39 @@ def test_whoever_asks_for_the_lines_gets_them_all(capsys):
     say("after")
     assert seen[0] == "one" and [line.split(",")[0] for line in seen[1:]] == ["working: 1 of 2", "working: 2 of 2"]
     assert capsys.readouterr().err == "after\n"
+
+
+def test_a_handler_gets_lines_of_its_own_thread_alone(capsys):
+    """One thread fits without a handler, one with its own, while a third has installed another."""
+    X, y = load_wine(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    here: list[str] = []
+    there: list[str] = []
+
+    def fit(seen=None):
+        with nullcontext() if seen is None else shown_by(seen.append):
+            MetricLearner(verbose=2, random_state=0).fit(X, y)
+
+    with shown_by(here.append), ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(fit), pool.submit(fit, there)]:
+            done.result()
+        assert here == []
+        fit()
+    assert any(line.startswith("learning") for line in here) and len(there) == len(here)
+    assert "learning" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_folds_worked_on_at_once_report_to_the_caller(capfd, backend):
+    """joblib asks for more work from threads of its own; what they show is the caller's."""
+    X, y = load_wine(return_X_y=True)
+    seen: list[str] = []
+    learner = MetricLearnerCV(gammas=[0.1], strategy="random", n_jobs=2, verbose=1)
+    with shown_by(seen.append), parallel_config(backend=backend):
+        learner.fit((X - X.mean(axis=0)) / X.std(axis=0), y)
+    choosing = [line for line in seen if line.startswith("choosing")]
+    assert len(choosing) == len(learner.cv_results_["scores"][0]) * 2  # folds × priors
+    assert "choosing" not in capfd.readouterr().err
 
 
 def test_a_slow_kernel_shows_how_far_it_is(capsys, clock):

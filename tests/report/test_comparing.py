@@ -8,9 +8,11 @@ from scipy.stats import sem
 from scipy.stats import t as student
 from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import euclidean_distances, label_ranking_average_precision_score, roc_auc_score
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mahalo
@@ -28,7 +30,7 @@ def test_measures_are_those_of_scikit_learn(halves):
     X, y, X_test, y_test = halves
     learner = MetricLearner().fit(X, y)
     table = mahalo.compare(X, y, {"learned": learner}, X_test=X_test, y_test=y_test)
-    assert table.names == ("Euclidean", "learned")
+    assert table.names == ("Euclidean", "LDA", "learned")
     for name, (A, B) in {
         "Euclidean": (X, X_test),
         "learned": (learner.transform(X), learner.transform(X_test)),
@@ -58,7 +60,7 @@ def test_folds_judge_every_row_once_and_print_on_80_columns(halves):
     table = mahalo.compare(X, y, [PCA(3), MetricLearner()])
     assert table.scores["PCA"].shape == (4, len(y))
     lines = str(table).splitlines()
-    assert len(lines) == 5 and max(map(len, lines)) <= 80 and "5 folds" in lines[-1]
+    assert len(lines) == 6 and max(map(len, lines)) <= 80 and "5 folds" in lines[-1]
 
 
 def test_repeated_folds_are_no_more_rows(halves):
@@ -112,3 +114,26 @@ def test_what_cannot_be_compared_is_said(halves):
         mahalo.compare(X, np.zeros(len(X)))
     with pytest.raises(ValueError, match="no held-out row"):
         mahalo.compare(X, y, MetricLearner(), X_test=X[:3], y_test=[7, 8, 9])
+
+
+def test_others_than_ours_are_fitted_to_labelled_rows_alone(halves):
+    """To LDA −1 would be one more class; our learners know it for unlabelled."""
+    X, y, X_test, y_test = halves
+    some = np.array([None if k % 3 == 0 else label for k, label in enumerate(y)], dtype=object)
+    learners = {
+        "LDA": LinearDiscriminantAnalysis(),
+        "scaled LDA": make_pipeline(StandardScaler(), LinearDiscriminantAnalysis()),
+        "LDA, then ours": make_pipeline(LinearDiscriminantAnalysis(), MetricLearner()),
+        "ours": MetricLearner(prior="covariance"),
+        "scaled ours": make_pipeline(StandardScaler(), MetricLearner()),
+    }
+    table = mahalo.compare(X, some, learners, X_test=X_test, y_test=y_test)
+    fitted = {name: table.fits[name][0].learner for name in learners}
+    assert fitted["LDA"].classes_.tolist() == [0, 1, 2]
+    assert fitted["scaled LDA"][-1].classes_.tolist() == [0, 1, 2]
+    assert fitted["LDA, then ours"][0].classes_.tolist() == [0, 1, 2]
+    labelled = np.arange(len(y)) % 3 != 0
+    expected = LinearDiscriminantAnalysis().fit(X[labelled], y[labelled])
+    np.testing.assert_allclose(fitted["LDA"].transform(X_test), expected.transform(X_test))
+    assert fitted["ours"].constraints_.n_rows == len(X)
+    assert fitted["scaled ours"][0].n_samples_seen_ == len(X)

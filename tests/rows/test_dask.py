@@ -63,7 +63,7 @@ SETTINGS = [
     {"prior": "covariance", "n_components": 3},
     {"prior": "within"},
     {"prior": Within(shrinkage=0.1, extra=0.3)},
-    {"prior": Covariance()},
+    {"prior": Covariance("auto")},
     {"prior": "within", "basis": BetweenBasis(), "residual": 0.3},
     {"prior": "within", "basis": 4, "residual": False},
     {"prior": "diagonal", "basis": ClassBasis(2)},
@@ -413,7 +413,12 @@ def test_unlabelled_rows(unlabelled, few_drawn):
     X, y = classes_of(4_000)
     y = y.astype(object) if unlabelled is None else y
     y[::3] = unlabelled
-    for settings in ({"prior": "within"}, {"prior": "covariance"}, {"prior": Covariance()}, {"prior": "diagonal"}):
+    for settings in (
+        {"prior": "within"},
+        {"prior": "covariance"},
+        {"prior": Covariance("auto")},
+        {"prior": "diagonal"},
+    ):
         learner = MetricLearner(**settings).fit(*lazy(X, y))
         assert_same(learner, MetricLearner(**settings).fit(X, y, constraints=learner.constraints_))
 
@@ -614,7 +619,7 @@ def test_blocks_stay_as_they_are():
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("prior", [Within(), Covariance(), Within(shrinkage=0.1, extra=0.3)])
+@pytest.mark.parametrize("prior", [Within(), Covariance("auto"), Within(shrinkage=0.1, extra=0.3)])
 @pytest.mark.parametrize("unit", [1e-140, 1e-100, 2.0**-300, 2.0**300, 1e100, 1e140])
 def test_priors_from_moments_in_any_unit(unit, prior, sparse, few_drawn):
     X, y = classes_of(1_200)

@@ -12,10 +12,10 @@ from sklearn.model_selection import StratifiedKFold
 
 from mahalo import Constraints, MetricLearner, MetricLearnerCV
 from mahalo.basis import BetweenBasis
+from mahalo.evaluation import average_precision, precision_at, ranked, recall_at
 from mahalo.priors import Within
-from mahalo.scoring import average_precision, precision_at, ranked, recall_at
-from mahalo.selection.before_after import refits
 from mahalo.selection.choosing import Choosing
+from mahalo.selection.held_out import refits
 
 
 def test_average_precision_is_that_of_scikit_learn(rng):
@@ -204,17 +204,36 @@ def test_fewer_pairs_in_a_fold_count_for_more_where_retrieval_is_judged(rng, n_c
         assert choosing.weight_of_pairs("neighbors") == 1.0
 
 
-def test_the_weight_of_pairs_is_in_scores_and_in_what_is_told_of_them(rng):
-    """γ in a fold is that of the table times the weight, in choosing and in before and after alike."""
+def test_the_weight_of_pairs_is_in_scores(rng):
+    """γ in a fold is that of the table times the weight."""
     X, y = labelled_data(rng, n=240, n_classes=40, apart=0.8)
     heavy = MetricLearnerCV(scoring="map", strategy="random", prior="identity", gammas=[0.01, 0.1])
     plain = MetricLearnerCV(scoring="map", strategy="random", prior="identity", gammas=[0.04, 0.4], pairs_per_class=125)
     tables = [Choosing(cv, X, y, y, None, np.arange(240)) for cv in (heavy, plain)]
     # The first candidate is the prior itself.
     np.testing.assert_allclose(tables[0].scores[1:], tables[1].scores[1:], rtol=0, atol=1e-12)
-    settled = [choosing.table[-1] for choosing in tables]
-    for (_, _, one), (_, _, other) in zip(*map(refits, tables, settled), strict=True):
-        np.testing.assert_allclose(one.matrix, other.matrix, rtol=1e-12)
+
+
+def test_folds_are_evaluated_as_the_learner_is_fitted(rng):
+    """All pairs, all directions, the candidate's own γ: as `MetricLearner` is fitted to the fold's training rows."""
+    X, y = labelled_data(rng, n=240, n_classes=40, apart=0.8)
+    X = np.column_stack([X, rng.normal(size=(240, 110))])  # more columns than choosing learns in
+    cv = MetricLearnerCV(scoring="map", strategy="random", prior="identity", gammas=[0.01, 0.1])
+    choosing = Choosing(cv, X, y, y, None, np.arange(240))
+    found = refits(choosing, choosing.table[-1])
+    fold, _, after = next(found)
+    learner = MetricLearner(gamma=0.1, pairs_per_class=None, tol=1e-2).fit(X[fold.train], y[fold.train])
+    np.testing.assert_allclose(after.matrix, learner.metric_.matrix, rtol=1e-9, atol=1e-12)
+
+
+def test_classes_held_out_are_judged_by_map_whether_it_is_named_or_not(rng):
+    """scoring=None resolves to "map": with 20 classes, pairs of a fold weigh the same and so scores are the same."""
+    X, y = labelled_data(rng, n=160, n_classes=20, apart=0.8)
+    given = {"holdout": "classes", "strategy": "random", "prior": "identity", "gammas": [0.01, 0.1]}
+    default, named = (MetricLearnerCV(scoring=scoring, **given) for scoring in (None, "map"))
+    tables = [Choosing(cv, X, y, y, None, np.arange(160)) for cv in (default, named)]
+    assert [choosing.weight_of_pairs("random") for choosing in tables] == [2.0, 2.0]
+    np.testing.assert_array_equal(tables[0].scores, tables[1].scores)
 
 
 def test_a_choice_takes_two_labels_in_a_class(rng):

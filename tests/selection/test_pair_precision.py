@@ -9,9 +9,9 @@ from sklearn.datasets import load_digits
 from mahalo import Constraints
 from mahalo.coordinates import LinearCoordinates
 from mahalo.embeddings import EmbeddingAdapter, _pair_precision
+from mahalo.evaluation import average_precision, ranked
 from mahalo.metric import Metric
 from mahalo.priors import Prior
-from mahalo.scoring import average_precision, ranked
 from mahalo.selection.folds import Fold
 
 

@@ -229,6 +229,15 @@ def test_pair_split_keeps_small_groups_together():
         assert len(test) == 48
 
 
+@pytest.mark.parametrize("test_size", [0.2, 0.5])
+def test_disjoint_quadruplets_are_split_whole(test_size):
+    quadruplets = np.random.default_rng(0).permutation(120).reshape(30, 4)
+    constraints = Constraints.from_quadruplets(quadruplets, margin=1.0, n_rows=120)
+    for train, test in PairSplit(constraints, test_size=test_size, random_state=0).split(np.zeros((120, 1))):
+        sides = [int(constraints.on_rows(rows)[1].sum()) for rows in (train, test)]
+        assert sides == [30 - 30 * test_size, 30 * test_size]
+
+
 def test_pair_split_draws_rows_singly_where_all_are_connected():
     constraints = Constraints.from_pairs([[0, k] for k in range(1, 50)])
     for train, test in PairSplit(constraints, test_size=0.5).split(np.zeros((50, 1))):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -77,7 +78,8 @@ def next_pairs(
         return np.empty((0, 2), dtype=np.intp)
     sq = sq_distances(T, index)
     answers = sq_distances(T, pairs.index), pairs.sign > 0
-    seen = _Seen(T, index, sq, implied.group[index], _Belief.of(learner, sq, answers))
+    belief = _Belief.of(learner, sq, answers)
+    seen = _Seen(T, index, sq, _held_to_bounds(learner, X, index, sq), implied.group[index], belief)
     order = _STRATEGIES[strategy](seen, n)
     return index[_one_between_groups(order, implied.between(index), n)]
 
@@ -112,11 +114,15 @@ class _Belief:
 
 @dataclass(frozen=True, eq=False)
 class _Seen:
-    """Candidates: rows in the learned space, pairs of them, their squared distances and groups, what to make of it."""
+    """Candidates: rows in the learned space, pairs of them, their squared distances and groups, what to make of it.
+
+    `sq_bounded` are the squared distances that bounds are about: those before rows are brought to unit length.
+    """
 
     T: np.ndarray
     index: np.ndarray
     sq: np.ndarray
+    sq_bounded: np.ndarray
     groups: np.ndarray
     belief: _Belief
 
@@ -128,7 +134,8 @@ def _uncertain(seen: _Seen, n: int) -> np.ndarray:
 def _change(seen: _Seen, n: int) -> np.ndarray:
     """E h(x⁺/x), the divergence of a whole step to the bound, x⁺ = 1: h(1/x) = 1/x + ln x − 1 where it is violated."""
     p, (upper, lower) = seen.belief.alike(seen.sq), seen.belief.bounds
-    near, far = np.maximum(seen.sq / upper, 1.0), np.minimum(np.maximum(seen.sq, 1e-300) / lower, 1.0)
+    sq = seen.sq_bounded
+    near, far = np.maximum(sq / upper, 1.0), np.minimum(np.maximum(sq, 1e-300) / lower, 1.0)
     expected = p * (1.0 / near + np.log(near) - 1.0) + (1.0 - p) * (1.0 / far + np.log(far) - 1.0)
     return np.argsort(-expected, kind="stable")
 
@@ -225,6 +232,18 @@ def _bounds_of(learner: Any) -> tuple[float, float]:
     sides = [float(np.median(pairs.bound[side])) if side.any() else None for side in (similar, ~similar)]
     upper, lower = sides
     return (upper or lower), (lower or upper)  # type: ignore[return-value]
+
+
+def _held_to_bounds(learner: Any, X: Any, index: np.ndarray, sq: np.ndarray) -> np.ndarray:
+    """Return the squared distances of pairs in the space in which they are learned and bounded.
+
+    With `normalize` rows are compared at unit length, but bounds are about their distances as they are.
+    """
+    metric = learner.metric_
+    if not metric.normalize:
+        return sq
+    unscaled = dataclasses.replace(metric, normalize=False)
+    return sq_distances(np.asarray(unscaled.transform(in_double(X)), dtype=np.float64), index)
 
 
 def _log(sq: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..scoring import known_pairs
+from ..evaluation import known_pairs
 from ..selection.choosing import Choosing
 from ..selection.folds import Fold
 

@@ -12,13 +12,14 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from ..embeddings import EmbeddingAdapter
+from ..evaluation import BeforeAfter
 from ..explain import fit_notes, fit_record
 from ..learner import MetricLearner
 from ..metric import Metric, Scaling, for_rows_as_they_come
 from ..selection import MetricLearnerCV
-from ..selection.before_after import BeforeAfter, before_after, choosing_of, measures
 from ..selection.candidates import CHOSEN
 from ..selection.choosing import Choosing
+from ..selection.held_out import choosing_of, evaluate_held_out
 from ..validation import is_precomputed, len_of, warn
 from .held_out import judgeable, too_few
 from .known import Known
@@ -65,7 +66,7 @@ class Outcome:
 
     known: Known
     standardised: bool
-    told: BeforeAfter
+    evaluation: BeforeAfter | None
     chosen: dict[str, Any]
     n_candidates: int
     n_looked_at: int
@@ -80,7 +81,7 @@ class Outcome:
 
     def summary(self) -> dict[str, Any]:
         """For machines, and for the file: nothing but what JSON holds."""
-        known, told = self.known, self.told
+        known = self.known
         summary = {
             "data": known.table.source,
             "rows": known.table.n_rows,
@@ -95,13 +96,15 @@ class Outcome:
             "chosen": self.chosen,
             "untouched": self.untouched,
             "score": self.score,
-            "before": told.before,
-            "after": told.after,
-            "interval": told.interval,
-            "before_interval": told.before_interval,
-            "after_interval": told.after_interval,
-            "questions": told.n_questions,
         }
+        if self.evaluation is not None:
+            found = self.evaluation.to_dict()
+            names = ("before", "after", "lda", "interval", "before_interval", "after_interval", "lda_interval")
+            summary |= {name: found[name] for name in (*names, "sentence", "verdict", "confusions")}
+            summary |= {"measure": found["primary"], "by_class": found["classes"]}
+            summary |= {"queries": found["n_queries"], "index": found["n_index"], "searched": found["searched"]}
+        else:
+            summary |= {"before": {}, "after": {}, "interval": {}, "queries": 0}
         if self.learner is not None:
             summary["certificate"] = dataclasses.asdict(self.learner.certificate_)
             summary["steps"] = self.learner.n_iter_
@@ -118,8 +121,10 @@ class _Judged(MetricLearnerCV):
             raise ValueError(f"γ cannot be chosen: {too_few(choosing)}. Give more, or settle γ: --gamma 1.")
         super()._choose(choosing)
         self.n_looked_at_ = len_of(choosing.folds[0].X)
-        if getattr(self, "before_after_", None) is None:
-            self.before_after_ = before_after(choosing, _measures(self, choosing))
+        self.before_after_ = self._before_after(choosing)
+
+    def _before_after(self, choosing: Choosing) -> BeforeAfter | None:
+        return evaluate_held_out(choosing)
 
     def judge(self, known: Known, X: Any) -> None:
         """Choose and judge, without a fit to all rows."""
@@ -176,7 +181,10 @@ def _check_classes(classes: Classes, source: str) -> None:
 
 def _outcome(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
     with _few_threads(X):
-        return (_chosen if settings.gamma is None else _settled)(known, settings, X, fit)
+        outcome = (_chosen if settings.gamma is None else _settled)(known, settings, X, fit)
+    if known.n_pieces is None or known.classes is None or outcome.evaluation is None:
+        return outcome
+    return dataclasses.replace(outcome, evaluation=outcome.evaluation.with_class_names(known.classes.names))
 
 
 def _few_threads(X: Any) -> Any:
@@ -206,13 +214,11 @@ def _chosen(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
         cv.fit(X, known.y, constraints=known.constraints)
     else:
         cv.judge(known, X)
-    told = cv.before_after_
-    assert told is not None
     chosen = {"gamma": cv.gamma_} | {name: getattr(cv, f"{name}_") for name in CHOSEN}
     return Outcome(
         known=known,
         standardised=settings.scales(known.X),
-        told=told,
+        evaluation=cv.before_after_,
         chosen=chosen,
         n_candidates=len(cv.cv_results_["gamma"]),
         n_looked_at=cv.n_looked_at_,
@@ -229,16 +235,16 @@ def _settled(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
     chosen, n_looked_at = choosing.table[-1], len_of(choosing.folds[0].X)
     choosing.folds = judgeable(choosing)
     if choosing.folds:
-        told = before_after(choosing, _measures(cv, choosing), settled=chosen)
+        evaluation = evaluate_held_out(choosing, settled=chosen)
     elif fit:
         warn(f"nothing was judged: {too_few(choosing)}.")
-        told = BeforeAfter({}, {}, {}, 0)
+        evaluation = None
     else:
         raise ValueError(f"nothing can be judged: {too_few(choosing)}. Give more.")
     learner = cv.learner_of(chosen) if fit else None
     if learner is not None:
         learner.fit(X, known.y, constraints=known.constraints)
-    return Outcome(known, settings.scales(known.X), told, chosen, 1, n_looked_at, learner=learner)
+    return Outcome(known, settings.scales(known.X), evaluation, chosen, 1, n_looked_at, learner=learner)
 
 
 def _settled_cv(settings: Settings) -> _Judged:
@@ -255,10 +261,6 @@ def settled(settings: Settings) -> MetricLearner:
     return cv.learner_of(candidate | {"gamma": settings.gamma})
 
 
-def _measures(cv: MetricLearnerCV, choosing: Choosing) -> Any:
-    return measures(choosing.constraints, unseen=cv.holdout == "classes")
-
-
 def _first(value: Any) -> Any:
     return value[0] if isinstance(value, (list, tuple)) else value
 
@@ -268,6 +270,8 @@ def _about(outcome: Outcome, settings: Settings) -> dict[str, Any]:
     estimator = "MetricLearner" if settings.gamma else "EmbeddingAdapter" if settings.embeddings else "MetricLearnerCV"
     record = fit_record(outcome.learner) | {"estimator": estimator}
     about = outcome.known.about() | {"fitted": outcome.summary(), "fit": record}
+    if outcome.evaluation is not None:
+        about["evaluation"] = outcome.evaluation.to_dict()
     return about if settings.encoder is None else about | {"encoder": settings.encoder}
 
 

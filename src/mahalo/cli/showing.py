@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from ..selection.before_after import BeforeAfter
+from ..evaluation import VOTE_NOTE, BeforeAfter, measure_title
 from .learning import Outcome
 
 __all__ = ["facts", "print_json", "show_evaluation", "show_fit"]
@@ -58,41 +58,39 @@ def show_evaluation(outcome: Outcome) -> None:
     what += [f"{summary['unlabelled']:,} rows without a label"] if summary["unlabelled"] else []
     what += [f"{summary['constraints']:,} constraints"] if summary["constraints"] else []
     console = _console()
+    if outcome.evaluation is not None:
+        console.print(f"[bold]{escape(outcome.evaluation.sentence)}[/bold]\n")
     scaled = "; columns standardised" if outcome.standardised else ""
-    console.print(f"[bold]{escape(known.table.source)}[/bold]: {', '.join(what)}{scaled}\n", highlight=False)
-    if outcome.told.before:
-        console.print(_comparison(outcome.told))
+    console.print(f"[bold]{escape(known.table.source)}[/bold]: {', '.join(what)}{scaled}\n")
+    if outcome.evaluation is not None:
+        console.print(_comparison(outcome.evaluation))
         console.print(_footnote(outcome), style="dim")
         console.print()
     facts({"chosen" if outcome.n_candidates > 1 else "settled": _choice(outcome)})
 
 
-def _comparison(told: BeforeAfter) -> Table:
+def _comparison(evaluation: BeforeAfter) -> Table:
     table = Table(show_edge=False, pad_edge=False, header_style="dim")
-    for k, name in enumerate(("on rows held out", *told.names, "difference")):
+    lda = ("LDA",) if evaluation.lda else ()
+    for k, name in enumerate(("held-out queries", *evaluation.names, "difference", *lda)):
         table.add_column(name, justify="left" if k == 0 else "right")
-    for name, before in told.before.items():
-        difference, interval = told.after[name] - before, told.interval[name]
-        clear = interval is not None and abs(difference) > interval
-        style = None if not clear else "green" if difference > 0 else "red"
-        table.add_row(_LONG.get(name, name), f"{before:.3f}", f"{told.after[name]:.3f}", told.change(name), style=style)
+    for name, before in evaluation.before.items():
+        style = {"better": "green", "worse": "red"}.get(evaluation.verdict(name))
+        beside = [f"{evaluation.lda[name]:.3f}" if name in evaluation.lda else ""] if lda else []
+        figures = f"{before:.3f}", f"{evaluation.after[name]:.3f}", evaluation.difference(name)
+        table.add_row(measure_title(name), *figures, *beside, style=style)
     return table
 
 
-_LONG = {
-    "10-NN": "accuracy of 10 neighbours",
-    "MAP": "mean average precision",
-    "AUC": "AUC, own class nearer",
-    "pair AUC": "AUC, alike pairs nearer",
-    "P@1": "precision at 1",
-    "P@10": "precision at 10",
-}
-
-
 def _footnote(outcome: Outcome) -> str:
-    lines = [f"{outcome.told.n_questions:,} {outcome.told.asking}; ± is a 95 % interval"]
+    assert outcome.evaluation is not None
+    lines = ["± is a 95 % interval of the difference, row by row"]
+    if "10-NN" in outcome.evaluation.before:
+        lines.append(VOTE_NOTE)
+    if outcome.evaluation.lda:
+        lines.append("LDA: scikit-learn's, shrunk, fitted to the same training rows")
     if outcome.n_looked_at < outcome.known.table.n_rows:
-        lines.append(f"chosen and judged by a sample of {outcome.n_looked_at:,} of {outcome.known.table.n_rows:,} rows")
+        lines.append(f"settings chosen on a sample of {outcome.n_looked_at:,} of {outcome.known.table.n_rows:,} rows")
     if (n_pieces := outcome.known.n_pieces) is not None:
         lines.append(f"rows read in {n_pieces:,} piece{'s' * (n_pieces > 1)}, as they do not fit into memory")
     return "\n".join(lines)

@@ -19,8 +19,8 @@ __all__ = ["PairSplit"]
 class PairSplit(BaseCrossValidator):
     """Split rows, not pairs, so that no row is both learned from and judged on.
 
-    A pair with one end on each side of a split is lost to it. Rows that are connected only among themselves
-    (the two photos of one person, say) are therefore kept together where the pairs fall into many small groups;
+    A pair, triplet or quadruplet with rows on both sides of a split is lost to it. Rows that are connected only among
+    themselves (the two photos of one person, say) are therefore kept together where they fall into many small groups;
     otherwise rows are drawn singly, and `test_size` near a half keeps the most pairs on both sides.
 
     Parameters
@@ -72,8 +72,11 @@ class PairSplit(BaseCrossValidator):
 
 def _groups(constraints: Constraints, n: int) -> np.ndarray:
     """Connected rows as one group; every row by itself if some group would be a fifth of the data."""
-    tail = np.concatenate([constraints.pairs.index[:, 0], *constraints.triplets.index[:, :1].T.repeat(2, 0)])
-    head = np.concatenate([constraints.pairs.index[:, 1], *constraints.triplets.index[:, 1:].T])
+    linear = constraints.linear
+    indices = (constraints.pairs.index, constraints.triplets.index, linear.quadruplet[linear.is_quadruplet])
+    # The first row of a constraint is joined to each of its others.
+    tail = np.concatenate([index[:, :1].repeat(index.shape[1] - 1, axis=1).ravel() for index in indices])
+    head = np.concatenate([index[:, 1:].ravel() for index in indices])
     graph = sp.coo_array((np.ones(len(tail)), (tail, head)), shape=(n, n))
     _, group = sp.csgraph.connected_components(graph, directed=False)
     return group if np.bincount(group).max(initial=0) <= 0.2 * n else np.arange(n)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .. import intervals
+from ..evaluation import intervals
 from .influence import constraint_kinds
 
 __all__ = ["fit_record"]
@@ -66,7 +66,7 @@ def _chosen(learner: Any) -> dict[str, Any]:
 
 def _candidates(learner: Any) -> list[dict[str, Any]]:
     """Every candidate with its mean score and the interval of that over folds, best first."""
-    results, chosen = learner.cv_results_, _chosen(learner)
+    results = learner.cv_results_
     found = []
     for k in np.argsort(-results["mean_score"], kind="stable"):
         what = {name: _plain(results[name][k]) for name in (*_CANDIDATES, "gamma")}
@@ -75,7 +75,7 @@ def _candidates(learner: Any) -> list[dict[str, Any]]:
             | {
                 "score": float(results["mean_score"][k]),
                 "interval": intervals.of_mean(results["scores"][k]),
-                "chosen": all(what[name] == chosen[name] for name in what),
+                "chosen": bool(k == learner.best_index_),
             }
         )
     return found

@@ -19,10 +19,10 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from ..constraints import Constraints, as_labels, codes_by_appearance
 from ..coordinates import LinearCoordinates
+from ..evaluation import share_below, vote
 from ..metric import Metric
 from ..progress import parts_of
 from ..rows import sample
-from ..scoring import share_below, vote
 from ..task import Task
 from ..validation import check_count, in_double, len_of
 from .doubt import N_NEIGHBOURS, log_ratio

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, TypeGuard
@@ -11,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..coordinates import BaseKernel, KernelCoordinates, LinearCoordinates
-from ..persistence import read_arrays, write_arrays
+from ..persistence import as_plain, read_arrays, write_arrays
 from ..priors import Prior
 from ..validation import as_objects, len_of
 from .leading import reduced
@@ -66,18 +65,18 @@ def pack(metric: Metric) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 def _plain_about(about: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        return json.loads(json.dumps(dict(about), allow_nan=False))
+        return as_plain(dict(about), arrays=True, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"`about` cannot be written to a file ({error}); use strings, finite numbers, lists and dicts of them."
+            f"`about` cannot be written to a file ({error}); use strings, finite numbers, small arrays, and lists and "
+            "dicts of them."
         ) from None
 
 
 def _plain_params(params: dict[str, Any]) -> dict[str, Any]:
     """Kernel parameters as a JSON header can hold them."""
-    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in params.items()}
     try:
-        return json.loads(json.dumps(plain, allow_nan=False))
+        return as_plain(params, allow_nan=False)
     except (TypeError, ValueError):
         raise ValueError(
             f"kernel_params {params!r} cannot be written to a file; use numbers and strings, or put them into the "

@@ -207,8 +207,7 @@ def _rows(arrays: dict[str, np.ndarray], n_features: int) -> Any:
 
 def _param_in_header(name: str, value: Any, arrays: dict[str, Any]) -> Any:
     """A parameter as JSON: plain, a pair of numbers, the name of an array, or one of our priors or bases by name."""
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, _PLAIN):
+    if isinstance(value, (*_PLAIN, np.generic)):
         return value
     if name in ("bounds", "percentiles"):
         return {"tuple": [float(v) for v in value]}

@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from ..basis import Basis
 from ..constraints import Constraints, as_constraints, as_given, as_labels, class_codes, codes_by_appearance, where_any
 from ..coordinates import LinearSpace
+from ..evaluation import pair_auc
 from ..learner import MetricLearner
 from ..metric import Metric
 from ..priors import Known
 from ..rows import HeldRows
-from ..scoring import pair_auc
 from ..solvers import Certificate
 from ..task.space import make_space
 from ..validation import Seed, as_generator, at_least_single, check_parameters, len_of, warn

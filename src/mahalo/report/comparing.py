@@ -13,13 +13,17 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import StratifiedKFold, check_cv
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_array, check_consistent_length, get_tags
 
-from .. import intervals
+from ..cluster import MetricKMeans
+from ..compat import ITML_Supervised
 from ..constraints import as_labels, codes_together
+from ..evaluation import LDA, intervals, lda_projection, score_queries
+from ..learner import MetricLearner
 from ..metric import Metric
+from ..online import OnlineMetricLearner
 from ..progress import parts_of
-from ..scoring import average_precision, precision_at, ranked_auc, vote
 from ..selection import MetricLearnerCV
 from ..validation import in_double, is_precomputed
 
@@ -29,7 +33,8 @@ MEASURES = ("10-NN", "MAP", "P@10", "AUC")
 PLAIN = "Euclidean"
 _MOST_ASKED = 1_000  # held-out rows of a fold
 _FOLDS = 5
-_K = 10
+
+_OURS = (MetricLearner, OnlineMetricLearner, MetricKMeans, ITML_Supervised)
 
 Distances = Callable[[Any, Any], np.ndarray]
 
@@ -56,14 +61,14 @@ class ComparedMetrics:
 
     Attributes
     ----------
-    scores : dict of str to ndarray of shape (4, n_questions)
-        Of each distance, the Euclidean one first: 10-NN (1 where the vote of the ten nearest training rows is right),
-        average precision, precision at 10 and AUC of every held-out row that asks the training rows for its class.
-    rows : ndarray of shape (n_questions,)
-        Which row asked; intervals are over rows, also where folds are repeated.
+    scores : dict of str to ndarray of shape (4, n_queries)
+        Of each distance, the Euclidean one first, then LDA: 10-NN (1 where the vote of the ten nearest training rows
+        is right), average precision, precision at 10 and AUC of every held-out row among the training rows.
+    rows : ndarray of shape (n_queries,)
+        Row number of each query; intervals are over rows, also where folds are repeated.
     judged_on : str
     fits : dict of str to tuple of Fit
-        What was fitted, fold by fold, and in how many seconds; not of the Euclidean distance.
+        What was fitted, fold by fold, and in how many seconds; not of the two references.
     """
 
     scores: dict[str, np.ndarray] = field(repr=False)
@@ -143,10 +148,12 @@ def compare(
     Parameters
     ----------
     X, y : array-like
-        Rows and labels to learn from; rows without a label are not judged.
+        Rows and labels to learn from; rows without a label are not judged. Learners of this library are fitted to them
+        too, other estimators to labelled rows alone.
     learners : estimator, metric, dict of them by name, or list; default `MetricLearnerCV()`
         Learners, other transformers or pipelines, which are cloned and fitted, or metrics, which are taken as they
-        are. The Euclidean distance is always one more, and first.
+        are. The Euclidean distance is always one more, and first; shrunk LDA, fitted to the same rows, is second,
+        unless rows are sparse or of more than 2,000 columns, or one of the names given is "LDA".
     X_test, y_test : array-like, optional
         Held-out rows. Learners that are fitted are then taken as they are, others fitted on X and y.
     cv : int or splitter, optional
@@ -190,7 +197,9 @@ class _Half:
 def _compared(
     halves: list[_Half], named: dict[str, Any], keep: bool, judged_on: str, rng: np.random.Generator, verbose: int
 ) -> ComparedMetrics:
-    scores: dict[str, list[np.ndarray]] = {name: [] for name in (PLAIN, *named)}
+    spaces = None if LDA in named else [lda_projection(half.train, half.c_train) for half in halves]
+    references = (PLAIN,) if spaces is None or None in spaces else (PLAIN, LDA)
+    scores: dict[str, list[np.ndarray]] = {name: [] for name in (*references, *named)}
     fits: dict[str, list[Fit]] = {name: [] for name in named}
     rows = []
     work = [(half, name) for half in halves for name in scores]
@@ -199,6 +208,8 @@ def _compared(
             asked = _asked(half.c_train, half.c_test, rng)
             rows.append(half.rows[asked])
             distances: Distances = euclidean_distances
+        elif name == LDA and name in references:
+            distances = _projected(spaces[len(rows) - 1])  # type: ignore[index]
         else:
             fits[name].append(_fitted(named[name], half.train, half.c_train, keep))
             distances = fits[name][-1].distances
@@ -259,9 +270,26 @@ def _asked(c_train: np.ndarray, c_test: np.ndarray, rng: np.random.Generator) ->
 def _fitted(learner: Any, X: Any, codes: np.ndarray, keep: bool) -> Fit:
     if isinstance(learner, Metric) or (keep and _is_fitted(learner)):
         return Fit(learner, 0.0)
+    if not _takes_unlabelled(learner) and (codes < 0).any():
+        X, codes = X[codes >= 0], codes[codes >= 0]
     began = time.perf_counter()
     learner = clone(learner).fit(X, codes)
     return Fit(learner, time.perf_counter() - began)
+
+
+def _takes_unlabelled(learner: Any) -> bool:
+    """Return whether a learner takes −1 for unlabelled rows: ours do, others take it for a class.
+
+    So does a pipeline that ends in one of ours, unless an earlier step is fitted to labels.
+    """
+    if not isinstance(learner, Pipeline):
+        return isinstance(learner, _OURS)
+    *before, last = (step for _, step in learner.steps)
+    return _takes_unlabelled(last) and all(_takes_unlabelled(step) or not _needs_labels(step) for step in before)
+
+
+def _needs_labels(step: Any) -> bool:
+    return hasattr(step, "fit") and get_tags(step).target_tags.required
 
 
 def _is_fitted(learner: Any) -> bool:
@@ -275,11 +303,12 @@ def _is_fitted(learner: Any) -> bool:
     return True
 
 
+def _projected(space: Any) -> Distances:
+    return lambda A, B: euclidean_distances(space(A), space(B))
+
+
 def _judged(D: np.ndarray, c_train: np.ndarray, c_asked: np.ndarray) -> np.ndarray:
     """The four measures of every row asked."""
-    voters = c_train >= 0
-    D, c_train = D[:, voters], c_train[voters]
-    order = np.argsort(D, axis=1, kind="stable")
-    found = c_train[order] == c_asked[:, None]
-    right = vote(c_train[order[:, :_K]]) == c_asked
-    return np.array([right.astype(np.float64), average_precision(found), precision_at(found, _K), ranked_auc(found)])
+    voters = np.flatnonzero(c_train >= 0)
+    values = score_queries(lambda block: D[np.ix_(block, voters)], c_asked, c_train[voters]).values
+    return np.array([values[name] for name in MEASURES])

@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import paired_euclidean_distances, pairwise_distan
 
 from ..coordinates import LinearCoordinates
 from ..metric import Metric
-from ..selection.before_after import unlearned
+from ..selection.held_out import unlearned
 
 __all__ = ["Distance", "Euclidean", "among", "before_learning"]
 

@@ -11,9 +11,9 @@ from scipy.spatial.distance import pdist
 from sklearn.decomposition import PCA
 from sklearn.metrics import euclidean_distances, roc_auc_score
 
+from ..evaluation import knn_predict, nearest_of, vote
 from ..learner import MetricLearner
 from ..metric import Metric
-from ..scoring import knn_predict, nearest_of, vote
 from ..task import start_metric
 
 __all__ = ["View", "inverse_covariance", "neighbour_maps", "view", "view_of_rows"]

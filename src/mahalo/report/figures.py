@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import intervals
+from ..evaluation import intervals
 from ..persistence import write_bytes
 from ..solvers import Step
 from .evaluation import View, neighbour_maps

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Constraints, Labels, as_constraints, as_labels
 from ..coordinates import KernelCoordinates
+from ..evaluation import BeforeAfter
 from ..explain import fingerprint, fit_record
 from ..explain.features import FeatureShares, feature_shares, known_pairs
 from ..explain.influence import Pulls, pulls
@@ -25,13 +26,12 @@ from ..metric import Metric
 from ..rows import sample
 from ..validation import as_objects, at_least_single, len_of
 from .distance import Distance, among, before_learning
-from .judged import Judged, Lengths, as_noted, on_held_out, on_new_rows, on_pairs
+from .judged import Judged, as_stored, on_held_out, on_new_rows, on_pairs
 from .views import Hubs, hubs, maps
 
 __all__ = ["Findings", "Missing"]
 
 MOST_MAPPED = 1_500  # rows on the maps, and that hubs are counted among
-_MOST_JUDGED = 3_000  # rows asking each other, where nothing is learned anew
 
 
 class Missing(Exception):
@@ -141,41 +141,52 @@ class Findings:
     def _noted_prints(self) -> dict[str, str | None]:
         return self._fitted.get("fingerprint") or {}
 
-    @property
-    def _noted(self) -> dict[str, Any]:
-        """Before and after as noted down at the fit, where these are its rows, and the labels, if it had any."""
+    @cached_property
+    def _stored(self) -> BeforeAfter | None:
+        """The evaluation made at the fit, if these are its rows and, where it had labels, its labels."""
         then = self._noted_prints.get("labels")
         if self.learner is not None or not self.learned_here or (then is not None and then != self._prints["labels"]):  # type: ignore[index]
-            return {}
-        return self.record.get("before_after") or self._fitted
+            return None
+        stored = (self.metric.about or {}).get("evaluation")
+        if stored is not None:
+            return BeforeAfter.from_dict(stored)
+        return _of_older_file(self.record.get("before_after") or self._fitted)
 
     @cached_property
     def judged(self) -> Judged:
         if self.learner is not None and self.learned_here:
             if self.labels is None and self.constraints is None:
-                raise Missing("nothing tells which rows are alike: pass y or constraints=.")
+                raise Missing("nothing says which rows are similar: pass y or constraints=.")
             try:
                 return on_held_out(self.learner, self.X, self.y, self.codes, self.constraints)
             except ValueError as error:
                 raise Missing(f"learning anew on a part of the rows did not work: {error}") from None
+        stored = self._stored
+        if stored is not None and stored.pair_distances is not None:
+            return as_stored(stored, None)
         try:
-            judged = self._judged_as_they_are()
+            judged = self._judged_as_given()
         except ValueError as error:
             raise Missing(f"these rows cannot be judged: {error}") from None
-        return as_noted(judged, self._noted) if self._noted.get("before") else judged
+        except Missing:
+            if stored is None:
+                raise
+            judged = None
+        if judged is None or stored is not None:
+            assert stored is not None
+            return as_stored(stored, judged)
+        return judged
 
-    def _judged_as_they_are(self) -> Judged:
+    def _judged_as_given(self) -> Judged:
         if self.labels is not None and len(self.labels.classes) >= 2:
-            some = self._sample(_MOST_JUDGED)
-            how = self._how_as_they_are("rows given, each asking the others")
-            return on_new_rows(self.before[0], self.metric, self.X[some], self.codes[some], how)  # type: ignore[index]
+            how = self._how_as_given("rows given, each compared with the others")
+            codes, names = self.labels.codes, self.labels.classes
+            return on_new_rows(self.before[0], self.metric, self.X, codes, names, how)
         known = self.constraints
         if known is not None and len(known.pairs) + len(known.triplets):
-            how = self._how_as_they_are("rows given, by the pairs that are known of them")
+            how = self._how_as_given("rows given, by the pairs that are known of them")
             return on_pairs(self.before[0], self.metric, self.X, known, how)
-        if self._noted.get("before"):
-            return Judged("", "", self.n_rows, (), (Lengths(), Lengths()))
-        raise Missing("nothing tells which rows are alike: give labels of two classes or more, or pairs.")
+        raise Missing("nothing says which rows are similar: give labels of two classes or more, or pairs.")
 
     @property
     def _fitted(self) -> dict[str, Any]:
@@ -191,7 +202,7 @@ class Findings:
             scale[scale <= 1e-12 * np.abs(self.X).max(axis=0)] = 1.0
         return before_learning(self.metric, scale)
 
-    def _how_as_they_are(self, judged_on: str) -> str:
+    def _how_as_given(self, judged_on: str) -> str:
         n = self.record.get("n_rows")
         text = f"On the {self.n_rows:,} {judged_on}"
         if self.learner is None and self.learned_here:
@@ -355,6 +366,23 @@ def _from_labels(learner: MetricLearner, labels: Labels | None) -> bool:
     each = learner.pairs_per_class or 500
     n_drawn = min(int((labels.codes >= 0).sum()), each * len(labels.classes))
     return bool(((first == second) == alike).all()) and learned.n_constraints >= n_drawn / 2
+
+
+def _of_older_file(values: dict[str, Any]) -> BeforeAfter | None:
+    """Read the measures of a file that was written before evaluations were stored whole."""
+    if not values.get("before"):
+        return None
+    before = values["before"]
+    return BeforeAfter(
+        before=before,
+        after=values["after"],
+        interval=values["interval"],
+        n_queries=values.get("questions") or values.get("n_questions") or 0,
+        searched="other held-out rows",
+        before_interval=values.get("before_interval") or {},
+        after_interval=values.get("after_interval") or {},
+        primary=next((name for name in ("10-NN", "MAP") if name in before), next(iter(before))),
+    )
 
 
 def _column_names(X: Any, model: Any, record: dict[str, Any], about: dict[str, Any]) -> list[Any]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-
+from ..evaluation import VOTE_NOTE, BeforeAfter, PairDistances
 from .findings import Missing
-from .judged import Measure
 from .markup import Cell, Column, chart, escaped, percent, section, table
 from .sheet import Sheet, advice, part, told
-from .views import histogram
+from .views import histograms
 
 __all__ = ["distances", "results", "summary"]
 
@@ -23,11 +21,30 @@ _KINDS = {
 }
 
 
+_MEASURES = {
+    "10-NN": (
+        "10-NN accuracy",
+        f"Share of queries whose class the vote of their ten nearest rows gets right ({VOTE_NOTE}).",
+    ),
+    "P@1": ("P@1", "Share of queries whose nearest row is of their class."),
+    "P@10": ("P@10", "Share of their own class among the ten nearest rows."),
+    "MAP": ("MAP", "Mean average precision: how early in the ranking all rows of the class come."),
+    "AUC": ("AUC", "Probability that a row of the same class is closer than one of another class."),
+    "pair AUC": ("pair AUC", "Probability that a similar pair is closer than a dissimilar one; 0.5 is guessing."),
+    "retrieval": ("retrieval", "Mean of P@1, P@10 and MAP, by which settings were chosen."),
+}
+_HEADLINES = {
+    "better": "The learned distance is better",
+    "worse": "The learned distance is worse than what it started from",
+    "no clear difference": "The learned distance makes no clear difference",
+}
+
+
 def summary(sheet: Sheet) -> str:
     f = sheet.findings
     return (
         '<section id="summary" aria-labelledby="title">\n'
-        f'<h1 id="title">{_headline(sheet)}</h1>\n<p class="lede">{_learned_from(sheet)}</p>\n'
+        f'<h1 id="title">{_headline(sheet)}</h1>\n{_sentence(sheet)}<p class="lede">{_learned_from(sheet)}</p>\n'
         f'<ul class="tiles">{"".join(_tiles(sheet))}</ul>\n'
         f'<p class="note">{told(_brief, sheet, "span")} “Before” is '
         f"{escaped(f.before[1])}. ± is half a 95 % interval.</p>\n"
@@ -40,17 +57,18 @@ def _brief(sheet: Sheet) -> str:
 
 
 def _headline(sheet: Sheet) -> str:
+    """Return the verdict on the measure that settings were chosen by."""
     try:
-        verdicts = [m.verdict for m in sheet.findings.judged.measures]
+        return _HEADLINES[sheet.findings.judged.evaluation.verdict()]
     except Missing:
         return "A learned distance"
-    if "better" in verdicts and "worse" not in verdicts:
-        return "The learned distance is better"
-    if "worse" in verdicts and "better" not in verdicts:
-        return "The learned distance is worse than what it started from"
-    if "better" in verdicts:
-        return "The learned distance is better at some things, worse at others"
-    return "The learned distance makes no clear difference"
+
+
+def _sentence(sheet: Sheet) -> str:
+    try:
+        return f'<p class="lede">{escaped(sheet.findings.judged.evaluation.sentence)}</p>'
+    except Missing:
+        return ""
 
 
 def _learned_from(sheet: Sheet) -> str:
@@ -71,12 +89,13 @@ def _learned_from(sheet: Sheet) -> str:
 
 def _tiles(sheet: Sheet) -> Iterable[str]:
     try:
-        measures = {m.name: m for m in sheet.findings.judged.measures}
+        evaluation = sheet.findings.judged.evaluation
     except Missing:
-        measures = {}
-    for name in ("10-NN accuracy", "MAP", "AUC", "pair AUC"):
-        if name in measures:
-            yield _tile(measures[name])
+        evaluation = None
+    if evaluation is not None:
+        for name in dict.fromkeys((evaluation.primary, "10-NN", "MAP", "AUC", "pair AUC")):
+            if name in evaluation.before:
+                yield _tile(evaluation, name)
     certificate = sheet.findings.record.get("certificate")
     if certificate:
         yield (
@@ -86,56 +105,68 @@ def _tiles(sheet: Sheet) -> Iterable[str]:
         )
 
 
-def _tile(measure: Measure) -> str:
-    kind = measure.verdict if measure.verdict in ("better", "worse") else ""
-    change = _signed(measure, measure.change) + _margin(measure, measure.change_margin)
+def _tile(evaluation: BeforeAfter, name: str) -> str:
+    verdict = evaluation.verdict(name)
+    kind = verdict if verdict in ("better", "worse") else ""
+    lda = f" · LDA: {_shown(name, evaluation.lda[name])}" if name in evaluation.lda else ""
+    change = f'<span class="{kind}">{_change(evaluation, name)}</span>'
     return (
-        f'<li class="tile"><p class="what">{escaped(measure.name)}</p>'
-        f'<p class="value">{_shown(measure, measure.after)}</p><p class="from">before: '
-        f'{_shown(measure, measure.before)} · <span class="{kind}">{change}</span></p></li>'
+        f'<li class="tile"><p class="what">{escaped(_title(name))}</p>'
+        f'<p class="value">{_shown(name, evaluation.after[name])}</p><p class="from">before: '
+        f"{_shown(name, evaluation.before[name])} · {change}{lda}</p></li>"
     )
 
 
 def results(sheet: Sheet) -> str:
-    return section("better", "Before and after", told(_measures, sheet))
+    return section("better", "Before and after", told(_measures, sheet), told(_by_class, sheet))
 
 
 def _measures(sheet: Sheet) -> str:
     judged = sheet.findings.judged
+    e = judged.evaluation
     sheet.charts["measures"] = {
         "rows": [
             {
-                "name": m.name,
-                "before": m.before,
-                "after": m.after,
-                "beforeMargin": m.before_margin or 0.0,
-                "afterMargin": m.after_margin or 0.0,
+                "name": _title(name),
+                "before": e.before[name],
+                "after": e.after[name],
+                "beforeMargin": e.before_interval.get(name) or 0.0,
+                "afterMargin": e.after_interval.get(name) or 0.0,
             }
-            for m in judged.measures
+            for name in e.before
         ]
     }
-    columns = [Column("Measure"), *(Column(c, True) for c in ("Before", "After", "Change")), Column("In short")]
-    rows = [
-        [
-            Cell(m.name, markup=f"<strong>{escaped(m.name)}</strong><br><small>{escaped(m.what)}</small>"),
-            Cell(_shown(m, m.before) + _margin(m, m.before_margin)),
-            Cell(_shown(m, m.after) + _margin(m, m.after_margin)),
-            Cell(_signed(m, m.change) + _margin(m, m.change_margin)),
-            Cell(m.verdict, markup=f'<span class="{m.verdict}">{m.verdict}</span>'),
-        ]
-        for m in judged.measures
-    ]
-    words = "; ".join(f"{m.name} {_shown(m, m.before)} before, {_shown(m, m.after)} after" for m in judged.measures)
+    lda = ("LDA",) if e.lda else ()
+    numeric = (Column(c, True) for c in ("Before", "After", *lda, "Change"))
+    columns = [Column("Measure"), *numeric, Column("In short")]
+    rows = []
+    for name in e.before:
+        title, what = _MEASURES.get(name, (name, ""))
+        verdict = e.verdict(name)
+        beside = [Cell(_shown(name, e.lda[name]) if name in e.lda else "")] if lda else []
+        rows.append(
+            [
+                Cell(title, markup=f"<strong>{escaped(title)}</strong><br><small>{escaped(what)}</small>"),
+                Cell(_shown(name, e.before[name]) + _margin(name, e.before_interval.get(name))),
+                Cell(_shown(name, e.after[name]) + _margin(name, e.after_interval.get(name))),
+                *beside,
+                Cell(_change(e, name)),
+                Cell(verdict, markup=f'<span class="{verdict}">{verdict}</span>'),
+            ]
+        )
+    words = "; ".join(f"{_title(n)} {_shown(n, e.before[n])} before, {_shown(n, e.after[n])} after" for n in e.before)
+    against = f", each compared with {e.n_index:,} {e.searched}" if e.n_index else ""
+    rival = " LDA is scikit-learn's, shrunk, fitted to the same training rows." if lda else ""
     return (
-        f"<p>{escaped(judged.how)} {judged.n_rows:,} rows were judged.</p>"
+        f"<p>{escaped(judged.how)} {e.n_queries:,} rows were judged{escaped(against)}.{rival}</p>"
         + chart("measures", f"Measures with 95 % intervals: {words}")
         + table("Every measure, with half the width of its 95 % interval over rows", columns, rows)
-        + _advice_on(sheet)
+        + _advice_on(e)
     )
 
 
-def _advice_on(sheet: Sheet) -> str:
-    verdicts = {m.verdict for m in sheet.findings.judged.measures}
+def _advice_on(evaluation: BeforeAfter) -> str:
+    verdicts = {evaluation.verdict(name) for name in evaluation.before}
     if verdicts == {"no clear difference"}:
         return advice("Learning changed little here: more labels or pairs, or other features, would help more.")
     if "worse" in verdicts:
@@ -143,56 +174,105 @@ def _advice_on(sheet: Sheet) -> str:
     return ""
 
 
+def _by_class(sheet: Sheet) -> str:
+    """Tabulate the primary measure by class, and the confusions of the vote."""
+    e = sheet.findings.judged.evaluation
+    if not e.classes:
+        return ""
+    name = e.primary
+    columns = [Column("Class"), *(Column(c, True) for c in ("Queries", "Before", "After", "Change"))]
+    rows = [
+        [
+            Cell(one.name),
+            Cell(f"{one.n_queries:,}", one.n_queries),
+            Cell(_shown(name, one.before), f"{one.before:.6g}"),
+            Cell(_shown(name, one.after), f"{one.after:.6g}"),
+            Cell(_signed(name, one.after - one.before), f"{one.after - one.before:.6g}"),
+        ]
+        for one in sorted(e.classes, key=lambda one: one.after)
+    ]
+    text = (
+        f"<h3>By class</h3>{table(f'{_title(name)} of every class, lowest first', columns, rows, name='class-table')}"
+    )
+    if not e.confusions:
+        return text
+    columns = [Column("Class"), Column("Taken for"), *(Column(c, True) for c in ("Before", "After"))]
+    rows = [
+        [Cell(one.actual), Cell(one.predicted), *(Cell(_count(n), f"{n:g}") for n in (one.before, one.after))]
+        for one in e.confusions
+    ]
+    caption = "Queries of a class that the vote of ten neighbours takes for another, most frequent first"
+    return text + f"<h3>Confusions</h3>{table(caption, columns, rows, name='confusion-table')}"
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
+
+
 def distances(sheet: Sheet) -> str:
-    return section("distances", "Alike and unalike", told(_histograms, sheet))
+    return section("distances", "Similar and dissimilar pairs", told(_histograms, sheet))
 
 
 def _histograms(sheet: Sheet) -> str:
     judged = sheet.findings.judged
-    sides = [(lengths.of(True), lengths.of(False)) for lengths in judged.lengths]
-    if not len(sides[0][0]):
+    sides = judged.evaluation.pair_distances
+    if sides is None or not sides[0].similar.sum():
         raise Missing("no pairs were held out.")
-    end = float(np.clip(max(np.percentile(np.concatenate(side), 99) for side in sides), 2.0, 3.0))
-    drawn = [histogram(*side, end) for side in sides]
+    drawn = histograms(sides)
     top = max(max(one["alike"] + one["unalike"]) for one in drawn)
     for name, one, side in zip(("histogramBefore", "histogramAfter"), drawn, sides, strict=True):
-        sheet.charts[name] = one | {"top": top, "nAlike": len(side[0]), "nUnalike": len(side[1])}
-    said = [_said_of(lengths.auc) for lengths in judged.lengths]
+        sheet.charts[name] = one | {
+            "top": top,
+            "nAlike": int(side.similar.sum()),
+            "nUnalike": int(side.dissimilar.sum()),
+        }
+    words = [_auc_words(side) for side in sides]
     figures = "".join(
         f"<div><h3>{title} learning</h3>"
-        + chart(name, f"Distances of alike and unalike pairs {title.lower()} learning, {words}", words)
+        + chart(name, f"Distances of similar and dissimilar pairs {title.lower()} learning, {text}", text)
         + "</div>"
-        for title, name, words in zip(("Before", "After"), ("histogramBefore", "histogramAfter"), said, strict=True)
+        for title, name, text in zip(("Before", "After"), ("histogramBefore", "histogramAfter"), words, strict=True)
     )
     return (
-        "<p>The less the two humps overlap, the better the distance tells alike from unalike. These are pairs of "
-        f"{judged.whose}; what lies beyond the axis is in its last bar.</p>"
+        "<p>The less the two humps overlap, the better the distance separates similar from dissimilar. These are "
+        f"pairs of {judged.whose}; what lies beyond the axis is in its last bar.</p>"
         f'<div class="pair">{figures}</div>'
     )
 
 
-def _said_of(auc: float | None) -> str:
-    return "" if auc is None else f"{percent(auc)} of the time an alike pair is closer than an unalike one."
+def _auc_words(side: PairDistances) -> str:
+    return (
+        "" if side.auc is None else f"{percent(side.auc)} of the time a similar pair is closer than a dissimilar one."
+    )
 
 
-def _in_percent(measure: Measure) -> bool:
-    return measure.name not in ("MAP", "AUC", "pair AUC")
+def _title(name: str) -> str:
+    return _MEASURES.get(name, (name, ""))[0]
 
 
-def _shown(measure: Measure, value: float) -> str:
-    return percent(value) if _in_percent(measure) else f"{value:.3f}"
+def _in_percent(name: str) -> bool:
+    return name not in ("MAP", "AUC", "pair AUC", "retrieval")
 
 
-def _plain(measure: Measure, value: float) -> str:
-    return f"{100 * value:.1f}" if _in_percent(measure) else f"{value:.3f}"
+def _shown(name: str, value: float) -> str:
+    return percent(value) if _in_percent(name) else f"{value:.3f}"
 
 
-def _margin(measure: Measure, value: float | None) -> str:
-    return "" if value is None else f" ± {_plain(measure, value)}"
+def _plain(name: str, value: float) -> str:
+    return f"{100 * value:.1f}" if _in_percent(name) else f"{value:.3f}"
 
 
-def _signed(measure: Measure, value: float) -> str:
-    return ("+" if value >= 0 else "−") + _plain(measure, abs(value))
+def _margin(name: str, value: float | None) -> str:
+    return "" if value is None else f" ± {_plain(name, value)}"
+
+
+def _change(evaluation: BeforeAfter, name: str) -> str:
+    change = evaluation.after[name] - evaluation.before[name]
+    return _signed(name, change) + _margin(name, evaluation.interval.get(name))
+
+
+def _signed(name: str, value: float) -> str:
+    return ("+" if value >= 0 else "−") + _plain(name, abs(value))
 
 
 def _joined(parts: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,10 +10,11 @@ from scipy.linalg import orthogonal_procrustes
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from ..coordinates import LinearCoordinates
+from ..evaluation import PairDistances, nearest_of
+from ..evaluation.pair_distances import END, N_BINS
 from ..metric import Metric
-from ..scoring import nearest_of
 
-__all__ = ["Hubs", "histogram", "hubs", "maps", "spectrum"]
+__all__ = ["Hubs", "histograms", "hubs", "maps", "spectrum"]
 
 _NEIGHBOURS = 10
 _FEWEST_BINS, _MOST_BINS = 12, 48
@@ -101,14 +103,27 @@ def hubs(before: np.ndarray, after: np.ndarray) -> Hubs:
 # -- distributions -----------------------------------------------------------------------------------------------
 
 
-def histogram(alike: np.ndarray, unalike: np.ndarray, end: float) -> dict[str, list[float]]:
-    """Densities over equal bins from 0 to `end`, the last holding what lies beyond it too."""
-    n_bins = int(np.clip(min(len(alike), len(unalike)) // 8, _FEWEST_BINS, _MOST_BINS))
-    edges = np.linspace(0.0, end, n_bins + 1)
-    densities = [
-        np.histogram(np.minimum(d, end * (1 - 1e-12)), edges)[0] / max(1, len(d)) / edges[1] for d in (alike, unalike)
-    ]
-    return {"edges": _short(edges), "alike": _short(densities[0]), "unalike": _short(densities[1])}
+def histograms(sides: Sequence[PairDistances]) -> list[dict[str, list[float]]]:
+    """Return densities of similar and dissimilar pairs over equal bins, one axis for all sides.
+
+    The axis ends between 2 and 3 medians, where at most 1 % of the pairs of a side lie beyond; the last bin has them.
+    """
+    width = END / N_BINS
+    end = max(np.searchsorted(np.cumsum(side.similar + side.dissimilar) / max(1, side.n_pairs), 0.99) for side in sides)
+    last = int(np.clip(end + 1, N_BINS * 2 // 3, N_BINS))
+    fewest = min(min(side.similar.sum(), side.dissimilar.sum()) for side in sides)
+    step = int(np.ceil(last / np.clip(fewest // 8, _FEWEST_BINS, _MOST_BINS)))
+    last = min(N_BINS, -(-last // step) * step)
+    edges = np.append(np.arange(0, last, step), last) * width
+    drawn = []
+    for side in sides:
+        densities = []
+        for counts in (side.similar, side.dissimilar):
+            clipped = np.append(counts[: last - 1], counts[last - 1 :].sum())
+            summed = np.add.reduceat(clipped, np.arange(0, last, step))
+            densities.append(summed / max(1, counts.sum()) / np.diff(edges))
+        drawn.append({"edges": _short(edges), "alike": _short(densities[0]), "unalike": _short(densities[1])})
+    return drawn
 
 
 def spectrum(metric: Metric) -> tuple[list[float], int]:

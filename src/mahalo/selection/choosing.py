@@ -26,7 +26,7 @@ from .folds import Fold
 __all__ = ["Choosing", "own_splits"]
 
 _UNTOUCHED = 1e-6  # times the smallest γ: the prior itself
-_LOOSE = 1e-2  # relative gap inside folds
+LOOSE = 1e-2  # relative gap inside folds
 _MOST_ROWS = 3_000  # that folds are made of
 _MOST_PAIRS = 10_000  # that are learned from in a fold
 _FEW_ROWS, _FEW_QUESTIONS = 600, 1_500  # judged rows, by a vote and by retrieval, below which folds are repeated
@@ -57,11 +57,50 @@ class Choosing:
         self.score = cv._score(y, constraints)
         whole = constraints is not None or own_splits(cv.cv)
         part = np.arange(len_of(X)) if whole else _sample(y, len_of(X), self._seed)
+        self._all = X, y, labels, rows, part
+        self.n_held = self.n_total = len_of(X)  # rows at hand, and of which they are a sample where more are on disk
         X = _taken(X, part, cv._pairwise)
         y, labels = (None if a is None else a[part] for a in (y, labels))
         rows = rows[part]
         self.n_classes = 0 if y is None else len(np.unique(y[y >= 0]))
         self.folds = [Fold(X, y, labels, rows, *split, cv._pairwise) for split in self._splits(X, y, rows)]
+
+    @property
+    def class_names(self) -> list[str]:
+        """Names of the classes, in the order of their codes."""
+        _, y, labels, _, _ = self._all
+        if y is None:
+            return []
+        names = [""] * (int(y.max(initial=-1)) + 1)
+        codes, first = np.unique(y, return_index=True)
+        for code, row in zip(codes.tolist(), first.tolist(), strict=True):
+            if code >= 0:
+                names[code] = str(code if labels is None else labels[row])
+        return names
+
+    def folds_of_all(self) -> list[Fold]:
+        """Return the folds, extended from the sample that choosing looks at to all rows.
+
+        Held-out rows of a fold stay held out. The other rows go in equal shares of every class to the folds, or, where
+        classes are held out, to the fold that holds out their class; unlabelled rows are always learned from.
+        """
+        X, y, labels, rows, part = self._all
+        if len(part) == len_of(X):
+            return self.folds
+        rng = np.random.default_rng(self._seed)
+        fold_of = np.full(len_of(X), -1)
+        others = np.setdiff1d(np.flatnonzero(y >= 0), part)
+        order = others[np.lexsort((rng.random(len(others)), y[others]))]
+        fold_of[order] = np.arange(len(order)) % len(self.folds)
+        if self.cv.holdout == "classes":
+            for k, fold in enumerate(self.folds):
+                fold_of[np.isin(y, np.unique(fold.y_test))] = k
+        for k, fold in enumerate(self.folds):
+            fold_of[part[fold.test]] = k
+        return [
+            Fold(X, y, labels, rows, np.flatnonzero(fold_of != k), np.flatnonzero(fold_of == k), self.cv._pairwise)
+            for k in range(len(self.folds))
+        ]
 
     @property
     def table(self) -> list[dict[str, Any]]:
@@ -144,7 +183,7 @@ class Choosing:
     def _learner(self, prior: Any, strategy: str, residual: float, fold: Fold) -> MetricLearner:
         cv = self.cv
         values: dict[str, Any] = {"prior": prior, "strategy": strategy, "residual": residual, "n_components": None}
-        values |= {"normalize": False, "gamma": float(self.gammas[-1]), "tol": max(cv.tol, _LOOSE)}
+        values |= {"normalize": False, "gamma": float(self.gammas[-1]), "tol": max(cv.tol, LOOSE)}
         if self.constraints is None and self.n_classes:
             values["pairs_per_class"] = self._pairs_per_class(strategy)
         kernel, directions = not is_linear(cv.kernel), int(np.clip(2 * self.n_classes, *_DIRECTIONS))

@@ -18,7 +18,7 @@ from ..task import Task
 from ..validation import as_rows, check_parameters, is_linear, len_of
 from .candidates import CHOSEN, Choices
 from .choosing import Choosing, own_splits
-from .judging import Score, scorer
+from .judging import Score, resolve_scoring, scorer
 from .path import checked_gammas
 
 __all__ = ["MetricLearnerCV"]
@@ -71,6 +71,8 @@ class MetricLearnerCV(MetricLearner):
         One millionth of the smallest candidate where the prior itself was best.
     prior_, strategy_, residual_, normalize_, n_components_
         What was chosen.
+    best_index_ : int
+        Position of the winner in `cv_results_`.
     best_score_ : float
         Mean score over folds of the winner.
     cv_results_ : dict
@@ -165,7 +167,10 @@ class MetricLearnerCV(MetricLearner):
         if constraints is not None and rows is None:
             constraints.check_rows(len_of(X))
         rows = np.arange(len_of(X)) if rows is None else as_rows(rows, len_of(X))
-        return Choosing(self, held, y, labels, constraints, rows), X, y, constraints, rows
+        choosing = Choosing(self, held, y, labels, constraints, rows)
+        if isinstance(X, SampledRows):
+            choosing.n_total = X.total
+        return choosing, X, y, constraints, rows
 
     def _check_parameters(self) -> None:
         if self.holdout not in ("rows", "classes"):
@@ -203,8 +208,17 @@ class MetricLearnerCV(MetricLearner):
 
     @property
     def _by_retrieval(self) -> bool:
-        """Whether held-out rows are judged by what they find among each other, each for its class."""
-        return isinstance(self.scoring, str) and self.scoring not in ("accuracy", "auc")
+        """Whether, with labels, held-out rows are judged by what they find among each other, each for its class."""
+        scoring = resolve_scoring(self.scoring, has_labels=True, unseen=self.holdout == "classes")
+        return isinstance(scoring, str) and scoring not in ("accuracy", "auc")
+
+    def _primary_measure(self, *, labelled: bool) -> str:
+        """Return the measure of evaluation that settings are chosen by; for a callable, the default one."""
+        if not labelled:
+            return "pair AUC"
+        if isinstance(self.scoring, str) and self.scoring != "accuracy":
+            return {"map": "MAP", "auc": "AUC"}.get(self.scoring, self.scoring.replace("precision", "P"))
+        return "MAP" if self.holdout == "classes" else "10-NN"
 
     def _learner(self, **values: Any) -> MetricLearner:
         """A MetricLearner of these values and all other parameters of this one."""
@@ -230,6 +244,7 @@ class MetricLearnerCV(MetricLearner):
         for name in CHOSEN:
             setattr(self, f"{name}_", table[best][name])
         self.gamma_ = float(table[best]["gamma"])
+        self.best_index_ = best
         self.best_score_ = float(mean[best])
         self.cv_results_ = {name: [row[name] for row in table] for name in CHOSEN} | {
             "gamma": np.array([row["gamma"] for row in table]),

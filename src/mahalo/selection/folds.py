@@ -12,8 +12,8 @@ import scipy.sparse as sp
 
 from ..constraints import Constraints
 from ..coordinates import LinearCoordinates
+from ..evaluation import pair_auc
 from ..metric import Metric, cosines, is_positive, leading_part
-from ..scoring import pair_auc
 
 __all__ = ["Fold"]
 
@@ -81,6 +81,23 @@ class Fold:
         cross = self.X_test
         return metric.distances(
             cross, self.X_train, squared=True, cross=cross, diag_x=own[self.test], diag_y=own[self.train]
+        )
+
+    def sq_query_distances(self, metric: Metric, queries: np.ndarray, index: np.ndarray, *, among: bool) -> np.ndarray:
+        """Return squared distances of some held-out rows to some training rows, or to some held-out rows.
+
+        `queries` are positions among the held-out rows, `index` among the training rows (held-out rows if `among`).
+        """
+        if not self.pairwise:
+            return metric.distances(self.X_test[queries], (self.X_test if among else self.X_train)[index], squared=True)
+        own, a, b = np.diagonal(self.X), self.test[queries], (self.test if among else self.train)[index]
+        return metric.distances(
+            self.X[np.ix_(a, self.train)],
+            self.X[np.ix_(b, self.train)],
+            squared=True,
+            cross=self.X[np.ix_(a, b)],
+            diag_x=own[a],
+            diag_y=own[b],
         )
 
     def _parts(self, c: LinearCoordinates, among: bool, centred: bool) -> _Parts:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..constraints import Constraints
+from ..evaluation import average_precision, nearest_of, precision_at, ranked, recall_at, vote
 from ..metric import Metric
-from ..scoring import average_precision, nearest_of, precision_at, ranked, recall_at, vote
 from .folds import Fold
 
-__all__ = ["RETRIEVAL", "Score", "knn_hits", "questions", "retrieval", "scorer"]
+__all__ = ["RETRIEVAL", "Score", "knn_hits", "questions", "resolve_scoring", "retrieval", "scorer"]
 
 Score = Callable[[Metric, Fold], float]
 
@@ -22,13 +22,24 @@ MOST_QUESTIONS = 500
 RETRIEVAL = "'map', 'precision@10' or 'recall@10' (any number in place of 10)"
 
 
+def resolve_scoring(scoring: Any, *, has_labels: bool, unseen: bool) -> Any:
+    """Return `scoring`, or the name of the default score if it is None.
+
+    `unseen` says that held-out rows are of classes that no training row has.
+    """
+    if scoring is not None:
+        return scoring
+    if unseen:
+        return "map"
+    return "accuracy" if has_labels else "auc"
+
+
 def scorer(scoring: Any, y: np.ndarray | None, constraints: Constraints | None, *, unseen: bool = False) -> Score:
     """What a `scoring` parameter stands for; larger is better.
 
     `unseen` says that held-out rows are of classes that no training row has, so that these cannot vote.
     """
-    if scoring is None:
-        scoring = ("auc" if y is None else "accuracy") if not unseen else "map"
+    scoring = resolve_scoring(scoring, has_labels=y is not None, unseen=unseen)
     if callable(scoring):
         return lambda metric, f: float(scoring(metric, f.X_train, f.labels_of(f.train), f.X_test, f.labels_of(f.test)))
     if scoring == "auc":

@@ -240,9 +240,9 @@ function histogram(box, { edges, alike, unalike, top, nAlike, nUnalike }) {
     node("path", { class: `area ${name}`, d: `${path}V${place.Y(0)}Z` }, place.drawing);
     node("path", { class: `curve ${name}-line`, d: path }, place.drawing);
   }
-  const write = (y, name, n) => node("text", { x: place.right, y, "text-anchor": "end", class: name }, place.drawing, `${n.toLocaleString("en")} ${name} pairs`);
-  write(30, "alike", nAlike);
-  write(46, "unalike", nUnalike);
+  const write = (y, kind, name, n) => node("text", { x: place.right, y, "text-anchor": "end", class: kind }, place.drawing, `${n.toLocaleString("en")} ${name} pairs`);
+  write(30, "alike", "similar", nAlike);
+  write(46, "unalike", "dissimilar", nUnalike);
 }
 
 function drawAll(charts) {

@@ -10,10 +10,10 @@ from scipy.stats import t as student
 from sklearn.metrics import euclidean_distances, roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
 
-from mahalo import Constraints, MetricLearner, MetricLearnerCV, intervals
+from mahalo import Constraints, MetricLearner, MetricLearnerCV
+from mahalo.evaluation import Estimate, FoldScores, compare_folds, intervals, ranked_auc
 from mahalo.pairs import PairSplit
-from mahalo.scoring import ranked_auc
-from mahalo.selection.before_after import Estimate, Tally, before_after, choosing_of, measures, unlearned
+from mahalo.selection.held_out import choosing_of, evaluate_held_out, unlearned
 
 
 def test_auc_of_a_ranking_is_that_of_scikit_learn(rng):
@@ -26,43 +26,43 @@ def test_repeated_folds_count_each_row_once(rng):
     X, y = labelled_data(rng, n=60, d=3)
     choosing, _ = choosing_of(MetricLearnerCV(gammas=[0.1, 1.0]), X, y)
     assert len(choosing.folds) > 3
-    told = before_after(choosing, measures(None))
-    assert told.n_questions == 60 and set(told.before) == {"10-NN", "P@1", "P@10", "MAP", "AUC"}
-    assert "before" in str(told) and "60 held-out rows" in str(told)
+    found = evaluate_held_out(choosing)
+    assert found.n_queries == 60 and set(found.before) == {"10-NN", "P@1", "P@10", "MAP", "AUC"}
+    assert "before" in str(found) and "60 held-out queries" in str(found)
 
 
 def test_noise_is_not_sold_as_gain(rng):
     X, y = rng.standard_normal((150, 8)), np.arange(150) % 3
-    told = before_after(choosing_of(MetricLearnerCV(), X, y)[0], measures(None))
-    for name in told.before:
-        assert told.after[name] - told.before[name] < 0.03 + told.interval[name]
+    found = evaluate_held_out(choosing_of(MetricLearnerCV(), X, y)[0])
+    for name in found.before:
+        assert found.after[name] - found.before[name] < 0.03 + found.interval[name]
 
 
 def test_gain_is_seen(rng):
     y = np.arange(150) % 3
     X = np.column_stack([y + 0.3 * rng.standard_normal(150), 5 * rng.standard_normal((150, 6))])
     choosing, _ = choosing_of(MetricLearnerCV(gammas=[10.0], prior="within"), X, y)
-    for told in (
-        before_after(choosing, measures(None)),
-        before_after(choosing, measures(None), settled=choosing.table[-1]),
+    for found in (
+        evaluate_held_out(choosing),
+        evaluate_held_out(choosing, settled=choosing.table[-1]),
     ):
-        assert told.after["MAP"] - told.before["MAP"] > told.interval["MAP"] + 0.1
+        assert found.after["MAP"] - found.before["MAP"] > found.interval["MAP"] + 0.1
 
 
 def test_pairs_alone_are_judged_by_the_rows_they_are_about(rng):
     X, y = labelled_data(rng, n=80, d=4)
     pairs = Constraints.from_labels(y, pairs_per_class=80)
-    told = before_after(choosing_of(MetricLearnerCV(gammas=[1.0]), X, constraints=pairs)[0], measures(pairs))
-    assert set(told.before) == {"pair AUC"} and 40 < told.n_questions <= 80
-    assert 0 < told.interval["pair AUC"] < 0.2 and "held-out rows of pairs" in str(told)
+    found = evaluate_held_out(choosing_of(MetricLearnerCV(gammas=[1.0]), X, constraints=pairs)[0])
+    assert set(found.before) == {"pair AUC"} and 40 < found.n_queries <= 80
+    assert 0 < found.interval["pair AUC"] < 0.2 and "rows of pairs that are known" in str(found)
 
 
 def test_one_split_has_an_interval_over_its_rows(rng):
     X, y = labelled_data(rng, n=80, d=4)
     pairs = Constraints.from_labels(y, pairs_per_class=80)
     cv = MetricLearnerCV(gammas=[1.0], cv=PairSplit(pairs, n_splits=1, random_state=0))
-    told = before_after(choosing_of(cv, X, constraints=pairs)[0], measures(pairs), settled=cv_candidate(1.0))
-    assert 0 < told.interval["pair AUC"] < 0.5 and "inf" not in str(told)
+    found = evaluate_held_out(choosing_of(cv, X, constraints=pairs)[0], settled=cv_candidate(1.0))
+    assert 0 < found.interval["pair AUC"] < 0.5 and "inf" not in str(found)
 
 
 def cv_candidate(gamma):
@@ -78,24 +78,25 @@ def cv_candidate(gamma):
 
 def test_folds_that_differ_widen_the_interval():
     """Four folds of two rows each: before 0 for all, after the same for both rows of a fold."""
-    tally, change = Tally(), np.repeat([0.0, 1.0, 0.0, 1.0], 2)
-    for fold in np.arange(8).reshape(4, 2):
-        tally.add({"m": Estimate.mean(fold, np.zeros(2))}, {"m": Estimate.mean(fold, change[fold])})
-    told = tally.told()
-    assert told.after["m"] == 0.5
+    change = np.repeat([0.0, 1.0, 0.0, 1.0], 2)
+    folds = [
+        FoldScores(0, measured=({"m": Estimate.mean(fold, np.zeros(2))}, {"m": Estimate.mean(fold, change[fold])}))
+        for fold in np.arange(8).reshape(4, 2)
+    ]
+    found = compare_folds(folds, primary="m")
+    assert found.after["m"] == 0.5
     assert (
-        told.interval["m"]
+        found.interval["m"]
         == pytest.approx(intervals.of_mean(change))
         == pytest.approx(sem(change) * student.ppf(0.975, 7))
     )
 
 
-def test_where_one_row_asks_there_is_no_interval():
-    tally = Tally()
-    tally.add(*({"MAP": Estimate.mean(np.array([7]), np.array([value]))} for value in (0.5, 0.75)))
-    told = tally.told()
-    assert told.interval["MAP"] is None
-    assert str(told).splitlines()[1].split() == ["MAP", "0.500", "0.750", "+0.250"]
+def test_one_query_has_no_interval():
+    before, after = ({"MAP": Estimate.mean(np.array([7]), np.array([value]))} for value in (0.5, 0.75))
+    found = compare_folds([FoldScores(0, measured=(before, after))], primary="MAP")
+    assert found.interval["MAP"] is None
+    assert str(found).splitlines()[1].split() == ["MAP", "0.500", "0.750", "+0.250"]
 
 
 def test_nothing_learned_is_the_plain_distance(rng):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .constraints import Constraints, codes_by_appearance
-from .linalg import nearest_of
+from ..constraints import Constraints, codes_by_appearance
+from ..linalg import nearest_of
 
 __all__ = [
     "auc_of_pairs",

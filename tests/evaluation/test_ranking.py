@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from mahalo import Constraints, MetricLearner
-from mahalo.scoring import knn_predict, nearest_of, pair_auc, vote
+from mahalo.evaluation import knn_predict, nearest_of, pair_auc, vote
 
 
 def plain_vote(codes):

@@ -1,0 +1,57 @@
+"""Evaluation of distances: votes, retrieval, AUC, intervals, and comparisons on held-out rows.
+
+Arrays and distances come in, named results go out; the only thing fitted here is LDA, the reference.
+"""
+
+from . import intervals
+from .comparison import VOTE_NOTE, BeforeAfter, ClassResult, Confusion, FoldScores, compare_folds, measure_title
+from .estimate import Estimate, Measured, pool
+from .lda import LDA, lda_projection
+from .pair_distances import PairDistances
+from .queries import QueryScores, choose_queries, score_queries
+from .ranking import (
+    auc_of_pairs,
+    average_precision,
+    knn_predict,
+    known_pairs,
+    nearest_of,
+    pair_auc,
+    precision_at,
+    ranked,
+    ranked_auc,
+    recall_at,
+    share_below,
+    vote,
+)
+
+__all__ = [
+    "LDA",
+    "VOTE_NOTE",
+    "BeforeAfter",
+    "ClassResult",
+    "Confusion",
+    "Estimate",
+    "FoldScores",
+    "Measured",
+    "PairDistances",
+    "QueryScores",
+    "auc_of_pairs",
+    "average_precision",
+    "choose_queries",
+    "compare_folds",
+    "intervals",
+    "knn_predict",
+    "known_pairs",
+    "lda_projection",
+    "measure_title",
+    "nearest_of",
+    "pair_auc",
+    "pool",
+    "precision_at",
+    "ranked",
+    "ranked_auc",
+    "recall_at",
+    "score_queries",
+    "share_below",
+    "vote",
+]

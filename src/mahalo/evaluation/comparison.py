@@ -1,0 +1,323 @@
+"""Comparison of a distance before and after learning, with LDA beside them, on the same held-out queries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from . import intervals
+from .estimate import Estimate, Measured, pool
+from .pair_distances import PairDistances
+from .queries import QueryScores
+
+__all__ = ["VOTE_NOTE", "BeforeAfter", "ClassResult", "Confusion", "FoldScores", "compare_folds", "measure_title"]
+
+VOTE_NOTE = "ties in the vote go to the nearer rows, so scikit-learn's own k-NN may differ by a point or two"
+_TITLES = {
+    "10-NN": "10-NN accuracy",
+    "P@1": "precision at 1",
+    "P@10": "precision at 10",
+    "MAP": "mean average precision",
+    "AUC": "AUC of own class against others",
+    "pair AUC": "AUC of similar against dissimilar pairs",
+    "retrieval": "mean of P@1, P@10 and MAP",
+}
+_MOST_CONFUSIONS = 200
+
+
+def measure_title(name: str) -> str:
+    """Return a measure's name in words."""
+    return _TITLES.get(name, name)
+
+
+@dataclass(frozen=True)
+class ClassResult:
+    """Mean of the chosen measure over the queries of one class."""
+
+    name: str
+    n_queries: int
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Number of queries of class `actual` that the vote gives to class `predicted`, before and after.
+
+    A mean over repetitions where folds are repeated.
+    """
+
+    actual: str
+    predicted: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class BeforeAfter:
+    """Measures on held-out rows, with rows compared as they came and by the learned distance.
+
+    Each fold is judged with the settings that the other folds chose, so that no figure was chosen by what it says.
+    Print it for a table.
+
+    Attributes
+    ----------
+    before, after : dict of str to float
+        Every measure; `lda` holds the same in the space of `LinearDiscriminantAnalysis` fitted to the same training
+        rows, and is empty where there are no labels or LDA cannot be fitted.
+    interval : dict of str to float or None
+        Half the width of the 95 % interval of the difference after − before, over rows; None for a single row.
+    n_queries, n_index : int
+        Rows that were judged; rows that each of them was compared with (0 where pairs are judged).
+    names : (str, str)
+        Names of the two sides.
+    searched : str
+        What the queries were compared with.
+    before_interval, after_interval, lda_interval : dict of str to float or None
+        The same of each side by itself; of LDA that of the difference after − LDA.
+    primary : str
+        Measure by which settings were chosen; the verdict is about it.
+    classes : tuple of ClassResult
+        The primary measure by class.
+    confusions : tuple of Confusion
+        Pairs of classes that the vote confuses before or after, most frequent first, 200 at most.
+    pair_distances : (PairDistances, PairDistances) or None
+        Distances of held-out pairs before and after.
+    """
+
+    before: dict[str, float]
+    after: dict[str, float]
+    interval: dict[str, float | None]
+    n_queries: int
+    names: tuple[str, str] = ("before", "after")
+    searched: str = "training rows"
+    before_interval: dict[str, float | None] = field(default_factory=dict)
+    after_interval: dict[str, float | None] = field(default_factory=dict)
+    n_index: int = 0
+    primary: str = "10-NN"
+    lda: dict[str, float] = field(default_factory=dict)
+    lda_interval: dict[str, float | None] = field(default_factory=dict)
+    classes: tuple[ClassResult, ...] = ()
+    confusions: tuple[Confusion, ...] = ()
+    pair_distances: tuple[PairDistances, PairDistances] | None = field(default=None, repr=False)
+
+    def difference(self, name: str) -> str:
+        """Return the difference after − before with its interval, as text."""
+        half = self.interval[name]
+        return f"{self.after[name] - self.before[name]:+.3f}" + ("" if half is None else f" ± {half:.3f}")
+
+    def verdict(self, name: str | None = None) -> str:
+        """Return "better", "no clear difference" or "worse", of one measure; default: the primary one."""
+        name = self.primary if name is None else name
+        half, change = self.interval[name], self.after[name] - self.before[name]
+        if half is None or abs(change) <= half:
+            return "no clear difference"
+        return "better" if change > 0 else "worse"
+
+    @property
+    def sentence(self) -> str:
+        """One plain sentence: verdict, measure, both values, and on how many queries against how many rows."""
+        name = self.primary
+        first, second = self.names
+        learning = " learning" * (self.names == ("before", "after"))
+        against = f" against {self.n_index:,} {self.searched}" if self.n_index else f", {self.searched}"
+        lda = f"; LDA reaches {_figure(self.lda[name])}" if name in self.lda else ""
+        return (
+            f"{self.verdict().capitalize()}: {measure_title(name)} is {_figure(self.before[name])} {first} and "
+            f"{_figure(self.after[name])} {second}{learning} ({self.difference(name)}), on {self.n_queries:,} held-out "
+            f"queries{against}{lda}."
+        )
+
+    def __str__(self) -> str:
+        width = max(len(name) for name in self.before) + 2
+        first, second = self.names
+        lda = f"{'LDA':>9}" * bool(self.lda)
+        lines = [f"{'':{width}}{first:>9}{second:>9}{lda}   difference"]
+        for name in self.before:
+            beside = f"{self.lda[name]:9.3f}" if name in self.lda else " " * len(lda)
+            lines.append(
+                f"{name:{width}}{self.before[name]:9.3f}{self.after[name]:9.3f}{beside}   {self.difference(name)}"
+            )
+        against = f" against {self.n_index:,} {self.searched}" if self.n_index else f", {self.searched}"
+        return "\n".join([*lines, f"{self.n_queries:,} held-out queries{against}"])
+
+    def with_class_names(self, names: Sequence[Any]) -> BeforeAfter:
+        """Return the same with class codes 0, 1, … replaced by these names."""
+        named = {str(code): str(name) for code, name in enumerate(names)}
+        return replace(
+            self,
+            classes=tuple(replace(one, name=named[one.name]) for one in self.classes),
+            confusions=tuple(
+                replace(one, actual=named[one.actual], predicted=named[one.predicted]) for one in self.confusions
+            ),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; `from_dict` reads them."""
+        values = {name: getattr(self, name) for name in _PLAIN_FIELDS}
+        return values | {
+            "verdict": self.verdict(),
+            "sentence": self.sentence,
+            "names": list(self.names),
+            "classes": [vars(one) for one in self.classes],
+            "confusions": [vars(one) for one in self.confusions],
+            "pair_distances": None if self.pair_distances is None else [p.to_dict() for p in self.pair_distances],
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> BeforeAfter:
+        """Read what `to_dict` wrote; raise ValueError if it is damaged."""
+        try:
+            plain = {name: values[name] for name in _PLAIN_FIELDS}
+            for name in _DICT_FIELDS:
+                plain[name] = {str(key): _number(value) for key, value in plain[name].items()}
+            if plain["primary"] not in plain["before"] or any(plain["before"].keys() != plain[n].keys() for n in _SAME):
+                raise ValueError("measures do not match")
+            pairs = values["pair_distances"]
+            return cls(
+                **plain | {name: int(plain[name]) for name in ("n_queries", "n_index")},
+                names=(str(values["names"][0]), str(values["names"][1])),
+                classes=tuple(
+                    ClassResult(str(c["name"]), int(c["n_queries"]), float(c["before"]), float(c["after"]))
+                    for c in values["classes"]
+                ),
+                confusions=tuple(
+                    Confusion(str(c["actual"]), str(c["predicted"]), float(c["before"]), float(c["after"]))
+                    for c in values["confusions"]
+                ),
+                pair_distances=None if pairs is None else tuple(PairDistances.from_dict(one) for one in pairs),  # type: ignore[arg-type]
+            )
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+            raise ValueError(f"the evaluation stored with this model is damaged ({error}); fit it again.") from None
+
+
+_SAME = ("after", "interval")
+_DICT_FIELDS = ("before", "after", "interval", "before_interval", "after_interval", "lda", "lda_interval")
+_PLAIN_FIELDS = (*_DICT_FIELDS, "n_queries", "n_index", "primary", "searched")
+
+
+def _number(value: Any) -> float | None:
+    if value is None:
+        return None
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError(f"{value!r} where a number was expected")
+    return float(value)
+
+
+def _figure(value: float) -> str:
+    return f"{value:.3f}"
+
+
+@dataclass(frozen=True, eq=False)
+class FoldScores:
+    """Scores of one fold before and after, and of LDA where it was fitted.
+
+    Either `scores` of labelled queries, whose numbers among all rows are `rows`, or `measured` values of pairs.
+    """
+
+    n_index: int
+    rows: np.ndarray | None = None
+    scores: tuple[QueryScores, QueryScores] | None = None
+    lda: QueryScores | None = None
+    measured: tuple[Measured, Measured] | None = None
+    pair_distances: tuple[PairDistances, PairDistances] | None = None
+
+    def sides(self) -> tuple[Measured, Measured, Measured | None]:
+        if self.scores is None:
+            assert self.measured is not None
+            return *self.measured, None
+        assert self.rows is not None
+        before, after = (one.measured(self.rows) for one in self.scores)
+        return before, after, None if self.lda is None else self.lda.measured(self.rows)
+
+
+def compare_folds(
+    folds: Sequence[FoldScores],
+    *,
+    primary: str,
+    names: tuple[str, str] = ("before", "after"),
+    searched: str = "training rows",
+    class_names: Sequence[Any] = (),
+) -> BeforeAfter:
+    """Pool the scores of all folds; a row that several folds hold out counts once in the intervals."""
+    sides = [fold.sides() for fold in folds]
+    joined: dict[str, list[Estimate | None]] = {}
+    for name in sides[0][0]:
+        parts = [[side[name] if side is not None else None for side in three] for three in sides]
+        both = [(a, b, c) for a, b, c in parts if a is not None and b is not None]
+        if both:
+            lda = [c for *_, c in both if c is not None]
+            joined[name] = [pool([a for a, *_ in both]), pool([b for _, b, _ in both])]
+            joined[name].append(pool(lda) if len(lda) == len(both) else None)
+    if not joined:
+        raise ValueError("no two similar rows and two dissimilar ones were held out together")
+    estimates: dict[str, tuple[Estimate, Estimate, Estimate | None]] = joined  # type: ignore[assignment]
+    lda = {name: c for name, (_, _, c) in estimates.items() if c is not None}
+    drawn = [fold.pair_distances for fold in folds if fold.pair_distances is not None]
+    return BeforeAfter(
+        before={name: a.value for name, (a, _, _) in estimates.items()},
+        after={name: b.value for name, (_, b, _) in estimates.items()},
+        interval={name: intervals.over_rows(b.influence - a.influence) for name, (a, b, _) in estimates.items()},
+        n_queries=max(len(a.rows) for a, _, _ in estimates.values()),
+        names=names,
+        searched=searched,
+        before_interval={name: intervals.over_rows(a.influence) for name, (a, _, _) in estimates.items()},
+        after_interval={name: intervals.over_rows(b.influence) for name, (_, b, _) in estimates.items()},
+        n_index=int(np.median([fold.n_index for fold in folds])),
+        primary=primary if primary in estimates else next(iter(estimates)),
+        lda={name: c.value for name, c in lda.items()},
+        lda_interval={name: intervals.over_rows(estimates[name][1].influence - c.influence) for name, c in lda.items()},
+        classes=_by_class(folds, primary, class_names),
+        confusions=_confusions(folds, class_names),
+        pair_distances=tuple(PairDistances.pool([d[k] for d in drawn]) for k in (0, 1)) if drawn else None,  # type: ignore[arg-type]
+    )
+
+
+def _by_class(folds: Sequence[FoldScores], primary: str, class_names: Sequence[Any]) -> tuple[ClassResult, ...]:
+    scored = [fold for fold in folds if fold.scores is not None and primary in fold.scores[0].values]
+    if not scored or not len(class_names):
+        return ()
+    codes = np.concatenate([fold.scores[0].codes for fold in scored])  # type: ignore[index]
+    sides = [np.concatenate([fold.scores[k].values[primary] for fold in scored]) for k in (0, 1)]  # type: ignore[index]
+    known = np.isfinite(sides[0]) & np.isfinite(sides[1])
+    counts = np.bincount(codes[known], minlength=len(class_names))
+    sums = [np.bincount(codes[known], side[known], minlength=len(class_names)) for side in sides]
+    queries = _distinct_rows(scored, known, len(class_names))
+    return tuple(
+        ClassResult(str(name), int(queries[k]), float(sums[0][k] / counts[k]), float(sums[1][k] / counts[k]))
+        for k, name in enumerate(class_names)
+        if counts[k]
+    )
+
+
+def _distinct_rows(folds: Sequence[FoldScores], known: np.ndarray, n_classes: int) -> np.ndarray:
+    """Count the distinct query rows of every class."""
+    rows = np.concatenate([fold.rows for fold in folds])[known]  # type: ignore[misc]
+    codes = np.concatenate([fold.scores[0].codes for fold in folds])[known]  # type: ignore[index]
+    return np.bincount(codes[np.unique(rows, return_index=True)[1]], minlength=n_classes)
+
+
+def _confusions(folds: Sequence[FoldScores], class_names: Sequence[Any]) -> tuple[Confusion, ...]:
+    """Count wrong votes by actual and predicted class, most frequent first."""
+    scored = [fold for fold in folds if fold.scores is not None and "10-NN" in fold.scores[0].values]
+    if not scored or not len(class_names):
+        return ()
+    rows = np.concatenate([fold.rows for fold in scored])  # type: ignore[misc]
+    once = len(np.unique(rows)) / len(rows)
+    n, counts = len(class_names), []
+    for side in (0, 1):
+        actual = np.concatenate([fold.scores[side].codes for fold in scored])  # type: ignore[index]
+        predicted = np.concatenate([fold.scores[side].predicted for fold in scored])  # type: ignore[index]
+        wrong = actual != predicted
+        pairs, found = np.unique(actual[wrong] * n + predicted[wrong], return_counts=True)
+        counts.append(dict(zip(pairs.tolist(), (once * found).round(2).tolist(), strict=True)))
+    before, after = counts
+    order = sorted(before.keys() | after.keys(), key=lambda pair: (-before.get(pair, 0.0) - after.get(pair, 0.0), pair))
+    return tuple(
+        Confusion(str(class_names[pair // n]), str(class_names[pair % n]), before.get(pair, 0.0), after.get(pair, 0.0))
+        for pair in order[:_MOST_CONFUSIONS]
+    )

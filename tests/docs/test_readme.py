@@ -1,0 +1,55 @@
+"""The README shows what its Python prints, and its commands run in an empty folder."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mahalo.cli.app import main
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+NUMBER = r"\d+\.\d+"
+
+
+@pytest.fixture
+def make_output():
+    spec = importlib.util.spec_from_file_location("make_output", ROOT / "docs" / "make_output.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_output_in_the_readme_is_that_of_a_run(make_output):
+    """To a hundredth: the last digits are the machine's."""
+    text = README.read_text(encoding="utf-8")
+    shown, printed = make_output.shown(text), make_output.printed(text)
+    layout = [re.sub(NUMBER, "#", one).replace("*", " ") for one in (shown, printed)]
+    assert layout[0] == layout[1], "run docs/make_output.py"
+    values = [np.array(re.findall(NUMBER, one), dtype=float) for one in (shown, printed)]
+    np.testing.assert_allclose(*values, atol=0.01, err_msg="run docs/make_output.py")
+
+
+def test_a_page_without_marks_for_output_is_refused(make_output):
+    with pytest.raises(ValueError, match="must have <!-- output:start -->"):
+        make_output.shown("no output here")
+
+
+def test_commands_of_the_readme_run_in_an_empty_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```sh\n(.*?)^```", README.read_text(encoding="utf-8"), flags=re.M | re.S)
+    lines = [line for block in blocks for line in block.splitlines() if line.startswith("mahalo ")]
+    assert [line.split()[1] for line in lines] == ["demo", "evaluate", "fit", "neighbors", "report"]
+    for line in lines:
+        _, *arguments = shlex.split(line, comments=True)
+        with pytest.raises(SystemExit) as stopped:
+            main(arguments)
+        out, err = capsys.readouterr()
+        assert stopped.value.code == 0, f"{line}\n{out}{err}"
+    made = {path.name for path in tmp_path.iterdir()}
+    assert made >= {"wine.csv", "new-bottles.csv", "wine.safetensors", "wine.html"}
