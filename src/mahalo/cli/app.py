@@ -58,22 +58,55 @@ for command in (fit, transform, neighbors, evaluate, report, index, export, pair
 
 @app.command()
 def demo(
+    context: typer.Context,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Directory for the pictures.")] = Path("out"),
     seed: Annotated[
         int, typer.Option(min=0, metavar="N", help="Seed of the splits and of the pairs that are drawn.")
     ] = 0,
     plot: Annotated[bool, typer.Option("--plot/--no-plot", help="Draw pictures (needs matplotlib).")] = True,
+    write: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Only write a table to try: .csv, .tsv or .parquet; and new-bottles beside it.",
+            rich_help_panel=options.RESULT,
+        ),
+    ] = None,
+    force: options.Force = False,
     json: options.Json = False,
 ) -> None:
     """The whole story on bundled data: learn, certify, compare, draw.
 
     Learns a distance on one half of the rows of scikit-learn's iris, wine and
     digits, judges it on the other half beside the usual distances, and saves
-    one picture for each data set. Needs no network and no files.
+    one picture for each data set. Needs no network and no files. With `--write`
+    it learns nothing and writes one of these tables for the other commands.
     """
+    if write is not None:
+        _write_table(context, write, force, json)
+        return
+    if force:
+        raise ValueError("--force is for the table of --write; pictures are always written anew. Leave it out.")
     from .demo import run
 
     run(out if plot else None, seed, as_json=json)
+
+
+def _write_table(context: typer.Context, path: Path, force: bool, json: bool) -> None:
+    """Write the table of `mahalo demo --write` and print what to do with it."""
+    import shlex
+
+    from .sample_tables import write_wine
+    from .showing import facts, print_json
+
+    if unused := [option for name, option in options.given(context).items() if name not in ("write", "force", "json")]:
+        raise ValueError(f"--write writes a table and learns nothing; leave out {', '.join(unused)}.")
+    table, new = write_wine(path, force)
+    if json:
+        print_json({"out": str(table), "new": str(new)})
+        return
+    next_command = ["mahalo", "evaluate", str(table), "--label", "cultivar", "--id", "bottle"]
+    facts({"written": f"{table} and {new}", "next": shlex.join(next_command)})
 
 
 @app.command(hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

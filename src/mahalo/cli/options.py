@@ -126,3 +126,13 @@ Log = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Add progress and warnings to this file.", rich_help_panel=_RESULT)
 ]
 RESULT = _RESULT
+
+
+def given(context: typer.Context) -> dict[str, str]:
+    """Return the options that stand on the command line: by parameter, as they are written."""
+    found = {}
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name and source is not None and source.name == "COMMANDLINE":
+            found[parameter.name] = [*parameter.opts, *parameter.secondary_opts][-1]
+    return found

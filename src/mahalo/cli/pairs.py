@@ -89,7 +89,7 @@ def pairs(
     from .watching import watching
 
     _check(model, save, ask, out, force)
-    given = _given(context)
+    given = options.given(context)
     if model is not None:
         _refuse_learning(given)
     if "fpr" in given and threshold is not Aim.fpr:
@@ -107,16 +107,6 @@ def pairs(
         if answers is not None and out is not None:
             answers.write(out)
     _tell(summary(classifier, model is None) | ({} if save is None else {"saved": str(save)}), answers, out, json)
-
-
-def _given(context: typer.Context) -> dict[str, str]:
-    """Options that stand on the command line: by parameter, as they are written."""
-    found = {}
-    for parameter in context.command.params:
-        source = context.get_parameter_source(parameter.name or "")
-        if parameter.name and source is not None and source.name == "COMMANDLINE":
-            found[parameter.name] = [*parameter.opts, *parameter.secondary_opts][-1]
-    return found
 
 
 def _refuse_learning(given: dict[str, str]) -> None:
