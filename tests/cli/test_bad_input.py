@@ -604,3 +604,47 @@ def test_names_of_rows_that_are_learned_from_are_told(trees, run, column, words)
 def test_whole_numbers_are_measured_without_a_word(trees, run, column):
     changed(no=list(column))
     assert run("fit", "other.csv", *FIT)[::2] == (0, "")
+
+
+# -- numbers as names, and names as numbers ------------------------------------------------------------------------
+
+
+def test_years_in_the_header_are_names(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    lines = [f"{'ab'[k % 2]},{v[0] + k % 2:.3f},{v[1]:.3f},{v[2]:.3f}" for k, v in enumerate(rng.normal(size=(30, 3)))]
+    fit = ("fit", "t.csv", "--gamma", "1", "--label", "species", "--force", "--out", "m.safetensors")
+    for header in ("species,1990,2000,2010", "species,1987,1990,2015", "1987,1990,2015,species"):
+        rows = lines if header.startswith("species") else [",".join(reversed(line.split(","))) for line in lines]
+        (tmp_path / "t.csv").write_text("\n".join([header, *rows]) + "\n")
+        code, _, err = run(*fit)
+        assert code == 0, f"{header}: {err}"
+        columns = load("m.safetensors").about["columns"]
+        assert columns == [name for name in header.split(",") if name != "species"]
+
+
+@pytest.mark.parametrize(
+    "first", ["setosa,1,2,3.5", "b,1,5,9", "a,3,2,1", "a,1,2,4"], ids=["broken", "its class", "falling", "in range"]
+)
+def test_a_first_row_of_whole_numbers_is_not_a_header(run, tmp_path, monkeypatch, first):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{'ab'[k % 2]},{k % 5},{k % 7},{k % 11}" for k in range(30)]
+    (tmp_path / "t.csv").write_text("\n".join([first, *rows]) + "\n")
+    code, _, err = run("fit", "t.csv", "--label", first.split(",")[0], "--out", "m.safetensors")
+    assert code == 2 and "has no header" in err and "put a letter in front" in err
+
+
+def test_labels_with_underscores_are_not_numbers(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rows = [f"{('1_1', '2_1')[k % 2]},{v[0] + k % 2:.3f},{v[1]:.3f}" for k, v in enumerate(rng.normal(size=(30, 2)))]
+    (tmp_path / "t.csv").write_text("\n".join(["kind,x,z", *rows]) + "\n")
+    code, out, err = run("evaluate", "t.csv", "--gamma", "1", "--label", "kind", "--json")
+    assert code == 0, err
+    assert [entry["name"] for entry in json.loads(out)["by_class"]] == ["1_1", "2_1"]
+
+
+def test_rows_of_pairs_with_underscores_are_not_numbers(run, trees):
+    Path("pairs.csv").write_text("a,b,same\n1_1,2,1\n3,4,0\n")
+    code, _, err = run("fit", "trees.csv", "--drop", "name,kind", "--pairs", "pairs.csv", "--out", "m.safetensors")
+    assert code == 2 and "must name rows by number" in err

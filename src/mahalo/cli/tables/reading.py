@@ -25,6 +25,7 @@ __all__ = [
     "agreeing",
     "arrow",
     "check_names",
+    "float_array",
     "is_number",
     "not_decoded",
     "read",
@@ -235,7 +236,7 @@ def _read_text(file: Path, encoding: str, text: Sequence[str], numbers: Sequence
     if any(str(column_type) == "binary" for column_type in frame.schema.types):
         raise not_decoded(file, encoding, None)
     _check_delimiter(file, names, delimiter)
-    _check_header(file, names)
+    _check_header(file, frame)
     return _without_empty_text(frame)
 
 
@@ -304,13 +305,48 @@ def _first_sentence(error: Exception) -> str:
     return " ".join(str(error).split()).removesuffix(".")
 
 
-def _check_header(file: Path, names: list[str]) -> None:
+def _check_header(file: Path, frame: Any) -> None:
+    names = frame.column_names
     numbers = [name for name in names if is_number(name)]
-    if len(numbers) >= max(1, len(names) / 2) and not _counts_up(numbers):
+    if len(numbers) >= max(1, len(names) / 2) and not _counts_up(numbers) and not _are_names(numbers, frame):
         raise ValueError(
-            f"{file.name} has no header: its first line holds numbers ({some(numbers)}). Add a line of column names."
+            f"{file.name} has no header: its first line holds numbers ({some(numbers)}). Add a line of column names, "
+            "or, if these are names, put a letter in front of each."
         )
     check_names(file, names)
+
+
+def _are_names(numbers: list[str], frame: Any) -> bool:
+    """Return whether numbers in the first line are column names, such as years, and not values of a first row.
+
+    They ascend in whole numbers, and either are evenly spaced beside a text name that its own column does not hold, or
+    all lie outside the values of their columns.
+    """
+    from pyarrow import compute
+
+    if len(numbers) < 2 or not all(name.isdecimal() for name in numbers):
+        return False
+    steps = np.diff([int(name) for name in numbers])
+    if not (steps > 0).all():
+        return False
+    text = [name for name in frame.column_names if name and not is_number(name)]
+    own = [compute.any(compute.equal(_as_text(frame.column(name)), name)).as_py() for name in text]
+    evenly = len(numbers) > 2 and len(set(steps.tolist())) == 1
+    return (evenly and bool(text) and not any(own)) or all(_lies_outside(frame.column(name), name) for name in numbers)
+
+
+def _as_text(column: Any) -> Any:
+    return column.cast(arrow().string())
+
+
+def _lies_outside(column: Any, number: str) -> bool:
+    """Return whether a number is beyond all values of a column of numbers."""
+    from pyarrow import compute, types
+
+    if not (types.is_integer(column.type) or types.is_floating(column.type)) or column.null_count == len(column):
+        return False
+    span = compute.min_max(column).as_py()
+    return not span["min"] <= float(number) <= span["max"]
 
 
 def _check_delimiter(file: Path, names: list[str], delimiter: str) -> None:
@@ -330,11 +366,22 @@ def check_names(file: Path, names: list[str]) -> None:
 
 
 def is_number(text: str) -> bool:
+    """Return whether a text is a number as files write it: without the underscores of Python, as in 1_000."""
     try:
         float(text)
     except ValueError:
         return False
-    return True
+    return "_" not in text
+
+
+def float_array(values: Sequence[Any]) -> np.ndarray | None:
+    """Return numbers, or texts that are, as an array; None where one of them is neither."""
+    if any(isinstance(value, str) and not is_number(value) for value in values):
+        return None
+    try:
+        return np.array([float(value) for value in values])
+    except (TypeError, ValueError):
+        return None
 
 
 def _counts_up(names: list[str]) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from mahalo.constraints import Constraints
 
-from .reading import Table, read, some
+from .reading import Table, float_array, read, some
 
 __all__ = ["read_asked", "read_constraints"]
 
@@ -102,13 +102,10 @@ def _by_id(ends: np.ndarray, source: str, ids: list[str]) -> np.ndarray:
 
 
 def _by_number(ends: np.ndarray, source: str, n_rows: int) -> np.ndarray:
-    try:
-        numbers = ends.astype(np.float64)
-        whole = (numbers == np.floor(numbers)).all()
-    except (TypeError, ValueError):
-        whole = False
-    if not whole:
+    flat = float_array(ends.ravel().tolist())
+    if flat is None or not (flat == np.floor(flat)).all():
         raise ValueError(f"{source} must name rows by number, from 0 on; for names of rows give --id or --ids too.")
+    numbers = flat.reshape(ends.shape)
     outside = numbers[(numbers < 0) | (numbers >= n_rows)]
     if len(outside):
         raise ValueError(
@@ -121,11 +118,8 @@ def _by_number(ends: np.ndarray, source: str, n_rows: int) -> np.ndarray:
 def _verdict(table: Table, name: str, given: Any) -> tuple[np.ndarray, bool]:
     """What is said about each pair, and whether it is a grade."""
     what = "the third column" if table.frame is None else repr(name)
-    try:
-        values = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.array([np.nan])
-    if not np.isfinite(values).all():
+    values = float_array(given)
+    if values is None or not np.isfinite(values).all():
         raise ValueError(f"{what} of {table.source} must hold 1 (alike) and 0 (not), or grades, in every row.")
     binary = bool(np.isin(values, (0, 1)).all())
     if name == "same" and not binary:
