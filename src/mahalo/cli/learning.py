@@ -184,7 +184,7 @@ def _outcome(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
         outcome = (_chosen if settings.gamma is None else _settled)(known, settings, X, fit)
     if known.n_pieces is None or known.classes is None or outcome.evaluation is None:
         return outcome
-    return dataclasses.replace(outcome, evaluation=outcome.evaluation.with_class_names(known.classes.names))
+    return dataclasses.replace(outcome, evaluation=outcome.evaluation.with_class_names(known.classes.names.tolist()))
 
 
 def _few_threads(X: Any) -> Any:

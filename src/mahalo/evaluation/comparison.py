@@ -250,9 +250,9 @@ def compare_folds(
         parts = [[side[name] if side is not None else None for side in three] for three in sides]
         both = [(a, b, c) for a, b, c in parts if a is not None and b is not None]
         if both:
-            lda = [c for *_, c in both if c is not None]
+            rivals = [c for *_, c in both if c is not None]
             joined[name] = [pool([a for a, *_ in both]), pool([b for _, b, _ in both])]
-            joined[name].append(pool(lda) if len(lda) == len(both) else None)
+            joined[name].append(pool(rivals) if len(rivals) == len(both) else None)
     if not joined:
         raise ValueError("no two similar rows and two dissimilar ones were held out together")
     estimates: dict[str, tuple[Estimate, Estimate, Estimate | None]] = joined  # type: ignore[assignment]
@@ -296,7 +296,7 @@ def _by_class(folds: Sequence[FoldScores], primary: str, class_names: Sequence[A
 
 def _distinct_rows(folds: Sequence[FoldScores], known: np.ndarray, n_classes: int) -> np.ndarray:
     """Count the distinct query rows of every class."""
-    rows = np.concatenate([fold.rows for fold in folds])[known]  # type: ignore[misc]
+    rows = np.concatenate([fold.rows for fold in folds])[known]
     codes = np.concatenate([fold.scores[0].codes for fold in folds])[known]  # type: ignore[index]
     return np.bincount(codes[np.unique(rows, return_index=True)[1]], minlength=n_classes)
 
@@ -306,7 +306,7 @@ def _confusions(folds: Sequence[FoldScores], class_names: Sequence[Any]) -> tupl
     scored = [fold for fold in folds if fold.scores is not None and "10-NN" in fold.scores[0].values]
     if not scored or not len(class_names):
         return ()
-    rows = np.concatenate([fold.rows for fold in scored])  # type: ignore[misc]
+    rows = np.concatenate([fold.rows for fold in scored])
     once = len(np.unique(rows)) / len(rows)
     n, counts = len(class_names), []
     for side in (0, 1):

@@ -36,9 +36,9 @@ class PairDistances:
         """Count the distances of one fold; `similar` says which pairs are."""
         unit = float(np.median(distances)) if len(distances) else 1.0
         bins = np.minimum((distances / (unit or 1.0) * (N_BINS / END)).astype(np.intp), N_BINS - 1)
-        counts = [np.bincount(bins[similar == kind], minlength=N_BINS) for kind in (True, False)]
+        counts = np.array([np.bincount(bins[similar == kind], minlength=N_BINS) for kind in (True, False)])
         found = auc_of_pairs(distances, np.zeros((len(distances), 2), dtype=np.intp), similar, 1)
-        return cls(*counts, None if found is None else found[0])
+        return cls(counts[0], counts[1], None if found is None else found[0])
 
     @classmethod
     def pool(cls, parts: list[PairDistances]) -> PairDistances:
@@ -61,4 +61,4 @@ class PairDistances:
         counts = [np.asarray(values[kind], dtype=np.int64) for kind in ("similar", "dissimilar")]
         if any(one.shape != (N_BINS,) or (one < 0).any() for one in counts):
             raise ValueError(f"histograms of pair distances need {N_BINS} counts")
-        return cls(*counts, None if values["auc"] is None else float(values["auc"]))
+        return cls(counts[0], counts[1], None if values["auc"] is None else float(values["auc"]))

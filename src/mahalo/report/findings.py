@@ -180,7 +180,7 @@ class Findings:
     def _judged_as_given(self) -> Judged:
         if self.labels is not None and len(self.labels.classes) >= 2:
             how = self._how_as_given("rows given, each compared with the others")
-            codes, names = self.labels.codes, self.labels.classes
+            codes, names = self.labels.codes, self.labels.classes.tolist()
             return on_new_rows(self.before[0], self.metric, self.X, codes, names, how)
         known = self.constraints
         if known is not None and len(known.pairs) + len(known.triplets):

@@ -89,12 +89,13 @@ class Choosing:
             return self.folds
         rng = np.random.default_rng(self._seed)
         fold_of = np.full(len_of(X), -1)
+        assert y is not None  # without labels there is no sample
         others = np.setdiff1d(np.flatnonzero(y >= 0), part)
         order = others[np.lexsort((rng.random(len(others)), y[others]))]
         fold_of[order] = np.arange(len(order)) % len(self.folds)
         if self.cv.holdout == "classes":
             for k, fold in enumerate(self.folds):
-                fold_of[np.isin(y, np.unique(fold.y_test))] = k
+                fold_of[np.isin(y, np.unique(y[part[fold.test]]))] = k
         for k, fold in enumerate(self.folds):
             fold_of[part[fold.test]] = k
         return [
