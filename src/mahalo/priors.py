@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from .linalg import Scatter, scatter_of_differences, spd_factor, spd_roots
-from .rows import HeldRows, MappedRows, Needs, Rows
+from .rows import MappedRows, Needs, Rows, VectorRows
 from .validation import in_double
 
 __all__ = ["Covariance", "Known", "Prior", "Within", "as_prior", "needs_of"]
@@ -30,7 +30,7 @@ class Known:
     similar: np.ndarray | None = None
     kept: dict[Any, tuple[Any, Scatter]] = field(default_factory=dict)
 
-    def scatter(self, prior: _Shrunk, rows: HeldRows) -> Scatter:
+    def scatter(self, prior: _Shrunk, rows: VectorRows) -> Scatter:
         """Return what `prior` shrinks; it is made once for each kind of prior.
 
         All `Within` are of one kind, and all `Covariance`. An object of another class is a kind of its own, because
@@ -51,7 +51,7 @@ class _Shrunk(BaseEstimator):
     shrinkage: Any
     extra: float
 
-    def scatter(self, rows: HeldRows, known: Known) -> Scatter:
+    def scatter(self, rows: VectorRows, known: Known) -> Scatter:
         """What is shrunk; the same for every shrinkage."""
         raise TypeError(f"{type(self).__name__} must define scatter(rows, known).")
 
@@ -88,7 +88,7 @@ class Within(_Shrunk):
         self.shrinkage = shrinkage
         self.extra = extra
 
-    def scatter(self, rows: HeldRows, known: Known) -> Scatter:
+    def scatter(self, rows: VectorRows, known: Known) -> Scatter:
         """What is shrunk; the same for every shrinkage."""
         if known.codes is not None:
             return rows.scatter_within(known.codes)
@@ -119,7 +119,7 @@ class Covariance(_Shrunk):
         self.shrinkage = shrinkage
         self.extra = extra
 
-    def scatter(self, rows: HeldRows, known: Known) -> Scatter:
+    def scatter(self, rows: VectorRows, known: Known) -> Scatter:
         """What is shrunk; the same for every shrinkage but None."""
         return rows.scatter()
 
@@ -181,7 +181,7 @@ class Prior:
     level: float | None = None
 
     @classmethod
-    def of(cls, prior: Any, rows: HeldRows, known: Known) -> Prior:
+    def of(cls, prior: Any, rows: VectorRows, known: Known) -> Prior:
         """From the `prior` parameter of a learner."""
         prior = as_prior(prior)
         if isinstance(prior, Covariance) and prior.of_correlations:
@@ -201,7 +201,7 @@ class Prior:
         return cls(spd_roots(values, vectors)[0])
 
     @classmethod
-    def _from_correlation(cls, rows: HeldRows, extra: float) -> Prior:
+    def _from_correlation(cls, rows: VectorRows, extra: float) -> Prior:
         """W0 = D^−½ (R + extra I)⁻¹ D^−½: the units of the columns, in D, stay out of the factorization of R."""
         correlation, deviation, shrinkage = rows.correlation()
         values, vectors = spd_factor(correlation, "the correlation matrix of X")

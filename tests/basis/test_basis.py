@@ -34,7 +34,7 @@ from mahalo.basis.common import EIGEN_ROWS, GRAM_ROWS, SUPPORT_ROWS, Seen, indic
 from mahalo.constraints import class_codes
 from mahalo.coordinates import orthonormal
 from mahalo.priors import Known, Prior
-from mahalo.rows import HeldRows, combine
+from mahalo.rows import InMemoryRows, combine
 
 BASES = [ClassBasis, KMeansBasis, KernelKMeans, RandomCombination, RandomSubset, SingularVectors, SpectralBasis]
 every_basis = pytest.mark.parametrize("kind", BASES, ids=lambda kind: kind.__name__)
@@ -67,7 +67,7 @@ def projector(R):
 def rows_of(X, y=None, explicit=True):
     return Seen(
         len(X),
-        HeldRows(X) if explicit else None,
+        InMemoryRows(X) if explicit else None,
         lambda rows: X[rows] @ X[rows].T,
         None if y is None else class_codes(y),
     )
@@ -286,7 +286,7 @@ def test_centres_are_of_all_rows_though_some_were_clustered(rng, monkeypatch, pr
     monkeypatch.setattr("mahalo.basis.clusters.SUPPORT_ROWS", 50)
     monkeypatch.setattr("mahalo.linalg.covariance._NUMBERS", 64)  # blocks of 256 rows
     X, y = rng.standard_normal((700, 3)) * [1, 2, 5] + 3.0, rng.integers(0, 2, 700)
-    rows = HeldRows(form(X))
+    rows = InMemoryRows(form(X))
     whitened = Prior.of(prior, rows, Known(y)).whitened(rows)
     seen = Seen(len(X), whitened, lambda index: whitened.take(index) @ whitened.take(index).T)
     drawn = KMeansBasis(4).coefficients(seen, np.random.default_rng(0))
@@ -394,7 +394,7 @@ def test_singular_vectors_are_the_leading_ones(rng):
     V = np.linalg.svd(X)[2][:3].T
     basis = SingularVectors(3)
     for form in (np.asarray, sp.csr_array):
-        R = basis.vectors(Seen(50, HeldRows(form(X)), None, None), np.random.default_rng(0))
+        R = basis.vectors(Seen(50, InMemoryRows(form(X)), None, None), np.random.default_rng(0))
         np.testing.assert_allclose(R @ R.T, V @ V.T, atol=1e-6)
     J = coefficients(basis, X, explicit=False)
     np.testing.assert_allclose(projector(X.T @ J), V @ V.T, atol=1e-8)
@@ -406,7 +406,7 @@ def test_singular_vectors_of_few_columns_are_of_all_rows(form):
     X = np.random.default_rng(0).standard_normal((30_000, 4)) * [1.0, 0.1, 1e-9, 0.0]
     X[12_345, 1] = 1e6
     for seed in range(8):
-        seen = Seen(len(X), HeldRows(form(X)), None)
+        seen = Seen(len(X), InMemoryRows(form(X)), None)
         R = SingularVectors(4).vectors(seen, np.random.default_rng(seed))
         np.testing.assert_allclose(np.abs(R), np.eye(4)[:, [1, 0, 2]], atol=1e-4)
 
@@ -601,7 +601,7 @@ def test_low_rank_alone_is_the_metric_of_the_projected_rows(rng, space, strategy
     assert phi.shape == (30, 3)
     # The basis draws first, then the pairs, from one generator.
     draws = np.random.default_rng(5)
-    basis.coefficients(Seen(30, HeldRows(X), None, None), draws)
+    basis.coefficients(Seen(30, InMemoryRows(X), None, None), draws)
     projected = MetricLearner(strategy=strategy, pairs_per_class=20, random_state=draws, tol=1e-10).fit(phi, y)
     np.testing.assert_array_equal(learner.constraints_.pairs.index, projected.constraints_.pairs.index)
     np.testing.assert_allclose(learner.constraints_.bound, projected.constraints_.bound, rtol=1e-8)

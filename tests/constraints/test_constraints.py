@@ -15,7 +15,7 @@ from scipy.spatial.distance import cdist, pdist
 from mahalo import Constraints, MetricLearner
 from mahalo.constraints import VectorGeometry, meaningful, posed, resolve_bounds
 from mahalo.losses import SDPFrobenius
-from mahalo.rows import HeldRows
+from mahalo.rows import InMemoryRows
 
 
 def as_set(index):
@@ -281,7 +281,7 @@ def test_what_can_be_learned_from_identical_points(rng):
         [[0, 1, 2, 3], [0, 1, 4, 5], [4, 6, 5, 7], [4, 6, 7, 5], [4, 5, 0, 1]], margin=1.0
     )
     c = c + Constraints.from_linear([np.eye(8)], [-1.0])
-    found = meaningful(c, VectorGeometry(HeldRows(X)))
+    found = meaningful(c, VectorGeometry(InMemoryRows(X)))
     keep = [1, 0, 0, 1, 0, 1, 0, 0, 1, 1, 0, 0, 0, 1, 1]
     np.testing.assert_array_equal(found.keep, np.array(keep, dtype=bool))
     np.testing.assert_array_equal(found.impossible, [4, 6, 7, 10, 11, 12])
@@ -296,7 +296,7 @@ def test_impossible_is_what_no_metric_satisfies(rng):
     X = rng.standard_normal((4, 3))[rng.integers(0, 4, 10)]
     index = np.array([rng.choice(10, 4, replace=False) for _ in range(60)])
     c = Constraints.from_triplets(index[:30, :3], margin=1.0) + Constraints.from_quadruplets(index[30:], margin=1.0)
-    impossible = meaningful(c, VectorGeometry(HeldRows(X))).impossible
+    impossible = meaningful(c, VectorGeometry(InMemoryRows(X))).impossible
     possible = np.zeros(60, dtype=bool)
     for _ in range(200):
         B = rng.standard_normal((3, int(rng.integers(1, 4))))
@@ -311,9 +311,9 @@ def test_impossible_is_what_no_metric_satisfies(rng):
 def test_points_all_different_leave_nothing_out(rng):
     X, y = labelled_data(rng)
     c = Constraints.from_labels(y) + Constraints.from_labels(y, X, strategy="triplets")
-    found = meaningful(c, VectorGeometry(HeldRows(X)))
+    found = meaningful(c, VectorGeometry(InMemoryRows(X)))
     assert found.keep.all() and not len(found.impossible) and found.words == ""
-    assert meaningful(Constraints(), VectorGeometry(HeldRows(X))).keep.shape == (0,)
+    assert meaningful(Constraints(), VectorGeometry(InMemoryRows(X))).keep.shape == (0,)
 
 
 def test_a_triplet_of_two_rows_is_a_lower_bound(rng):
@@ -479,7 +479,9 @@ def test_sampled_percentiles_are_near_the_true_ones(rng):
     sq = pdist(X, "sqeuclidean")
     c = Constraints.from_pairs([[0, 1]], [[2, 3]])
     for seed in range(3):
-        upper, lower = resolve_bounds(c, VectorGeometry(HeldRows(X)), None, (5, 95), np.random.default_rng(seed)).bound
+        upper, lower = resolve_bounds(
+            c, VectorGeometry(InMemoryRows(X)), None, (5, 95), np.random.default_rng(seed)
+        ).bound
         assert 4.3 < (sq < upper).mean() * 100 < 5.7
         assert 94.3 < (sq < lower).mean() * 100 < 95.7
 
@@ -488,7 +490,7 @@ def test_given_bounds_win_over_percentiles_and_own_bounds_over_both(rng):
     X = rng.standard_normal((12, 3))
     c = Constraints.from_pairs([[0, 1]], [[2, 3]], upper=0.25) + Constraints.from_pairs([[4, 5]])
     c = c + Constraints.from_triplets([[0, 1, 2]]) + Constraints.from_triplets([[3, 4, 5]], margin=0.125)
-    resolved = resolve_bounds(c, VectorGeometry(HeldRows(X)), (1.5, 6.0), (1, 99), np.random.default_rng(0))
+    resolved = resolve_bounds(c, VectorGeometry(InMemoryRows(X)), (1.5, 6.0), (1, 99), np.random.default_rng(0))
     np.testing.assert_array_equal(resolved.bound, [0.25, 6.0, 1.5, -1.5, -0.125])
 
 

@@ -28,7 +28,7 @@ from mahalo import Constraints, InfeasibleError, MetricLearner, NotPositiveDefin
 from mahalo.basis import KMeansBasis, RandomCombination, RandomSubset
 from mahalo.constraints import VectorGeometry
 from mahalo.coordinates import BaseKernel, KernelCoordinates, KernelSpace, embedding
-from mahalo.rows import HeldRows
+from mahalo.rows import InMemoryRows
 from mahalo.solvers import newton
 from mahalo.task import Task
 
@@ -111,7 +111,9 @@ def test_nearest_rows_come_nearest_first(rng):
     """In the order that a search among vectors gives, whatever order a partial sort leaves them in."""
     X, rows = rng.standard_normal((500, 3)), np.arange(500)
     geometry = KernelSpace(BaseKernel.of(dot, {}), X).geometry
-    np.testing.assert_array_equal(geometry.nearest(rows, rows, 40), VectorGeometry(HeldRows(X)).nearest(rows, rows, 40))
+    np.testing.assert_array_equal(
+        geometry.nearest(rows, rows, 40), VectorGeometry(InMemoryRows(X)).nearest(rows, rows, 40)
+    )
 
 
 def test_transform_keeps_distances_between_training_rows(rng):

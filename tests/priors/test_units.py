@@ -19,7 +19,7 @@ from mahalo import Constraints, MetricLearner
 from mahalo.basis import BetweenBasis
 from mahalo.linalg import within
 from mahalo.priors import Covariance, Known, Prior, Within
-from mahalo.rows import HeldRows
+from mahalo.rows import InMemoryRows
 
 seeds = st.integers(0, 2**32 - 1)
 SHRUNK = {
@@ -48,9 +48,9 @@ def test_powers_of_two_change_no_bit_of_a_prior(seed, exponent, prior, source, s
     X, y = labelled_data(np.random.default_rng(seed))
     known = Known(codes=y) if source == "labels" else Known(similar=similar_pairs(y))
     as_kept = sp.csr_array if sparse else np.asarray
-    one = Prior.of(SHRUNK[prior], HeldRows(as_kept(X)), known)
+    one = Prior.of(SHRUNK[prior], InMemoryRows(as_kept(X)), known)
     known.kept.clear()
-    two = Prior.of(SHRUNK[prior], HeldRows(as_kept(np.ldexp(X, exponent))), known)
+    two = Prior.of(SHRUNK[prior], InMemoryRows(as_kept(np.ldexp(X, exponent))), known)
     assert 0 < one.shrinkage < 1 or SHRUNK[prior].shrinkage != "auto"
     assert two.shrinkage == one.shrinkage
     np.testing.assert_array_equal(two.root, one.root)
@@ -65,7 +65,9 @@ def test_diagonal_plus_low_rank_in_any_unit(rng, monkeypatch, unit, source):
     y = np.arange(60) % 3
     for prior in SHRUNK.values():
         one, two = (
-            Prior.of(prior, HeldRows(rows), Known(codes=y) if source == "labels" else Known(similar=similar_pairs(y)))
+            Prior.of(
+                prior, InMemoryRows(rows), Known(codes=y) if source == "labels" else Known(similar=similar_pairs(y))
+            )
             for rows in (X, X * unit)
         )
         assert one.directions is not None

@@ -14,7 +14,7 @@ from mahalo import Constraints, MetricLearner, MetricLearnerCV, load
 from mahalo.basis import BetweenBasis
 from mahalo.linalg import within
 from mahalo.priors import Covariance, Known, Prior, Within, needs_of
-from mahalo.rows import HeldRows
+from mahalo.rows import InMemoryRows
 from mahalo.task import Task, start_metric
 
 
@@ -23,7 +23,7 @@ def centred(X, y):
 
 
 def W0_of(prior, X, y=None, similar=None):
-    found = Prior.of(prior, HeldRows(X), Known(y, similar))
+    found = Prior.of(prior, InMemoryRows(X), Known(y, similar))
     root = found.compose(np.eye(X.shape[1]))
     return root @ root.T
 
@@ -37,7 +37,7 @@ def test_within_is_that_of_ledoit_and_wolf(rng, form, n, d):
     S, _ = ledoit_wolf(centred(X, y), assume_centered=True)
     expected = np.linalg.inv(S)
     np.testing.assert_allclose(W0_of("within", form(X), y), expected * d / np.trace(expected), rtol=1e-6, atol=1e-8)
-    assert Prior.of("within", HeldRows(X), Known(y)).shrinkage == pytest.approx(
+    assert Prior.of("within", InMemoryRows(X), Known(y)).shrinkage == pytest.approx(
         ledoit_wolf(centred(X, y), assume_centered=True)[1], abs=1e-6
     )
 
@@ -79,7 +79,7 @@ def test_extra_is_added_to_correlations(rng, extra):
 def test_a_scatter_of_ones_own_is_shrunk_by_ledoit_and_wolf_unless_told_otherwise(rng):
     class Doubled(Covariance):
         def scatter(self, rows, known):
-            return HeldRows(2.0 * rows.X).scatter()
+            return InMemoryRows(2.0 * rows.X).scatter()
 
     X, _ = labelled_data(rng, n=60, d=5)
     np.testing.assert_allclose(W0_of(Doubled(), X), W0_of(Covariance("auto"), X), rtol=1e-8)
@@ -95,14 +95,14 @@ class Weighted(Within):
     def scatter(self, rows, known):
         X = np.array(rows.X, dtype=np.float64)
         X[:, 0] *= self.weight
-        return HeldRows(X).scatter_within(known.codes)
+        return InMemoryRows(X).scatter_within(known.codes)
 
 
 def test_priors_of_one_class_with_different_parameters_share_nothing(rng):
     X, y = labelled_data(rng, n=90, d=5, apart=0.5)
     priors, known = [Weighted(weight=0.01), Weighted(weight=100.0)], Known(codes=y)
-    apart = [Prior.of(prior, HeldRows(X), Known(codes=y)).root for prior in priors]
-    together = [Prior.of(prior, HeldRows(X), known).root for prior in priors]
+    apart = [Prior.of(prior, InMemoryRows(X), Known(codes=y)).root for prior in priors]
+    together = [Prior.of(prior, InMemoryRows(X), known).root for prior in priors]
     np.testing.assert_array_equal(together, apart)
 
     given = {"gammas": [0.1], "strategy": "random", "scoring": "auc"}
@@ -116,9 +116,9 @@ def test_the_scatter_of_a_prior_is_made_once(rng):
     X, y = labelled_data(rng, n=60, d=5)
     known, own = Known(codes=y), Weighted()
     for prior in (Within(), Within(extra=1.0), own, own):
-        Prior.of(prior, HeldRows(X), known)
+        Prior.of(prior, InMemoryRows(X), known)
     assert len(known.kept) == 2
-    assert known.scatter(own, HeldRows(X)) is known.scatter(own, HeldRows(X))
+    assert known.scatter(own, InMemoryRows(X)) is known.scatter(own, InMemoryRows(X))
 
 
 def test_pairs_say_what_labels_say(rng):
@@ -135,7 +135,7 @@ def test_many_columns_are_a_diagonal_and_a_few_directions(rng, monkeypatch, tmp_
     exact = W0_of(Within(0.5), X, y)
     monkeypatch.setattr(within, "WIDEST", 10)
     monkeypatch.setattr(within, "WIDEST_DENSE", 10)
-    prior = Prior.of(Within(0.5), HeldRows(form(X)), Known(y))
+    prior = Prior.of(Within(0.5), InMemoryRows(form(X)), Known(y))
     assert prior.root.shape == (12,) and prior.directions.shape[1] <= 12
     np.testing.assert_allclose(W0_of(Within(0.5), form(X), y), exact, rtol=0.05, atol=0.05 * np.abs(exact).max())
     np.testing.assert_allclose(prior.whiten(form(X)), X @ prior.compose(np.eye(12)), atol=1e-10)
@@ -346,7 +346,7 @@ def test_more_pairs_than_directions_among_very_many_columns(rng, monkeypatch, sp
     X = sp.random_array((12, 60), density=0.3, random_state=rng, format="csr")
     similar = np.transpose(np.triu_indices(12, 1))
     for shrinkage in ("auto", 0.1):
-        prior = Prior.of(Within(shrinkage), HeldRows(X if sparse else X.toarray()), Known(similar=similar))
+        prior = Prior.of(Within(shrinkage), InMemoryRows(X if sparse else X.toarray()), Known(similar=similar))
         D = (X.toarray()[similar[:, 0]] - X.toarray()[similar[:, 1]]) / np.sqrt(2)
         S = D.T @ D / len(D)
         rho, added = (prior.shrinkage, prior.shrinkage) if shrinkage == "auto" else (0.0, shrinkage)

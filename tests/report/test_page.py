@@ -24,7 +24,7 @@ from mahalo.explain import fingerprint, fit_record
 from mahalo.report import views, write
 from mahalo.report.judged import on_held_out
 from mahalo.report.markup import as_json, escaped, number, percent
-from mahalo.rows import sample
+from mahalo.rows import stratified_sample
 
 HOSTILE = "</script><script>alert(1)</script>"
 QUOTED = '"><img src=x onerror=alert(1)> & \u2028 =1+1'
@@ -503,8 +503,8 @@ def test_accuracy_on_held_out_rows_is_that_of_the_choice(chosen, scaled):
 
 def test_samples_are_fixed_and_in_proportion():
     codes = np.repeat([0, 1, 2], [6000, 3000, 1000])
-    some = sample(10_000, 1000, codes)
-    assert np.array_equal(some, sample(10_000, 1000, codes)) and len(np.unique(some)) == 1000
+    some = stratified_sample(10_000, 1000, codes)
+    assert np.array_equal(some, stratified_sample(10_000, 1000, codes)) and len(np.unique(some)) == 1000
     assert np.bincount(codes[some]).tolist() == pytest.approx([600, 300, 100], abs=1)
 
 

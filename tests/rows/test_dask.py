@@ -1,4 +1,4 @@
-"""The same estimators on rows of Dask: equal to those in memory, in few passes, whatever the blocks."""
+"""Estimators on Dask rows: equal to those on rows in memory, in few passes, for any division into blocks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mahalo.embeddings import EmbeddingAdapter
 from mahalo.priors import Covariance, Within
 from mahalo.rows import Needs
 from mahalo.rows.dask import DaskRows, passes
-from mahalo.rows.digest import as_block
+from mahalo.rows.moments import as_block
 
 FEW = 1_000  # rows drawn, in place of 20,000
 
@@ -36,9 +36,9 @@ def one_thread():
 
 @pytest.fixture
 def few_drawn(monkeypatch):
-    monkeypatch.setattr(passes, "_EVEN_ROWS", FEW)
-    monkeypatch.setattr(passes, "_LEAST_ROWS", FEW)
-    monkeypatch.setattr(passes, "_OF_A_CLASS", 50)
+    monkeypatch.setattr(passes, "_SAMPLE_ROWS", FEW)
+    monkeypatch.setattr(passes, "_MIN_SAMPLE_ROWS", FEW)
+    monkeypatch.setattr(passes, "_ROWS_PER_CLASS", 50)
 
 
 def classes_of(n: int, d: int = 6, c: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -108,9 +108,9 @@ def test_singular_vectors_are_those_of_all_rows(d, few_drawn):
 
 
 def test_singular_vectors_of_very_many_columns_are_of_drawn_rows(few_drawn, monkeypatch):
-    """No matrix of all pairs of columns is asked for."""
+    """No matrix of all pairs of columns is computed."""
     monkeypatch.setattr("mahalo.basis.simple.EIGEN_ROWS", 5)
-    monkeypatch.setattr("mahalo.rows.held.NARROW", 5)
+    monkeypatch.setattr("mahalo.rows.in_memory.MAX_CONDENSED_COLUMNS", 5)
     X, y = classes_of(3_000)
     learner = MetricLearner(basis=SingularVectors(2)).fit(*lazy(X, y))
     assert learner._needs(True, False, 6).order == "none"
@@ -218,7 +218,7 @@ def test_choice_from_pairs_alone(few_drawn):
     assert_same(learner, expected, 1e-6)
 
 
-def test_scoring_of_ones_own_gets_labels_as_given(few_drawn):
+def test_custom_scoring_gets_the_original_labels(few_drawn):
     X, y = classes_of(3_000)
     names = np.array(["ash", "birch", "elm", "yew"])[y]
     seen = set()
@@ -231,7 +231,7 @@ def test_scoring_of_ones_own_gets_labels_as_given(few_drawn):
     assert seen == {"ash", "birch", "elm", "yew"}
 
 
-def test_folds_of_ones_own_are_refused():
+def test_custom_folds_are_refused():
     X, y = classes_of(200)
     with pytest.raises(ValueError, match="cv must be a number of folds"):
         MetricLearnerCV(cv=[(np.arange(100), np.arange(100, 200))]).fit(*lazy(X, y))
@@ -286,7 +286,7 @@ def test_unknown_lengths_cost_a_third_pass(few_drawn):
     assert (source.reads == 3).all()
 
 
-def test_rare_classes_take_a_second_look(few_drawn):
+def test_rare_classes_take_a_second_pass(few_drawn):
     X, y = classes_of(5_000)
     y[y == 3] = 0
     y[:30] = 3
@@ -315,8 +315,8 @@ def test_bytes_collected_do_not_grow_with_rows(monkeypatch, few_drawn):
         sample = DaskRows(*lazy(X, y), as_labels).sampled(Needs(), np.empty(0, int), key=_key_of(learner))
         row = 8 * d + 8 + 8  # numbers, its own number and its class
         moments = 8 * (c + c * d + d * d) + 8 * (1 + d + d * d) + 8 * c  # labelled, unlabelled, names of classes
-        assert first == moments + sample.n_even * row
-        assert abs(sample.n_even - FEW) < 5 * FEW**0.5
+        assert first == moments + sample.n_uniform * row
+        assert abs(sample.n_uniform - FEW) < 5 * FEW**0.5
         assert second == 8  # one fourth moment, and no class is rare
 
 
@@ -330,12 +330,12 @@ def _bytes(thing) -> int:
     return sum(_bytes(part) for part in vars(thing).values()) if hasattr(thing, "__dict__") else 0
 
 
-def test_even_rows_are_an_even_sample(few_drawn):
+def test_leading_rows_are_a_uniform_sample(few_drawn):
     X, y = classes_of(20_000)
     sample = DaskRows(*lazy(X, y, 3_000), as_labels).sampled(Needs(), np.empty(0, int), key=5)
-    assert (np.diff(sample.numbers[: sample.n_even]) > 0).all()
+    assert (np.diff(sample.numbers[: sample.n_uniform]) > 0).all()
     assert (X[sample.numbers] == sample.X).all() and (sample.codes == y[sample.numbers]).all()
-    share = np.bincount(y[sample.numbers[: sample.n_even]]) / sample.n_even
+    share = np.bincount(y[sample.numbers[: sample.n_uniform]]) / sample.n_uniform
     np.testing.assert_allclose(share, np.bincount(y) / len(y), atol=0.06)
     np.testing.assert_allclose(np.histogram(sample.numbers, 4)[0], FEW / 4, rtol=0.25)
 
@@ -488,7 +488,7 @@ def test_single_precision_stays_single():
         (lambda X, y: {"X": X.compute()}, "y.compute()"),
     ],
 )
-def test_what_is_refused(change, message):
+def test_unusable_input_is_refused(change, message):
     X, y = lazy(*classes_of(600), rows=100)
     with pytest.raises(ValueError, match=message.replace("(", r"\(").replace(")", r"\)")):
         MetricLearner().fit(**{"X": X, "y": y} | change(X, y))
@@ -571,20 +571,20 @@ def test_nearest_rows_by_blocks(learned):
     assert (source.reads == 1).all()
 
 
-def test_there_is_no_neighbour_among_no_rows(learned):
+def test_nearest_rows_of_no_rows_are_an_error(learned):
     X, metric = learned
     none = da.from_array(X, chunks=(100, -1))
     for left in (none[:0], none[none[:, 0] > np.inf]):  # of a length that is known, and of one that is not
         with pytest.raises(ValueError, match="Y has no rows"):
             metric.kneighbors(X[:2], left)
     with pytest.raises(ValueError, match="nothing to merge"):
-        passes.tree([], list)
+        passes.merge_tree([], list)
 
 
 # -- apart from that --------------------------------------------------------------------------------------------------
 
 
-def test_dask_is_not_imported_unless_it_is_given(tmp_path):
+def test_dask_is_imported_only_for_dask_rows(tmp_path):
     script = tmp_path / "plain.py"
     script.write_text(
         "import sys, mahalo, mahalo.embeddings\n"

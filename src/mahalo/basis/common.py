@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from ..constraints import where_any
-from ..rows import Centring, HeldRows, MappedRows, Needs, Rows, even_share
+from ..rows import NearestCentre, Needs, Rows, per_class_limit
 from ..validation import warn
 
 __all__ = ["Basis", "FixedBasis", "Seen", "as_basis", "basis_needs", "indicator"]
@@ -44,42 +44,38 @@ class Seen:
         self.block = block or (lambda index, others: gram(np.append(index, others))[: len(index), len(index) :])
 
     @property
-    def n_even(self) -> int:
+    def n_uniform(self) -> int:
         """Rows to draw from, where each row is to be as likely as any other: the first so many."""
-        return self.n_rows if self.rows is None else self.rows.n_even
+        return self.n_rows if self.rows is None else self.rows.n_uniform
 
     def class_means(self) -> tuple[np.ndarray, np.ndarray]:
         """Sizes and means of the classes, where rows are vectors."""
-        assert self.codes is not None and isinstance(self.rows, (HeldRows, MappedRows))
+        assert self.codes is not None and self.rows is not None
         return self.rows.class_means(self.codes)
 
     def condensed(self) -> np.ndarray | None:
         """Few rows with the Σ x xᵀ of all, None where that would take long."""
-        return self.rows.condensed() if isinstance(self.rows, (HeldRows, MappedRows)) else None
+        return None if self.rows is None else self.rows.condensed()
 
     @property
     def n_all(self) -> int:
         """The number of rows that these are, or are a sample of."""
-        base = self.rows.rows if isinstance(self.rows, MappedRows) else self.rows
-        return base.n_all if isinstance(base, HeldRows) else self.n_rows
+        return self.n_rows if self.rows is None else self.rows.n_total
 
     def recentred(self, centres: np.ndarray) -> np.ndarray:
         """The means of all rows that are nearest to each centre, which stays where there are none."""
-        mapped = self.rows if isinstance(self.rows, MappedRows) else None
-        base = self.rows if mapped is None else mapped.rows
-        assert isinstance(base, HeldRows)
-        found = base.nearest_to(Centring(centres, None if mapped is None else mapped.function))
-        means = found.means if mapped is None else np.asarray(mapped.function(found.means), dtype=np.float64)
-        return np.where(found.sizes[:, None] > 0, means, centres)
+        assert self.rows is not None
+        found = self.rows.nearest_moments(NearestCentre(centres))
+        return np.where(found.sizes[:, None] > 0, found.means, centres)
 
     def sample(self, rng: np.random.Generator, most: int, among: np.ndarray | None = None) -> np.ndarray:
         """At most `most` rows, in order."""
-        rows = np.arange(self.n_even) if among is None else among
+        rows = np.arange(self.n_uniform) if among is None else among
         return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
 
     def sample_of_each(self, rng: np.random.Generator, most: int, members: list[np.ndarray]) -> list[np.ndarray]:
         """Rows of every class: all, where they are at most `most` together, else of each at most the same number."""
-        each = even_share([len(rows) for rows in members], most)
+        each = per_class_limit([len(rows) for rows in members], most)
         return [self.sample(rng, each, rows) for rows in members]
 
 
@@ -112,8 +108,8 @@ class Basis(BaseEstimator):
 
     def _drawn(self, seen: Seen, rng: np.random.Generator, most: int) -> np.ndarray:
         """The rows to find it among: all, or `most` of them drawn at random, which is said."""
-        if seen.n_even > most:
-            warn(f"{type(self).__name__} looks at {most:,} of {seen.n_even:,} rows, drawn at random.")
+        if seen.n_uniform > most:
+            warn(f"{type(self).__name__} looks at {most:,} of {seen.n_uniform:,} rows, drawn at random.")
         return seen.sample(rng, most)
 
     def _checked_k(self) -> int:

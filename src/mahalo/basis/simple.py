@@ -52,7 +52,7 @@ class RandomSubset(Basis):
         self.k = k
 
     def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
-        chosen = rng.choice(seen.n_even, min(self._checked_k(), seen.n_even), replace=False)
+        chosen = rng.choice(seen.n_uniform, min(self._checked_k(), seen.n_uniform), replace=False)
         return indicator(seen.n_rows, list(chosen[:, None]))
 
 

@@ -75,7 +75,7 @@ def gathered(source: Source, kernel: str, watch: Watch) -> Known:
 
 def gather_in_pieces(source: Source, shards: Shards, kernel: str, watch: Watch) -> Known:
     """As `gather`, of rows that are not held."""
-    merged_over, read_in_pieces = _on_dask(shards)
+    merge_pieces, read_in_pieces = _on_dask(shards)
     if not is_linear(kernel):
         raise ValueError(
             f"--kernel {kernel} needs all rows in memory, where those of {shards.source} take {_size(shards)}. Give "
@@ -87,9 +87,9 @@ def gather_in_pieces(source: Source, shards: Shards, kernel: str, watch: Watch) 
         given = no_measurements(read_beside(source.labels, shards, "labels", source.encoding), source.labels)
     ids = _ids(source, shards)
     constraints = read_constraints(source.pairs, source.triplets, shards.n_rows, ids, source.encoding)
-    encoding = _encoding(source, shards, merged_over, watch)
+    encoding = _encoding(source, shards, merge_pieces, watch)
     looking = Looking(shards, encoding, source.label)
-    look = merged_over(looking, shards.pieces, Look.merged, "first look", watch.show)
+    look = merge_pieces(looking, shards.pieces, Look.merged, "first look", watch.show)
     look.refuse_missing(shards)
     numbers = partial(_numbers, shards, encoding)
     X = read_in_pieces(numbers, shards.pieces, np.empty((0, len(encoding.names))))
@@ -100,13 +100,13 @@ def gather_in_pieces(source: Source, shards: Shards, kernel: str, watch: Watch) 
 
 def _on_dask(shards: Shards) -> tuple[Any, Any]:
     try:
-        from ..rows.dask import merged_over, read_in_pieces
+        from ..rows.dask import merge_pieces, read_in_pieces
     except ImportError:
         raise ImportError(
             f"the rows of {shards.source} take {_size(shards)} of memory; to go through them a piece at a time needs "
             "Dask: pip install 'mahalo[dask]'"
         ) from None
-    return merged_over, read_in_pieces
+    return merge_pieces, read_in_pieces
 
 
 def _size(shards: Shards) -> str:
@@ -123,7 +123,7 @@ def _check_names(source: Source, shards: Shards) -> None:
             check_column(shards, name, what)
 
 
-def _encoding(source: Source, shards: Shards, merged_over: Any, watch: Watch) -> Encoding:
+def _encoding(source: Source, shards: Shards, merge_pieces: Any, watch: Watch) -> Encoding:
     columns = columns_of(source, shards)
     names = chosen_columns(shards, columns)
     one_hot = [name for name in columns.one_hot if name in names]
@@ -134,7 +134,7 @@ def _encoding(source: Source, shards: Shards, merged_over: Any, watch: Watch) ->
     if not one_hot:
         return as_they_are
     values = partial(values_of_piece, shards, one_hot)
-    return encoding_of(shards, names, merged_over(values, shards.pieces, union_of_values, "values", watch.show))
+    return encoding_of(shards, names, merge_pieces(values, shards.pieces, union_of_values, "values", watch.show))
 
 
 def _labels(source: Source, shards: Shards, look: Look, given: np.ndarray | None) -> _Labels | None:

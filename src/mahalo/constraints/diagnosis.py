@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_array
 
-from ..rows import HeldRows
+from ..rows import InMemoryRows
 from .geometry import VectorGeometry
 from .groups import Pairs, named
 from .identical import quadruplets_never, triplets_never
@@ -94,7 +94,7 @@ def _listed(found: np.ndarray) -> str:
 def diagnose(constraints: Constraints, X: Any) -> ConstraintReport:
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=True)
     constraints.check_rows(X.shape[0])
-    geometry = VectorGeometry(HeldRows(X))
+    geometry = VectorGeometry(InMemoryRows(X))
     pairs, triplets, linear = constraints.pairs, constraints.triplets, constraints.linear
     quadruplets = linear.quadruplet[linear.is_quadruplet]
     ordered = np.sort(pairs.index, axis=1)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import pdist
 
-from ..rows import HeldRows, Rows
+from ..rows import InMemoryRows, Rows
 
 __all__ = ["Geometry", "MappedGeometry", "VectorGeometry", "geometry_of", "sq_distances"]
 
@@ -58,7 +58,7 @@ class VectorGeometry:
         )
 
     def sample_sq_distances(self, rng: np.random.Generator) -> np.ndarray:
-        n = self.rows.n_even
+        n = self.rows.n_uniform
         if n * (n - 1) // 2 > SAMPLE:
             # i < n, and an offset of 1 … n−1 from it: never a row with itself.
             i = rng.integers(0, n, SAMPLE)
@@ -68,7 +68,7 @@ class VectorGeometry:
         return distances[distances > 0]
 
     def _all_sq_distances(self) -> np.ndarray:
-        X = self._held[: self.rows.n_even]
+        X = self._held[: self.rows.n_uniform]
         if isinstance(X, np.ndarray):
             return pdist(X, "sqeuclidean")
         return self.sq_distances(np.column_stack(np.tril_indices(X.shape[0], -1)))
@@ -83,7 +83,7 @@ class VectorGeometry:
     def nearest(self, anchors: np.ndarray, candidates: np.ndarray, k: int) -> np.ndarray:
         from sklearn.neighbors import NearestNeighbors
 
-        if getattr(self.rows, "densifies", False):
+        if self.rows.densifies:
             raise ValueError(
                 "looking for nearest rows would make sparse X dense under a prior with correlations; use "
                 "prior='identity' or 'diagonal', or strategy='random'."
@@ -107,7 +107,7 @@ class MappedGeometry(VectorGeometry):
         return D
 
     def _all_sq_distances(self) -> np.ndarray:
-        return self.sq_distances(np.column_stack(np.tril_indices(self.rows.n_even, -1)))
+        return self.sq_distances(np.column_stack(np.tril_indices(self.rows.n_uniform, -1)))
 
 
 def sq_distances(X: Any, index: np.ndarray) -> np.ndarray:
@@ -129,4 +129,4 @@ def geometry_of(X: Any) -> Any:
     """Distances between rows, from the rows or from whatever can tell already."""
     if X is None or hasattr(X, "nearest"):
         return X
-    return VectorGeometry(HeldRows(sp.csr_array(X) if sp.issparse(X) else np.asarray(X)))
+    return VectorGeometry(InMemoryRows(sp.csr_array(X) if sp.issparse(X) else np.asarray(X)))

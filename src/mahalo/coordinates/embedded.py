@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..constraints import EdgeForms, VectorGeometry
-from ..rows import HeldRows, even_share
+from ..rows import InMemoryRows, per_class_limit
 from ..validation import len_of, warn
 from .kernel import KernelCoordinates, KernelSpace
 from .linear import LinearCoordinates, LinearSpace
@@ -35,7 +35,7 @@ def embedding(space: KernelSpace, rng: np.random.Generator, codes: np.ndarray | 
 def _drawn(codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Of every class at most the same number of rows, and of rows without one what is then left to draw."""
     members = [np.flatnonzero(codes == c) for c in range(codes.max() + 1)]
-    each = even_share([len(rows) for rows in members], MOST_ROWS) if members else 0
+    each = per_class_limit([len(rows) for rows in members], MOST_ROWS) if members else 0
     drawn = [rows if len(rows) <= each else rng.choice(rows, each, replace=False) for rows in members]
     others = np.flatnonzero(codes < 0)
     n_others = min(len(others), max(0, MOST_ROWS - sum(map(len, drawn))))
@@ -86,9 +86,9 @@ class EmbeddedSpace:
     inner: LinearSpace
 
     @classmethod
-    def of(cls, outer: KernelCoordinates, X: Any, make: Callable[[HeldRows], LinearSpace]) -> EmbeddedSpace:
+    def of(cls, outer: KernelCoordinates, X: Any, make: Callable[[InMemoryRows], LinearSpace]) -> EmbeddedSpace:
         """`make` puts a prior, and a basis if there is one, over rows of coordinates."""
-        return cls(outer, make(HeldRows(np.asarray(outer.map(X), dtype=np.float64))))
+        return cls(outer, make(InMemoryRows(np.asarray(outer.map(X), dtype=np.float64))))
 
     @property
     def geometry(self) -> VectorGeometry:

@@ -14,7 +14,7 @@ from ..constraints import Constraints, EdgeForms, MappedGeometry, sq_distances
 from ..errors import NotPositiveDefiniteError
 from ..linalg import inverse_factor, nearest_of, symmetrize
 from ..parts import in_parts
-from ..rows import HeldRows, MappedRows
+from ..rows import InMemoryRows, MappedRows
 from ..validation import len_of
 from .base_kernel import BaseKernel
 
@@ -223,7 +223,7 @@ class KernelSpace:
             return self._geometry
         if self.residual > 0.0:
             return MixedGeometry(self.kernel, self.X, self._fixed, self.residual)
-        inside = MappedRows(HeldRows(self.X), self._fixed.map, self._fixed.rank)
+        inside = MappedRows(InMemoryRows(self.X), self._fixed.map, self._fixed.rank)
         return MappedGeometry(inside, self._geometry.self_similarity)
 
     @property

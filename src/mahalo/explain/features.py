@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from ..constraints import Constraints, as_labels
 from ..metric import Metric
-from ..rows import HeldRows
+from ..rows import InMemoryRows
 from .frames import data_frame
 from .linear import LinearWeights
 
@@ -110,7 +110,7 @@ def feature_shares(metric: Metric, X: Any, pairs: dict[str, np.ndarray]) -> Feat
 
 def _differences(metric: Metric, W: LinearWeights, X: Any, index: np.ndarray) -> Any:
     """x − y of every pair, at unit length in the learned space first where the metric compares by cosine."""
-    rows = HeldRows(X)
+    rows = InMemoryRows(X)
     first, second = (rows.take(ends).astype(np.float64) for ends in index.T)
     if metric.normalize:
         first, second = _at_unit_length(W, first), _at_unit_length(W, second)

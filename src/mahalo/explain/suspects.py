@@ -22,7 +22,7 @@ from ..coordinates import LinearCoordinates
 from ..evaluation import share_below, vote
 from ..metric import Metric
 from ..progress import parts_of
-from ..rows import sample
+from ..rows import stratified_sample
 from ..task import Task
 from ..validation import check_count, in_double, len_of
 from .doubt import N_NEIGHBOURS, log_ratio
@@ -188,7 +188,7 @@ def doubtful_rows(judged: Judged, codes: np.ndarray, n: int) -> DoubtfulRows:
 def doubtful_of_some(judged: Judged, codes: np.ndarray, n: int) -> DoubtfulRows:
     """The same among at most 10,000 rows, drawn at random in every class; with a precomputed kernel among all."""
     every = np.arange(judged.n_rows)
-    some = every if judged.pairwise else sample(len(every), MOST_JUDGED, codes_by_appearance(codes))
+    some = every if judged.pairwise else stratified_sample(len(every), MOST_JUDGED, codes_by_appearance(codes))
     if len(some) == judged.n_rows:
         return doubtful_rows(judged, codes, n)
     found = doubtful_rows(replace(judged, X=judged.X[some]), codes[some], n)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from ..coordinates import LinearCoordinates
 from ..linalg import near_zero, symmetrize
-from ..rows import HeldRows, SampledRows
+from ..rows import InMemoryRows, SampledRows
 from .metric import Metric
 
 __all__ = ["leading_part", "reduced"]
@@ -95,10 +95,10 @@ def _learned_covariance(metric: Metric, X: Any) -> np.ndarray:
         if covariance is not None:
             G = metric.linear_map()
             return G.T @ covariance @ G
-        X = X.X[: X.n_even]
+        X = X.X[: X.n_uniform]
     total, second = np.zeros(metric.n_outputs), np.zeros((metric.n_outputs,) * 2)
     centre = np.asarray(metric.transform(X[:1]), dtype=np.float64)  # near the data, against cancellation
-    for block in HeldRows(X).blocks():
+    for block in InMemoryRows(X).blocks():
         T = metric.transform(block) - centre
         total += T.sum(axis=0)
         second += T.T @ T

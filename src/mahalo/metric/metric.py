@@ -203,11 +203,11 @@ class Metric:
         by block, if X or Y is on Dask.
         """
         if is_lazy(X) or is_lazy(Y):
-            from ..rows.dask import table_of
+            from ..rows.dask import pairwise_table
 
             check_names(self.about, X, Y)
             refuse_similarities(cross, diag_x, diag_y)
-            return table_of(partial(self.distances, squared=squared), X, Y)
+            return pairwise_table(partial(self.distances, squared=squared), X, Y)
         if (xp := array_api.namespace_of(X, Y)) is not None:
             refuse_similarities(cross, diag_x, diag_y)
             return array_api.distances(self, xp, X, Y, squared)

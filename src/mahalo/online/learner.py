@@ -20,7 +20,7 @@ from ..evaluation import pair_auc
 from ..learner import MetricLearner
 from ..metric import Metric
 from ..priors import Known
-from ..rows import HeldRows
+from ..rows import InMemoryRows
 from ..solvers import Certificate
 from ..task.space import make_space
 from ..validation import Seed, as_generator, at_least_single, check_parameters, len_of, warn
@@ -286,7 +286,7 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if state.bounds is not None:
             return state.bounds
         c = state.coordinates
-        geometry = LinearSpace(c.prior, HeldRows(X), c.basis, c.residual).geometry
+        geometry = LinearSpace(c.prior, InMemoryRows(X), c.basis, c.residual).geometry
         distances = geometry.sample_sq_distances(np.random.default_rng([state.seed, 3]))
         if not len(distances):
             return None

@@ -23,7 +23,7 @@ from ..explain.suspects import DoubtfulConstraints, DoubtfulRows, doubtful_const
 from ..explain.suspects import Judged as Suspected
 from ..learner import MetricLearner
 from ..metric import Metric
-from ..rows import sample
+from ..rows import stratified_sample
 from ..validation import as_objects, at_least_single, len_of
 from .distance import Distance, among, before_learning
 from .judged import Judged, as_stored, on_held_out, on_new_rows, on_pairs
@@ -113,7 +113,7 @@ class Findings:
 
     def _sample(self, most: int) -> np.ndarray:
         """The same rows whatever classes are called."""
-        return sample(self.n_rows, most, None if self.labels is None else self.labels.by_appearance().codes)
+        return stratified_sample(self.n_rows, most, None if self.labels is None else self.labels.by_appearance().codes)
 
     # -- how good ------------------------------------------------------------------------------------------------
 

@@ -1,23 +1,25 @@
-"""Rows wherever they are kept: take some, go through all of them in blocks."""
+"""Rows of data behind one protocol: in memory, mapped through a function, or sampled from a Dask collection."""
 
-from .centres import Centring
-from .drawing import even_share, sample
-from .held import HeldRows
+from .in_memory import InMemoryRows
 from .lazy import is_lazy
 from .mapped import JoinedRows, MappedRows, combine
-from .protocol import Rows
+from .nearest_centre import NearestCentre
+from .protocol import RowBlock, Rows, VectorRows
 from .sampled import Needs, SampledRows
+from .sampling import per_class_limit, stratified_sample
 
 __all__ = [
-    "Centring",
-    "HeldRows",
+    "InMemoryRows",
     "JoinedRows",
     "MappedRows",
+    "NearestCentre",
     "Needs",
+    "RowBlock",
     "Rows",
     "SampledRows",
+    "VectorRows",
     "combine",
-    "even_share",
     "is_lazy",
-    "sample",
+    "per_class_limit",
+    "stratified_sample",
 ]

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-from typing import Any
-
 __all__ = ["is_lazy"]
 
 
-def is_lazy(X: Any) -> bool:
-    """Whether X is an array or a frame of Dask, which is not imported to find out."""
+def is_lazy(X: object) -> bool:
+    """Return True if X is a Dask array or dataframe; Dask is not imported for this."""
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")

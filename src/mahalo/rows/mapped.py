@@ -1,28 +1,29 @@
+"""Rows derived from other rows when they are read: mapped through a function, or joined by columns."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..linalg import class_means
-from .held import HeldRows
-from .protocol import Rows
+from ..linalg import ClassMoments
+from .nearest_centre import NearestCentre
+from .protocol import RowBlock, Rows
 
 __all__ = ["JoinedRows", "MappedRows", "combine"]
 
 
 @dataclass(frozen=True)
-class MappedRows:
-    """Rows put through a function when they are asked for: whitened, or in coordinates of `width` numbers.
+class MappedRows(Rows):
+    """Values of a function of other rows, `width` columns each, computed when they are read.
 
-    `linear` says that the function is a linear map, `dense` that its values are dense whatever the rows are.
+    `linear` declares the function a linear map; `dense` that its values are dense also for sparse rows.
     """
 
     rows: Rows
-    function: Callable[[Any], Any]
+    function: Callable[[RowBlock], RowBlock]
     width: int
     linear: bool = False
     dense: bool = False
@@ -36,38 +37,48 @@ class MappedRows:
         return self.rows.sparse and not self.dense
 
     @property
-    def n_even(self) -> int:
-        return self.rows.n_even
+    def n_uniform(self) -> int:
+        return self.rows.n_uniform
+
+    @property
+    def n_total(self) -> int:
+        return self.rows.n_total
 
     @property
     def densifies(self) -> bool:
-        """Whether sparse rows become dense and stay as wide."""
         return self.rows.sparse and self.dense and self.width >= self.rows.shape[1]
 
-    def take(self, index: np.ndarray) -> Any:
+    def take(self, index: np.ndarray) -> RowBlock:
         return self.function(self.rows.take(index))
 
-    def blocks(self) -> Iterator[Any]:
+    def blocks(self) -> Iterator[RowBlock]:
         return map(self.function, self.rows.blocks())
 
+    # A linear map commutes with sums of rows: the statistics of the rows are mapped instead of all rows.
+
     def class_means(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Sizes and means of the classes; of a linear map the map of the means, few rows instead of all."""
-        if not (self.linear and isinstance(self.rows, HeldRows)):
-            return class_means(self.blocks, codes)
+        if not self.linear:
+            return super().class_means(codes)
         sizes, means = self.rows.class_means(codes)
-        return sizes, np.asarray(self.function(means), dtype=np.float64)
+        return sizes, self._map_dense(means)
 
     def condensed(self) -> np.ndarray | None:
-        """Few rows with the Σ x xᵀ of all, where the map is linear and those of the rows are known."""
-        if not (self.linear and isinstance(self.rows, HeldRows)):
-            return None
-        found = self.rows.condensed()
-        return None if found is None else np.asarray(self.function(found), dtype=np.float64)
+        condensed = self.rows.condensed() if self.linear else None
+        return None if condensed is None else self._map_dense(condensed)
+
+    def nearest_moments(self, nearest: NearestCentre) -> ClassMoments:
+        if not self.linear or nearest.transform is not None:
+            return super().nearest_moments(nearest)
+        found = self.rows.nearest_moments(NearestCentre(nearest.centres, self.function))
+        return replace(found, means=self._map_dense(found.means))
+
+    def _map_dense(self, X: np.ndarray) -> np.ndarray:
+        return np.asarray(self.function(X), dtype=np.float64)
 
 
 @dataclass(frozen=True)
-class JoinedRows:
-    """Columns of two sources side by side, each in its own unit: squared distances are weighted sums of theirs."""
+class JoinedRows(Rows):
+    """Columns of two sources side by side, each multiplied by its own unit."""
 
     first: Rows
     first_unit: float
@@ -83,28 +94,32 @@ class JoinedRows:
         return self.first.sparse
 
     @property
-    def n_even(self) -> int:
-        return self.first.n_even
+    def n_uniform(self) -> int:
+        return self.first.n_uniform
+
+    @property
+    def n_total(self) -> int:
+        return self.first.n_total
 
     @property
     def densifies(self) -> bool:
-        return getattr(self.first, "densifies", False)
+        return self.first.densifies
 
-    def _joined(self, first: Any, second: Any) -> Any:
+    def _join(self, first: RowBlock, second: RowBlock) -> RowBlock:
         parts = [self.first_unit * first, self.second_unit * second]
         return sp.csr_array(sp.hstack(parts)) if sp.issparse(first) else np.hstack(parts)
 
-    def take(self, index: np.ndarray) -> Any:
-        return self._joined(self.first.take(index), self.second.take(index))
+    def take(self, index: np.ndarray) -> RowBlock:
+        return self._join(self.first.take(index), self.second.take(index))
 
-    def blocks(self) -> Iterator[Any]:
-        return map(self._joined, self.first.blocks(), self.second.blocks())
+    def blocks(self) -> Iterator[RowBlock]:
+        return map(self._join, self.first.blocks(), self.second.blocks())
 
 
 def combine(rows: Rows, J: sp.csc_array) -> np.ndarray:
-    """Jᵀ X, dense: the columns of J (n_rows × k) as combinations of the rows."""
+    """Return Jᵀ X, dense: the columns of J (n_rows × k) as combinations of the rows."""
     if isinstance(rows, MappedRows) and rows.linear:
-        return rows.function(combine(rows.rows, J))  # of k rows instead of all
+        return rows.function(combine(rows.rows, J))  # maps k rows instead of all
     by_row, first, total = sp.csr_array(J), 0, np.zeros((J.shape[1], rows.shape[1]))
     for block in rows.blocks():
         last = first + block.shape[0]

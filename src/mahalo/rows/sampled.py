@@ -1,26 +1,42 @@
-"""Some of many rows, held in memory, and what is known of all of them."""
+"""A sample of many rows, held in memory, with the moments of all rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Protocol
 
 import numpy as np
+import scipy.sparse as sp
 
-from ..linalg import ClassMoments, Moments, Order, Scatter, condensed, invertible, positive_variances, rounding_of
-from .centres import Centring
-from .digest import Centre
-from .held import NARROW, HeldRows
+from ..linalg import (
+    ClassMoments,
+    Moments,
+    Order,
+    Scatter,
+    condensed,
+    invertible,
+    positive_variances,
+    rounding_of,
+    row_blocks,
+)
+from .in_memory import MAX_CONDENSED_COLUMNS
+from .moments import Centre
+from .nearest_centre import NearestCentre
+from .protocol import RowBlock
 
-__all__ = ["Needs", "SampledRows"]
+__all__ = ["FurtherPasses", "Needs", "SampledRows"]
 
 _ORDERS: tuple[Order, ...] = ("none", "variances", "scatter")
 
 
 @dataclass(frozen=True)
 class Needs:
-    """Moments that a fit asks for: of what order, and whether fourth ones around class means, around that of all."""
+    """Moments of all rows that a fit needs.
+
+    `order` is that of the pooled scatter; `within` adds fourth moments around the class means, `around_all` fourth
+    moments around the mean of all rows.
+    """
 
     order: Order = "none"
     within: bool = False
@@ -31,61 +47,83 @@ class Needs:
         return Needs(order, self.within or other.within, self.around_all or other.around_all)
 
 
-@dataclass
-class SampledRows(HeldRows):
-    """Rows to draw pairs from and to measure, with the moments of all the rows that they were drawn from.
+class FurtherPasses(Protocol):
+    """Statistics of all rows that take another pass over the source of a sample."""
+
+    def fourth_moment(self, centre: Centre) -> float:
+        """Return Σ ‖x − m‖⁴ around a centre."""
+
+    def nearest_moments(self, nearest: NearestCentre) -> ClassMoments:
+        """Return numbers and means of the rows that are nearest to each centre."""
+
+
+@dataclass(frozen=True)
+class SampledRows:
+    """Sample of a data set in memory, with the moments of all its rows: `VectorRows`.
 
     Attributes
     ----------
     X : array or CSR array
-        The sample: `even` rows first, each row of all being as likely among them; then more of rare classes, and those
+        The sample: first `n_uniform` rows drawn uniformly from all rows, then more rows of rare classes and the rows
         that constraints mention.
     numbers, codes, labels : ndarray
-        Of each row of X: its number among all rows, its class 0, 1, … (−1: none), and that class as it was given.
-    total : int
-        The number of all rows.
+        For each row of X: its number in the data set, its class 0, 1, … (−1: none), and its label.
+    n_total : int
+        Number of rows of the data set.
     labelled, unlabelled : ClassMoments
-        Of all rows, those without a class apart.
+        Moments of all rows with a class, and of those without.
+    source : FurtherPasses
+        The data set, read again for statistics that are not stored here.
     """
 
+    X: RowBlock
     numbers: np.ndarray
     codes: np.ndarray
     labels: np.ndarray | None
-    even: int
-    total: int
+    n_uniform: int
+    n_total: int
     labelled: ClassMoments = field(repr=False)
     unlabelled: ClassMoments = field(repr=False)
-    fourth: Callable[[Centre], float] = field(repr=False)
-    nearest: Callable[[Centring], ClassMoments] = field(repr=False)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.n_even = self.even
+    source: FurtherPasses = field(repr=False)
 
     @property
-    def n_all(self) -> int:
-        return self.total
+    def shape(self) -> tuple[int, ...]:
+        return self.X.shape
 
     @property
-    def dtype(self) -> Any:
+    def sparse(self) -> bool:
+        return sp.issparse(self.X)
+
+    @property
+    def densifies(self) -> bool:
+        return False
+
+    @property
+    def dtype(self) -> np.dtype:
         return self.X.dtype
+
+    def take(self, index: np.ndarray) -> RowBlock:
+        return self.X[index]
+
+    def blocks(self) -> Iterator[RowBlock]:
+        return iter(row_blocks(self.X)())
 
     @property
     def _all(self) -> ClassMoments:
-        """All rows as one class."""
+        """Moments of all rows as one class."""
         return self.labelled.together().merged(self.unlabelled)
 
     @property
     def covariance(self) -> np.ndarray | None:
-        """Of all rows; None where only means or variances were asked for."""
+        """Covariance of all rows; None if the sample was drawn with means or variances only."""
         found = self._all
         return found.scatter / found.n if found.scatter is not None and found.scatter.ndim == 2 else None
 
     def class_means(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self.labelled.sizes, self.labelled.means
 
-    def nearest_to(self, centring: Centring) -> ClassMoments:
-        return self.nearest(centring)
+    def nearest_moments(self, nearest: NearestCentre) -> ClassMoments:
+        return self.source.nearest_moments(nearest)
 
     def scatter(self) -> Scatter:
         return self._scatter(self._all, by_class=False)
@@ -93,16 +131,16 @@ class SampledRows(HeldRows):
     def scatter_within(self, codes: np.ndarray) -> Scatter:
         return self._scatter(self.labelled, by_class=True)
 
-    def _scatter(self, of: ClassMoments, by_class: bool) -> Scatter:
-        assert of.scatter is not None
-        # In a block of sparse rows classes are taken off from all of them together.
+    def _scatter(self, moments: ClassMoments, by_class: bool) -> Scatter:
+        assert moments.scatter is not None
+        # Sparse blocks subtract the scatter of class means from that around one centre, which adds to the rounding.
         covariance = self.covariance if self.sparse and by_class else None
-        rounding = rounding_of(of.sizes, of.means, 0.0 if covariance is None else np.diagonal(covariance))
+        rounding = rounding_of(moments.sizes, moments.means, 0.0 if covariance is None else np.diagonal(covariance))
 
-        def fourth(unit: float) -> float:
-            return self.fourth(Centre(of.means, by_class, unit=unit))
+        def fourth_moment(unit: float) -> float:
+            return self.source.fourth_moment(Centre(moments.means, by_class, unit=unit))
 
-        return Scatter.of(of.scatter / max(of.n, 1), of.n, fourth, rounding)
+        return Scatter.of(moments.scatter / max(moments.n, 1), moments.n, fourth_moment, rounding)
 
     def column_variances(self) -> np.ndarray:
         found = self._all
@@ -111,9 +149,9 @@ class SampledRows(HeldRows):
         return positive_variances(Moments(found.n, found.means[0], second / found.n))
 
     def condensed(self) -> np.ndarray | None:
-        """Of all rows too; where all are held, as for any rows that are."""
         found = self._all
-        if self.covariance is None or (self.even == self.total and self.shape[1] > NARROW):
+        is_complete = self.n_uniform == self.n_total  # then the answer is that of rows in memory
+        if self.covariance is None or (is_complete and self.shape[1] > MAX_CONDENSED_COLUMNS):
             return None
         assert found.scatter is not None
         deviation = np.sqrt(np.diagonal(found.scatter) / found.n)
@@ -124,5 +162,6 @@ class SampledRows(HeldRows):
         found, deviation = self._all, np.sqrt(self.column_variances())
         assert found.scatter is not None
         R = found.scatter / found.n / np.outer(deviation, deviation)
-        R, rho = invertible(R, found.n, lambda: self.fourth(Centre(found.means, by_class=False, scale=deviation)))
+        centre = Centre(found.means, by_class=False, scale=deviation)
+        R, rho = invertible(R, found.n, lambda: self.source.fourth_moment(centre))
         return R, deviation, rho

@@ -169,7 +169,7 @@ class MetricLearnerCV(MetricLearner):
         rows = np.arange(len_of(X)) if rows is None else as_rows(rows, len_of(X))
         choosing = Choosing(self, held, y, labels, constraints, rows)
         if isinstance(X, SampledRows):
-            choosing.n_total = X.total
+            choosing.n_total = X.n_total
         return choosing, X, y, constraints, rows
 
     def _check_parameters(self) -> None:

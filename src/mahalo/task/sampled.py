@@ -34,7 +34,7 @@ def sampled(
     lazy = DaskRows(X, y, labels_by_appearance, show)
     wanted = np.empty(0, dtype=np.int64)
     if constraints is not None:
-        constraints.check_rows(lazy.total)
+        constraints.check_rows(lazy.n_total)
         wanted = np.unique(np.maximum(constraints.edges()[1], 0))  # −1, the origin, is no row
     seed = int(as_generator(settings.random_state).integers(2**63))
     return lazy.sampled(needs(lazy.sparse, lazy.n_columns), wanted, seed)

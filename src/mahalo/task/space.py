@@ -24,7 +24,7 @@ from ..coordinates.embedded import MOST_ROWS
 from ..errors import NotPositiveDefiniteError
 from ..metric import Metric
 from ..priors import Known, Prior
-from ..rows import HeldRows, combine
+from ..rows import InMemoryRows, SampledRows, VectorRows, combine
 from ..validation import as_generator, is_linear, len_of, warn
 
 __all__ = ["Space", "make_space", "start_metric"]
@@ -44,7 +44,7 @@ def make_space(
         if not quiet:
             _say_if_too_many(basis, X.shape[1] if linear else len_of(X), "columns" if linear else "rows")
     if linear:
-        return _linear_space(settings, X if isinstance(X, HeldRows) else HeldRows(X), basis, known, rng, quiet)
+        return _linear_space(settings, X if isinstance(X, SampledRows) else InMemoryRows(X), basis, known, rng, quiet)
     kernel = BaseKernel.of(settings.kernel, settings.kernel_params)
     if not _is_identity(settings.prior):
         if isinstance(basis, FixedBasis):
@@ -67,7 +67,7 @@ def make_space(
 
 
 def _linear_space(
-    settings: Any, rows: HeldRows, basis: Any, known: Known, rng: np.random.Generator, quiet: bool
+    settings: Any, rows: VectorRows, basis: Any, known: Known, rng: np.random.Generator, quiet: bool
 ) -> LinearSpace:
     prior = Prior.of(settings.prior, rows, known)
     if prior.root is None and not _is_identity(settings.prior) and not quiet:
@@ -101,7 +101,7 @@ def start_metric(settings: Any, X: Any, y: Any = None) -> Metric:
     return Metric(coordinates, F, normalize=settings.normalize)
 
 
-def _vectors(basis: Any, prior: Prior, rows: HeldRows, known: Known, rng: np.random.Generator) -> np.ndarray:
+def _vectors(basis: Any, prior: Prior, rows: VectorRows, known: Known, rng: np.random.Generator) -> np.ndarray:
     """R, n_features × k, of whitened rows."""
     n, d = rows.shape
     if isinstance(basis, FixedBasis):

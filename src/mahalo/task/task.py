@@ -114,7 +114,7 @@ class Task:
         begin("coordinates of the rows")
         pose = _pose(constraints, space, as_loss(settings.loss), rows)
         if sampled is not None:
-            constraints, rows = renumbered(constraints, sampled.numbers, sampled.total), None
+            constraints, rows = renumbered(constraints, sampled.numbers, sampled.n_total), None
         return cls(constraints, n_dropped, n_outside, settings, X, pose, given, rows, quiet)
 
     @property

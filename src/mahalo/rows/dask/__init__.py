@@ -1,7 +1,7 @@
-"""Rows on Dask: arrays, frames and, through them, files larger than memory. All that knows of Dask is here."""
+"""Rows in Dask arrays and dataframes, which may be larger than memory; the only room that imports Dask."""
 
-from .answers import map_pairs, map_rows, nearest_rows, table_of
+from .metric_operations import map_pairs, map_rows, nearest_rows, pairwise_table
 from .passes import DaskRows
-from .pieces import merged_over, read_in_pieces
+from .pieces import merge_pieces, read_in_pieces
 
-__all__ = ["DaskRows", "map_pairs", "map_rows", "merged_over", "nearest_rows", "read_in_pieces", "table_of"]
+__all__ = ["DaskRows", "map_pairs", "map_rows", "merge_pieces", "nearest_rows", "pairwise_table", "read_in_pieces"]

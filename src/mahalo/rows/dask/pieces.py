@@ -1,28 +1,40 @@
-"""Rows that are read a piece at a time: as Dask arrays, and what is found in every piece, merged."""
+"""Data sets read piece by piece: as a Dask array, or as one merged result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence, Sized
+from typing import TypeVar
 
 import dask.array as da
 import numpy as np
 from dask.delayed import delayed
 
-from .passes import tree
-from .running import Show, run
+from .passes import merge_tree
+from .scheduler import Show, run
 
-__all__ = ["merged_over", "read_in_pieces"]
+__all__ = ["merge_pieces", "read_in_pieces"]
+
+Piece = TypeVar("Piece", bound=Sized)
+Result = TypeVar("Result")
 
 
-def read_in_pieces(read: Callable[[Any], np.ndarray], pieces: Sequence[Any], like: np.ndarray) -> da.Array:
-    """read(piece) of every piece, of as many rows as it is long, below one another; no rows of them are `like` this."""
+def read_in_pieces(read: Callable[[Piece], np.ndarray], pieces: Sequence[Piece], empty: np.ndarray) -> da.Array:
+    """Return read(piece), an array of len(piece) rows, of all pieces below one another.
+
+    `empty` is an array of no rows with the columns and dtype of the result.
+    """
     reading = delayed(read, pure=False)
-    blocks = [da.from_delayed(reading(piece), (len(piece), *like.shape[1:]), meta=like) for piece in pieces]
+    blocks = [da.from_delayed(reading(piece), (len(piece), *empty.shape[1:]), meta=empty) for piece in pieces]
     return da.concatenate(blocks)
 
 
-def merged_over(look: Callable, pieces: Sequence[Any], merge: Callable, what: str, show: Show | None = None) -> Any:
-    """look(piece) of every piece, merged in order by merge(list)."""
-    looking = delayed(look, pure=False)
-    return run([tree([looking(piece) for piece in pieces], merge)], what, show)[0]
+def merge_pieces(
+    summarize: Callable[[Piece], Result],
+    pieces: Sequence[Piece],
+    merge: Callable[[list[Result]], Result],
+    what: str,
+    show: Show | None = None,
+) -> Result:
+    """Return summarize(piece) of all pieces, merged in order by merge(list)."""
+    summarizing = delayed(summarize, pure=False)
+    return run([merge_tree([summarizing(piece) for piece in pieces], merge)], what, show)[0]

@@ -1,4 +1,4 @@
-"""What may be given: Dask arrays and frames of numbers, labels on Dask or in memory, as blocks that belong together."""
+"""Input checks for Dask arrays and frames of numbers, and their division into blocks of rows with labels."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from typing import Any
 import dask.array as da
 import numpy as np
 import scipy.sparse as sp
+from dask.array.utils import meta_from_array
 from dask.delayed import Delayed, delayed
 
 from ..lazy import is_lazy
-from .running import Show, run
+from .scheduler import Show, run
 
-__all__ = ["Source", "blocks_of_labels", "checked", "lengths_of"]
+__all__ = ["Source", "check_columns", "count_rows", "label_blocks"]
 
 
 @dataclass(frozen=True)
 class Source:
-    """Blocks of X, a Dask array or frame, their labels where there are any, and the number of rows in each."""
+    """Blocks of X, a Dask array or frame, the labels of each block (or None), and the number of rows in each."""
 
     X: Any
     labels: list[Any]
@@ -30,45 +31,45 @@ class Source:
 
     @property
     def sparse(self) -> bool:
-        return isinstance(self.X, da.Array) and sp.issparse(self.X._meta)
+        return isinstance(self.X, da.Array) and sp.issparse(meta_from_array(self.X))
 
     def __iter__(self) -> Iterator[tuple[Delayed, Any, int, int]]:
-        """Each block with its labels, the number of its first row and that of the next block's; empty ones left out."""
+        """Iterate over non-empty blocks: block, labels, number of its first row, and that of the next block."""
         first = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64).tolist()
-        for block, labels, a, b in zip(_delayed(self.X), self.labels, first[:-1], first[1:], strict=True):
+        for block, labels, a, b in zip(_delayed_blocks(self.X), self.labels, first[:-1], first[1:], strict=True):
             if b > a:
                 yield block, labels, a, b
 
 
-def _delayed(X: Any) -> list[Delayed]:
+def _delayed_blocks(X: Any) -> list[Delayed]:
     if isinstance(X, da.Array):
         return X.to_delayed().ravel().tolist()
-    # Columns that are not used are not read. To optimise further would join files where few columns are used, and
-    # blocks of X would not be those of y.
+    # simplify() drops unused columns. Full optimisation may also merge files when few columns are used; then the
+    # blocks of X would no longer match those of y.
     return list(X.simplify().to_delayed(optimize_graph=False))
 
 
-def lengths_of(X: Any, show: Show | None = None) -> tuple[int, ...]:
-    """Rows in each block; where Dask does not know, they are counted, in a frame by one column."""
+def count_rows(X: Any, show: Show | None = None) -> tuple[int, ...]:
+    """Return the number of rows in each block; if Dask does not know them, count (in a frame: its first column)."""
     if isinstance(X, da.Array) and not np.isnan(X.chunks[0]).any():
         return tuple(map(int, X.chunks[0]))
-    seen = X if isinstance(X, da.Array) else X[[X.columns[0]]]
-    return run([delayed(_n_rows, pure=False)(block) for block in _delayed(seen)], "counting rows", show)
+    counted = X if isinstance(X, da.Array) else X[[X.columns[0]]]
+    return run([delayed(_n_rows, pure=False)(block) for block in _delayed_blocks(counted)], "counting rows", show)
 
 
 def _n_rows(block: Any) -> int:
     return block.shape[0]
 
 
-def checked(X: Any) -> tuple[Any, int, np.dtype]:
-    """A Dask array or frame whose blocks have all columns, how many they are, and the numbers to reckon with."""
+def check_columns(X: Any) -> tuple[Any, int, np.dtype]:
+    """Return X with all columns in each block, their number, and the float dtype; raise ValueError if X is unusable."""
     if isinstance(X, da.Array):
         if X.ndim != 2:
             raise ValueError(f"X must have rows and columns; got a Dask array of shape {X.shape}.")
         if np.isnan(X.shape[1]):
             raise ValueError("the number of columns of X is not known; call X.compute_chunk_sizes() first.")
         if X.numblocks[1] > 1:
-            if sp.issparse(X._meta):
+            if sp.issparse(meta_from_array(X)):
                 raise ValueError(
                     f"sparse blocks must have all {X.shape[1]} columns; rechunk X before making it sparse."
                 )
@@ -88,15 +89,15 @@ def _is_number(kind: Any) -> bool:
 
 
 def _as_float(kinds: Sequence[Any], what: str) -> np.dtype:
-    """Single or double precision, as for rows in memory: single stays single."""
+    """Return float32 for half and single precision, else float64, as for rows in memory."""
     kind = np.result_type(*kinds)
     if kind.kind not in "fiub":
         raise ValueError(f"{what} must hold numbers; got {kind}.")
     return np.dtype(np.float32 if kind in (np.float16, np.float32) else np.float64)
 
 
-def blocks_of_labels(y: Any, lengths: tuple[int, ...]) -> list[Any]:
-    """Labels of each block of X."""
+def label_blocks(y: Any, lengths: tuple[int, ...]) -> list[Any]:
+    """Return the labels of each block of X, whose blocks have these lengths; None without labels."""
     if y is None:
         return [None] * len(lengths)
     if not is_lazy(y):
@@ -111,7 +112,7 @@ def blocks_of_labels(y: Any, lengths: tuple[int, ...]) -> list[Any]:
                 raise ValueError(f"X has {sum(lengths)} rows, y has {y.shape[0]}; give every row one label.")
             y = y.rechunk({0: lengths})
         y = y.rechunk({1: -1}) if y.ndim == 2 else y
-    blocks = _delayed(y)
+    blocks = _delayed_blocks(y)
     if len(blocks) != len(lengths):
         raise ValueError(
             f"X comes in {len(lengths)} blocks, y in {len(blocks)}, and their lengths are not known. Take both from "
