@@ -13,7 +13,7 @@ from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .constraints import Constraints, as_constraints, refuse_constraints
+from .constraints import Constraints, as_constraints, reject_constraints
 from .learner import MetricLearner
 from .metric import Metric, leading_part
 from .task import start_metric
@@ -125,7 +125,7 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         """
         learner = self._checked_learner()
         X = self._rows(X, reset=True)
-        refuse_constraints(y)
+        reject_constraints(y)
         constraints = as_constraints(constraints)
         if constraints is None:
             self.learner_, self.metric_ = None, _prior_metric(learner, X)

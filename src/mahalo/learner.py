@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from .basis import Basis
 from .basis.common import basis_needs
-from .constraints import Constraints, as_constraints, codes_of, where_any
+from .constraints import Constraints, as_constraints, codes_of, none_if_unlabelled
 from .evaluation import pair_auc
 from .explain import ExplainMixin
 from .losses import Loss
@@ -237,7 +237,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
             if self._pairwise:
                 _check_gram(X)
         if y is not None:
-            y = codes_of(y, alone=constraints is None)
+            y = codes_of(y, require_two_classes=constraints is None)
             check_consistent_length(X, y)
         return X, y, constraints, rows
 
@@ -253,7 +253,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
             with telling(self.verbose) as show:
                 sample = sampled(self, X, y, constraints, partial(self._needs, y is not None), show)
         codes = None if y is None else sample.codes
-        return sample, codes if constraints is None else where_any(codes), constraints, sample.numbers
+        return sample, codes if constraints is None else none_if_unlabelled(codes), constraints, sample.numbers
 
     def _needs(self, has_labels: bool, sparse: bool, n_columns: int) -> Needs:
         """What a fit must know of all rows, where it cannot hold them."""

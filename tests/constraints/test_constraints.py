@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist
 
 from mahalo import Constraints, MetricLearner
-from mahalo.constraints import VectorGeometry, meaningful, posed, resolve_bounds
+from mahalo.constraints import VectorGeometry, as_arrays, drop_degenerate, resolve_bounds
 from mahalo.losses import SDPFrobenius
 from mahalo.rows import InMemoryRows
 
@@ -281,11 +281,11 @@ def test_what_can_be_learned_from_identical_points(rng):
         [[0, 1, 2, 3], [0, 1, 4, 5], [4, 6, 5, 7], [4, 6, 7, 5], [4, 5, 0, 1]], margin=1.0
     )
     c = c + Constraints.from_linear([np.eye(8)], [-1.0])
-    found = meaningful(c, VectorGeometry(InMemoryRows(X)))
+    found = drop_degenerate(c, VectorGeometry(InMemoryRows(X)))
     keep = [1, 0, 0, 1, 0, 1, 0, 0, 1, 1, 0, 0, 0, 1, 1]
     np.testing.assert_array_equal(found.keep, np.array(keep, dtype=bool))
     np.testing.assert_array_equal(found.impossible, [4, 6, 7, 10, 11, 12])
-    assert found.words == (
+    assert found.message == (
         "1 dissimilar pair and 2 triplets and 3 quadruplets of identical points, such as rows (4, 5), "
         "can never be satisfied"
     )
@@ -296,7 +296,7 @@ def test_impossible_is_what_no_metric_satisfies(rng):
     X = rng.standard_normal((4, 3))[rng.integers(0, 4, 10)]
     index = np.array([rng.choice(10, 4, replace=False) for _ in range(60)])
     c = Constraints.from_triplets(index[:30, :3], margin=1.0) + Constraints.from_quadruplets(index[30:], margin=1.0)
-    impossible = meaningful(c, VectorGeometry(InMemoryRows(X))).impossible
+    impossible = drop_degenerate(c, VectorGeometry(InMemoryRows(X))).impossible
     possible = np.zeros(60, dtype=bool)
     for _ in range(200):
         B = rng.standard_normal((3, int(rng.integers(1, 4))))
@@ -311,9 +311,9 @@ def test_impossible_is_what_no_metric_satisfies(rng):
 def test_points_all_different_leave_nothing_out(rng):
     X, y = labelled_data(rng)
     c = Constraints.from_labels(y) + Constraints.from_labels(y, X, strategy="triplets")
-    found = meaningful(c, VectorGeometry(InMemoryRows(X)))
-    assert found.keep.all() and not len(found.impossible) and found.words == ""
-    assert meaningful(Constraints(), VectorGeometry(InMemoryRows(X))).keep.shape == (0,)
+    found = drop_degenerate(c, VectorGeometry(InMemoryRows(X)))
+    assert found.keep.all() and not len(found.impossible) and found.message == ""
+    assert drop_degenerate(Constraints(), VectorGeometry(InMemoryRows(X))).keep.shape == (0,)
 
 
 def test_a_triplet_of_two_rows_is_a_lower_bound(rng):
@@ -333,7 +333,7 @@ def test_posed_is_everything_at_once(rng):
     X, y = labelled_data(rng, n=12)
     c = Constraints.from_pairs([[0, 5]], [[1, 2]], upper=1.0, lower=4.0, weight=[2.0, 3.0])
     c = c + Constraints.from_triplets([[0, 1, 7]], margin=0.5) + Constraints.target_pull(y, X)
-    known, (forms, rows) = posed(c), c.edges()
+    known, (forms, rows) = as_arrays(c), c.edges()
     for name in ("sign", "bound", "scale", "weight"):
         np.testing.assert_array_equal(getattr(known, name), getattr(c, name))
     assert known.n_pairs == 2

@@ -96,7 +96,7 @@ def test_forms_reduced_to_some_keep_their_values(seed, kind):
     constraints = constraints_of(kind, rng, X)
     forms, Y = on_used_rows(constraints, X)
     kept = rng.random(constraints.n_constraints) < rng.choice([0.1, 0.5, 1.0])
-    fewer, rows = forms.restricted(kept).compact(Y)
+    fewer, rows = forms.restrict(kept).compact(Y)
     assert len(rows) == fewer.n_rows <= len(Y)
     delta = random_symmetric(rng, X.shape[1])
     np.testing.assert_allclose(fewer.apply(rows @ delta, rows), forms.apply(Y @ delta, Y)[kept], atol=1e-9)

@@ -87,7 +87,7 @@ def test_names_that_are_given_twice_are_an_error():
 
 
 def test_names_that_contradict_the_number_of_rows_are_an_error():
-    with pytest.raises(ValueError, match="index names 5 rows, n_rows says 6"):
+    with pytest.raises(ValueError, match="index names 5 rows, but n_rows is 6"):
         Constraints.from_pairs([("ant", 4)], index=NAMES, n_rows=6)
 
 
@@ -146,7 +146,7 @@ def test_positive_grades_alone_make_similar_pairs_alone():
     [
         ([(0, 1)], "query, document, grade"),
         ([(0, 1, np.nan)], "finite"),
-        ([(0, 0, 1)], "no answer to itself"),
+        ([(0, 0, 1)], "not an answer to itself"),
         ([(0, 1, 1), (0, 1, 2)], "another grade already"),
     ],
 )

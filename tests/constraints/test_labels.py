@@ -126,7 +126,7 @@ def test_labels_that_are_neither_numbers_nor_strings():
 
 @pytest.mark.parametrize(("y", "n"), [([None, None], 0), (["a", None], 1), ([-1, 1], 1), ([np.nan, 2.0], 1)])
 def test_too_few_classes_beside_unlabelled_rows(y, n):
-    message = rf"y has {n} class beside rows that are unlabelled \(−1, None or NaN\): nothing to tell apart"
+    message = rf"y has {n} class beside unlabelled rows \(−1, None or NaN\): nothing to tell apart"
     with pytest.raises(ValueError, match=message):
         class_codes(y)
     assert codes_by_appearance(y).max() == n - 1

@@ -152,7 +152,7 @@ def test_minus_one_is_unlabelled(rng):
 @pytest.mark.parametrize(("labels", "others"), [((-1, 1), 1), ((-1,), 0)])
 def test_minus_one_and_plus_one_is_a_mistake_worth_a_word(rng, labels, others):
     y = np.resize(labels, 20)
-    with pytest.raises(ValueError, match=rf"y has {others} class beside rows that are unlabelled \(−1, .*relabel"):
+    with pytest.raises(ValueError, match=rf"y has {others} class beside unlabelled rows \(−1, .*relabel"):
         MetricLearner().fit(rng.standard_normal((20, 2)), y)
 
 

@@ -119,7 +119,7 @@ def test_pairs_per_class_of_constraints(X, value):
 
 @pytest.mark.parametrize("strategy", ["neighbors", "triplets"])
 def test_nearest_sparse_rows_under_correlations(X, strategy):
-    message = r"^looking for nearest rows would make sparse X dense .* or strategy='random'"
+    message = r"^a search for nearest rows would make sparse X dense .* or strategy='random'"
     with pytest.raises(ValueError, match=message):
         MetricLearner(strategy=strategy, prior="covariance").fit(sp.csr_array(X), Y)
 
@@ -309,7 +309,7 @@ def test_one_number_or_one_for_each():
             [np.eye(2), np.array([[0, 1.0], [0, 0]])],
             r"matrix 1 must be symmetric; .* by 1\. Pass 0\.5 \* \(C",
         ),
-        ([np.zeros((2, 2))], r"matrix 0 is zero: it says nothing about the metric; drop it"),
+        ([np.zeros((2, 2))], r"matrix 0 is zero: it does not constrain the metric; drop it"),
         ([np.diag([1.0, np.nan])], r"matrix 0 contains NaN or infinity"),
         ([np.eye(2), np.eye(3)], r"all matrices must be over the same rows; got sizes \[2, 3\]"),
     ],
@@ -414,5 +414,5 @@ def test_pair_by_pair_needs_as_many_of_each(X):
 def test_labels_must_be_one_for_each_row():
     with pytest.raises(ValueError, match=r"y must be one label for each row, a 1-D array; got shape \(3, 2\)"):
         Constraints.from_labels(np.zeros((3, 2), dtype=int))
-    with pytest.raises(ValueError, match=r"strategy='neighbors' looks for nearest rows and needs X; pass X="):
+    with pytest.raises(ValueError, match=r"strategy='neighbors' searches for nearest rows and needs X; pass X="):
         Constraints.from_labels([0, 1, 0, 1], strategy="neighbors")

@@ -59,9 +59,9 @@ def test_a_fold_may_have_no_label_to_learn_from(known):
 def test_alone_they_say_nothing(known, options):
     X, _ = known
     for fit in (MetricLearner(**options).fit, MetricLearnerCV(**options).fit):
-        with pytest.raises(ValueError, match="y has 0 class beside rows that are unlabelled"):
+        with pytest.raises(ValueError, match="y has 0 class beside unlabelled rows"):
             fit(X, NONE)
-    with pytest.raises(ValueError, match="y has 0 class beside rows that are unlabelled"):
+    with pytest.raises(ValueError, match="y has 0 class beside unlabelled rows"):
         metric_path(X, NONE, **options)
 
 

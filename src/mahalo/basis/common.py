@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from ..constraints import where_any
+from ..constraints import none_if_unlabelled
 from ..rows import NearestCentre, Needs, Rows, per_class_limit
 from ..validation import warn
 
@@ -39,7 +39,7 @@ class Seen:
         within: float | None = None,
         block: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
     ) -> None:
-        self.n_rows, self.rows, self.gram, self.codes = n_rows, rows, gram, where_any(codes)
+        self.n_rows, self.rows, self.gram, self.codes = n_rows, rows, gram, none_if_unlabelled(codes)
         self.similar, self.within = similar, within
         self.block = block or (lambda index, others: gram(np.append(index, others))[: len(index), len(index) :])
 

@@ -1,50 +1,49 @@
-"""Pairs, triplets and linear forms: made, checked, sampled from labels, given bounds, turned into an operator."""
+"""Pairs, triplets and linear forms over rows: construction, checks, sampling from labels, bounds, operator."""
 
+from .arrays import ConstraintArrays, as_arrays
 from .bounds import resolve_bounds
-from .collection import Constraints, as_constraints, renumbered
+from .collection import Constraints, as_constraints
+from .degenerate import Degeneracy, drop_degenerate
 from .diagnosis import ConstraintReport
 from .forms import EdgeForms
 from .geometry import Geometry, MappedGeometry, VectorGeometry, sq_distances
-from .identical import Meaningful, meaningful
 from .labels import (
     Labels,
-    as_given,
+    as_label_array,
     as_labels,
     class_codes,
     codes_by_appearance,
     codes_of,
-    codes_together,
+    joint_codes,
     labels_by_appearance,
-    refuse_constraints,
-    where_any,
+    none_if_unlabelled,
+    reject_constraints,
 )
-from .posing import Posed, posed
-from .splitting import PairSplit
+from .pair_split import PairSplit
 
 __all__ = [
+    "ConstraintArrays",
     "ConstraintReport",
     "Constraints",
+    "Degeneracy",
     "EdgeForms",
     "Geometry",
     "Labels",
     "MappedGeometry",
-    "Meaningful",
     "PairSplit",
-    "Posed",
     "VectorGeometry",
+    "as_arrays",
     "as_constraints",
-    "as_given",
+    "as_label_array",
     "as_labels",
     "class_codes",
     "codes_by_appearance",
     "codes_of",
-    "codes_together",
+    "drop_degenerate",
+    "joint_codes",
     "labels_by_appearance",
-    "meaningful",
-    "posed",
-    "refuse_constraints",
-    "renumbered",
+    "none_if_unlabelled",
+    "reject_constraints",
     "resolve_bounds",
     "sq_distances",
-    "where_any",
 ]

@@ -1,4 +1,4 @@
-"""Bounds that the caller left open, from percentiles of squared distances under the prior."""
+"""Default bounds and margins: percentiles of squared distances under the prior."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def resolve_bounds(
     percentiles: tuple[float, float] | None,
     rng: np.random.Generator,
 ) -> Constraints:
-    """The same constraints with every bound and margin a number.
+    """Return the constraints with a number for every bound and margin that is NaN.
 
-    `bounds` (upper, lower), squared, wins over percentiles. `percentiles` None: 5 and 95 of all distances; for local
-    pairs, 10 of the distances of similar and 90 of those of dissimilar pairs.
+    `bounds` (upper, lower), squared, takes precedence over percentiles. `percentiles` None: 5 and 95 of all distances;
+    for local pairs, 10 of the distances of similar and 90 of those of dissimilar pairs.
     """
     pairs, triplets = constraints.pairs, constraints.triplets
     bound, margin, similar = pairs.bound.copy(), triplets.margin, pairs.sign > 0
@@ -56,6 +56,6 @@ def resolve_bounds(
 def _percentiles(distances: np.ndarray, q: Sequence[float]) -> np.ndarray:
     if len(distances) == 0:
         raise ValueError(
-            "all rows are identical, so percentiles of their distances say nothing; check the data, or pass bounds=."
+            "all rows are identical, so percentiles of their distances are zero; check the data, or pass bounds=."
         )
     return np.percentile(distances, q)

@@ -1,17 +1,18 @@
-"""What is odd about a set of constraints, before anything is learned from it."""
+"""Report on a set of constraints before a fit: counts, duplicates, contradictions, identical points."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils import check_array
 
 from ..rows import InMemoryRows
+from .degenerate import impossible_quadruplets, impossible_triplets
 from .geometry import VectorGeometry
-from .groups import Pairs, named
-from .identical import quadruplets_never, triplets_never
+from .groups import Pairs, format_rows
+from .matrices import MatrixLike
 
 if TYPE_CHECKING:
     from .collection import Constraints
@@ -21,31 +22,32 @@ __all__ = ["ConstraintReport", "diagnose"]
 
 @dataclass(frozen=True)
 class ConstraintReport:
-    """Counts, and the odd ones by name. Print it.
+    """Counts of constraints, and the rows of those that are redundant, contradictory or impossible. Print it.
 
     Attributes
     ----------
     n_similar, n_dissimilar, n_triplets, n_quadruplets, n_linear : int
         Quadruplets are not among the linear forms.
     n_rows_used : int
-        Rows that appear in at least one of them.
+        Rows that appear in at least one constraint.
     n_duplicates : int
         Repetitions of a pair with the same sign (in either order), of a triplet or of a quadruplet.
     self_pairs : ndarray of shape (n, 2)
         Pairs of a row with itself.
     zero_similar, zero_dissimilar : ndarray of shape (n, 2)
-        Pairs of different rows that are identical points. Similar ones are satisfied whatever is learned;
-        dissimilar ones can never be.
+        Pairs of different rows that are identical points. Every metric satisfies the similar ones, none the dissimilar
+        ones.
     zero_triplets : ndarray of shape (n, 3)
-        Triplets (a, b, c) in which c is the same point as a or b. They can never be satisfied.
+        Triplets (a, b, c) in which c is the same point as a or b. No metric satisfies them.
     zero_quadruplets : ndarray of shape (n, 4)
-        Quadruplets (a, b, c, d) in which c is the same point as d, or a and b the same points as c and d. Nor can they.
+        Quadruplets (a, b, c, d) in which c is the same point as d, or a and b the same points as
+        c and d. No metric satisfies them.
     contradictions : ndarray of shape (n, 2)
-        Pairs called both similar and dissimilar with bounds (where given) that exclude each other.
+        Pairs that are both similar and dissimilar, with bounds (if set) that exclude each other.
     opposed_triplets : ndarray of shape (n, 3)
-        Triplets (a, b, c) that come with (a, c, b), listed once, with b < c.
+        Triplets (a, b, c) beside (a, c, b), listed once, with b < c.
     opposed_quadruplets : ndarray of shape (n, 4)
-        Quadruplets (a, b, c, d) that come with (c, d, a, b), listed once, with a ≤ b, c ≤ d and (a, b) before (c, d).
+        Quadruplets (a, b, c, d) beside (c, d, a, b), listed once, with a ≤ b, c ≤ d and (a, b) before (c, d).
     """
 
     n_similar: int
@@ -88,10 +90,11 @@ class ConstraintReport:
 def _listed(found: np.ndarray) -> str:
     if not len(found):
         return "0"
-    return f"{len(found)}: {', '.join(map(named, found[:5]))}{', …' if len(found) > 5 else ''}"
+    return f"{len(found)}: {', '.join(map(format_rows, found[:5]))}{', …' if len(found) > 5 else ''}"
 
 
-def diagnose(constraints: Constraints, X: Any) -> ConstraintReport:
+def diagnose(constraints: Constraints, X: MatrixLike) -> ConstraintReport:
+    """Return the report on constraints over the rows of X."""
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=True)
     constraints.check_rows(X.shape[0])
     geometry = VectorGeometry(InMemoryRows(X))
@@ -115,8 +118,8 @@ def diagnose(constraints: Constraints, X: Any) -> ConstraintReport:
         self_pairs=pairs.index[same_row],
         zero_similar=pairs.index[zero & similar],
         zero_dissimilar=pairs.index[zero & ~similar],
-        zero_triplets=triplets.index[triplets_never(triplets.index, geometry)],
-        zero_quadruplets=quadruplets[quadruplets_never(quadruplets, geometry)],
+        zero_triplets=triplets.index[impossible_triplets(triplets.index, geometry)],
+        zero_quadruplets=quadruplets[impossible_quadruplets(quadruplets, geometry)],
         contradictions=_contradictions(pairs, ordered),
         opposed_triplets=_opposed(triplets.index),
         opposed_quadruplets=_opposed_quadruplets(compared),
@@ -130,7 +133,7 @@ def _contradictions(pairs: Pairs, ordered: np.ndarray) -> np.ndarray:
         if sign > 0:
             upper[i, j] = min(upper.get((i, j), np.inf), np.inf if np.isnan(bound) else bound)
     for (i, j), sign, bound in zip(ordered.tolist(), pairs.sign, pairs.bound, strict=True):
-        # A bound still open counts as in conflict: percentiles put upper bounds below lower ones.
+        # An unset bound counts as a conflict: percentiles put upper bounds below lower ones.
         if sign < 0 and (i, j) in upper and not np.inf > upper[i, j] >= bound:
             found.add((i, j))
     return np.array(sorted(found), dtype=np.intp).reshape(-1, 2)

@@ -22,9 +22,9 @@ from ..linalg import in_threads
 
 __all__ = ["EdgeForms"]
 
-_FEW = 30_000  # numbers in all edges, up to which they are expanded one by one
-_ONE_THREAD = 1 << 21  # multiply-adds that are not worth a second one
-_CHUNK = 1 << 21  # numbers held at once while edges are expanded
+_FEW = 30_000  # largest (edges × columns) for which edges are expanded one by one
+_ONE_THREAD = 1 << 21  # multiply-adds below which a second thread does not pay
+_CHUNK = 1 << 21  # numbers in memory at once while edges are expanded
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class EdgeForms:
     combine: sp.csr_array | None = None
 
     def __post_init__(self) -> None:
-        """Edges join rows and forms are made of edges: the compiled loops take this for granted."""
+        """Raise ValueError if an edge or a form is out of range; the compiled loops do not check."""
         for name, end in (("tail", self.tail), ("head", self.head)):
             if end.dtype != np.intp or end.ndim != 1 or not end.flags.c_contiguous:
                 raise ValueError(
@@ -63,7 +63,7 @@ class EdgeForms:
     def _derived(
         cls, tail: np.ndarray, head: np.ndarray, n_rows: int, combine: sp.csr_array | None = None
     ) -> EdgeForms:
-        """Of forms that have been checked, others over some of their edges: nothing is looked at again."""
+        """Make forms from edges that have been checked already."""
         forms = object.__new__(cls)
         forms.__dict__.update(tail=tail, head=head, n_rows=n_rows, combine=combine)
         return forms
@@ -74,7 +74,7 @@ class EdgeForms:
 
     @cached_property
     def _incidence(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """For each row its edges and their other ends, in compressed rows."""
+        """Compressed rows (start, neighbour, edge): the edges of each row and their other ends."""
         ends = np.concatenate([self.tail, self.head])
         order = np.argsort(ends, kind="stable")
         start = np.zeros(self.n_rows + 1, dtype=np.intp)
@@ -84,7 +84,10 @@ class EdgeForms:
         return start, neighbour, edge
 
     def split_last(self) -> tuple[EdgeForms, EdgeForms, np.ndarray]:
-        """All forms but the last; and the edges of the last, which are its own and the last ones, with coefficients."""
+        """Return all forms but the last, the edges of the last, and their coefficients.
+
+        The last form shares no edge with the others, and its edges are the last ones.
+        """
         assert self.combine is not None
         first, index, coefficient = self.combine.indptr, self.combine.indices, self.combine.data
         n, n_edges = first[-2], len(self.tail) - int(first[-1] - first[-2])
@@ -97,10 +100,10 @@ class EdgeForms:
             coefficient[n:],
         )
 
-    def restricted(self, kept: np.ndarray) -> EdgeForms:
-        """The forms in the mask `kept` alone."""
-        which = np.flatnonzero(kept)
-        if len(which) == len(kept):
+    def restrict(self, mask: np.ndarray) -> EdgeForms:
+        """Return the forms where `mask` is true."""
+        which = np.flatnonzero(mask)
+        if len(which) == len(mask):
             return self
         if self.combine is None:
             return EdgeForms._derived(self.tail[which], self.head[which], self.n_rows)
@@ -108,15 +111,15 @@ class EdgeForms:
         edges = np.unique(combine.indices)
         return EdgeForms._derived(self.tail[edges], self.head[edges], self.n_rows, combine[:, edges])
 
-    def part(self, kept: np.ndarray, Y: np.ndarray) -> tuple[EdgeForms, np.ndarray]:
-        """The forms in the mask `kept` alone, over as few rows as will do."""
-        return self.restricted(kept).compact(Y)
+    def part(self, mask: np.ndarray, Y: np.ndarray) -> tuple[EdgeForms, np.ndarray]:
+        """Return the forms where `mask` is true, over as few rows as possible, and those rows."""
+        return self.restrict(mask).compact(Y)
 
     def compact(self, Y: np.ndarray) -> tuple[EdgeForms, np.ndarray]:
-        """The same forms over as few rows as will do.
+        """Return the same forms over as few rows as possible, and those rows.
 
-        These are the rows of Y that they touch or, where edges are fewer, the edges themselves, each a difference of
-        two rows joined to a row of zeros.
+        These are the rows of Y that the forms touch or, where edges are fewer, the edges themselves: each edge is then
+        a difference of two rows, joined to a row of zeros.
         """
         touched = np.zeros(self.n_rows, dtype=bool)
         touched[self.tail] = touched[self.head] = True
@@ -133,7 +136,7 @@ class EdgeForms:
 
     @property
     def combine_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """`combine` as arrays: where each row starts, its edges, their coefficients."""
+        """Arrays of `combine`: the start of each row, its edges, their coefficients."""
         C = self.combine
         return None if C is None else (C.indptr.astype(np.intp), C.indices.astype(np.intp), C.data)
 
@@ -142,7 +145,7 @@ class EdgeForms:
             raise ValueError(f"these forms are over {self.n_rows} rows; got {len(Y)}.")
 
     def apply(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        """Form k of the n × n matrix A Bᵀ (symmetric by assumption): with A = YΔ, B = Y this is tr(Δ Yᵀ C_k Y)."""
+        """Return form k of the n × n matrix A Bᵀ (symmetric by assumption); with A = YΔ, B = Y: tr(Δ Yᵀ C_k Y)."""
         self._check_rows(A)
         out = np.empty(len(self.tail))
         if len(out) * A.shape[1] <= _ONE_THREAD:
@@ -156,7 +159,7 @@ class EdgeForms:
         return out if self.combine is None else self.combine @ out
 
     def adjoint(self, Y: np.ndarray, s: np.ndarray) -> np.ndarray:
-        """Σ_k s_k Yᵀ C_k Y = Yᵀ Laplacian(w) Y, exactly symmetric; w the edge weights that s combines to."""
+        """Return Σ_k s_k Yᵀ C_k Y = Yᵀ Laplacian(w) Y, exactly symmetric; w = combineᵀ s are edge weights."""
         self._check_rows(Y)
         w = np.ascontiguousarray(s if self._combine_t is None else self._combine_t @ s)
         if len(w) * Y.shape[1] <= _FEW:
@@ -175,9 +178,9 @@ class EdgeForms:
         return 0.5 * (R + R.T)
 
     def second_moments(self, Y: np.ndarray, E: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Σ_k E_k (R_k)_ij² for R_k = Yᵀ C_k Y, r × r, and Σ_k E_k (R_k)_ii².
+        """Return Σ_k E_k (R_k)_ij² for R_k = Yᵀ C_k Y, r × r, and Σ_k E_k (R_k)_ii².
 
-        The second is the diagonal of the first where every form is one edge. The first leaves out products of different
+        The second is the diagonal of the first where every form is one edge. The first omits products of different
         edges of one form.
         """
         self._check_rows(Y)
@@ -185,11 +188,11 @@ class EdgeForms:
         weight = E if self._combine_t is None else self._combine_t.power(2) @ E
         parts: dict[int, np.ndarray] = {}
 
-        def some(a: int, b: int) -> None:
+        def add_part(a: int, b: int) -> None:
             parts[a] = edge_gram(Y, self.tail[a:b], self.head[a:b], weight[a:b], squared=True)
 
-        in_threads(len(weight), len(weight) * rank**2, some)
-        first, *others = (parts[a] for a in sorted(parts))  # by edges, whichever thread was first
+        in_threads(len(weight), len(weight) * rank**2, add_part)
+        first, *others = (parts[a] for a in sorted(parts))  # in the order of edges, not of threads
         moments = sum(others, start=first)
         if self.combine is None:
             return moments, np.diagonal(moments)

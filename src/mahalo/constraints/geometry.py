@@ -1,43 +1,45 @@
-"""Distances between rows under the prior, whatever the rows are: what sampling and bounds ask for."""
+"""Squared distances and nearest rows under the prior, used by sampling and bounds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol, cast
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import pdist
 
+from ..linalg import Matrix
 from ..rows import InMemoryRows, Rows
+from .matrices import MatrixLike
 
 __all__ = ["Geometry", "MappedGeometry", "VectorGeometry", "geometry_of", "sq_distances"]
 
-SAMPLE = 20_000
-_HELD = 1 << 25  # numbers of rows held at once
+SAMPLE = 20_000  # pairs whose distances give percentiles
+_IN_MEMORY = 1 << 25  # numbers of rows in memory at once
 
 
 class Geometry(Protocol):
-    """n rows and the squared distances between them."""
+    """Protocol of n rows with squared distances between them."""
 
     @property
     def n_rows(self) -> int: ...
 
     def sq_distances(self, index: np.ndarray) -> np.ndarray:
-        """Of the rows of each pair."""
+        """Return the squared distance of each pair of rows in `index`."""
 
     def sample_sq_distances(self, rng: np.random.Generator) -> np.ndarray:
-        """Of distinct points: of all pairs of rows if they are few, of a random sample if not."""
+        """Return squared distances of distinct points: of all pairs of rows if they are few, else of a sample."""
 
     def nearest(self, anchors: np.ndarray, candidates: np.ndarray, k: int) -> np.ndarray:
-        """For each anchor its k nearest candidates (itself, if it is one of them), nearest first; row indices."""
+        """Return the k nearest candidates of each anchor (itself included), nearest first; row indices."""
 
 
 @dataclass
 class VectorGeometry:
-    """Euclidean distances between rows."""
+    """Euclidean geometry of rows."""
 
     rows: Rows
 
@@ -49,12 +51,12 @@ class VectorGeometry:
         if not len(index):
             return np.zeros(0)
         used, compact = np.unique(index, return_inverse=True)
-        if len(used) * self.rows.shape[1] <= _HELD:
-            return sq_distances(self._taken(used), compact.reshape(index.shape))
-        parts = np.array_split(index, -(-index.size * self.rows.shape[1] // _HELD))
+        if len(used) * self.rows.shape[1] <= _IN_MEMORY:
+            return sq_distances(self.rows.take(used), compact.reshape(index.shape))
+        parts = np.array_split(index, -(-index.size * self.rows.shape[1] // _IN_MEMORY))
         lines = (np.arange(2 * len(part)).reshape(2, -1).T for part in parts)
         return np.concatenate(
-            [sq_distances(self._taken(part.T.ravel()), line) for part, line in zip(parts, lines, strict=True)]
+            [sq_distances(self.rows.take(part.T.ravel()), line) for part, line in zip(parts, lines, strict=True)]
         )
 
     def sample_sq_distances(self, rng: np.random.Generator) -> np.ndarray:
@@ -68,33 +70,30 @@ class VectorGeometry:
         return distances[distances > 0]
 
     def _all_sq_distances(self) -> np.ndarray:
-        X = self._held[: self.rows.n_uniform]
+        X = self._in_memory[: self.rows.n_uniform]
         if isinstance(X, np.ndarray):
             return pdist(X, "sqeuclidean")
         return self.sq_distances(np.column_stack(np.tril_indices(X.shape[0], -1)))
 
     @cached_property
-    def _held(self) -> Any:
-        return self._taken(np.arange(self.n_rows))
-
-    def _taken(self, index: np.ndarray) -> Any:
-        return self.rows.take(index)
+    def _in_memory(self) -> Matrix:
+        return self.rows.take(np.arange(self.n_rows))
 
     def nearest(self, anchors: np.ndarray, candidates: np.ndarray, k: int) -> np.ndarray:
         from sklearn.neighbors import NearestNeighbors
 
         if self.rows.densifies:
             raise ValueError(
-                "looking for nearest rows would make sparse X dense under a prior with correlations; use "
+                "a search for nearest rows would make sparse X dense under a prior with correlations; use "
                 "prior='identity' or 'diagonal', or strategy='random'."
             )
-        search = NearestNeighbors(n_neighbors=k).fit(self._held[candidates])
-        return candidates[search.kneighbors(self._held[anchors], return_distance=False)]
+        search = NearestNeighbors(n_neighbors=k).fit(self._in_memory[candidates])
+        return candidates[search.kneighbors(self._in_memory[anchors], return_distance=False)]
 
 
 @dataclass
 class MappedGeometry(VectorGeometry):
-    """Distances between coordinates of rows; what is rounding beside the rows' own `sq_size(rows)` is zero."""
+    """Euclidean geometry of coordinates; a distance is zero if it is rounding error relative to `sq_size(rows)`."""
 
     sq_size: Callable[[np.ndarray], np.ndarray]
 
@@ -110,8 +109,8 @@ class MappedGeometry(VectorGeometry):
         return self.sq_distances(np.column_stack(np.tril_indices(self.rows.n_uniform, -1)))
 
 
-def sq_distances(X: Any, index: np.ndarray) -> np.ndarray:
-    """Squared Euclidean distances between rows of X, pair by pair, a chunk at a time."""
+def sq_distances(X: Matrix, index: np.ndarray) -> np.ndarray:
+    """Return the squared Euclidean distance of each pair of rows of X, computed in chunks."""
     out = np.empty(len(index))
     step = max(1, (1 << 21) // max(1, X.shape[1]))
     for a in range(0, len(index), step):
@@ -125,8 +124,8 @@ def sq_distances(X: Any, index: np.ndarray) -> np.ndarray:
     return out
 
 
-def geometry_of(X: Any) -> Any:
-    """Distances between rows, from the rows or from whatever can tell already."""
-    if X is None or hasattr(X, "nearest"):
-        return X
+def geometry_of(X: MatrixLike | Geometry) -> Geometry:
+    """Return X if it is a geometry, else the Euclidean geometry of its rows."""
+    if hasattr(X, "nearest"):
+        return cast(Geometry, X)
     return VectorGeometry(InMemoryRows(sp.csr_array(X) if sp.issparse(X) else np.asarray(X)))

@@ -1,12 +1,12 @@
-"""Class labels of any kind as numbers, −1 where there is none."""
+"""Class labels of any kind as codes 0, 1, …, −1 for unlabelled."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -14,64 +14,64 @@ from ..validation import warn
 
 __all__ = [
     "Labels",
-    "as_given",
+    "as_label_array",
     "as_labels",
     "class_codes",
     "codes_by_appearance",
     "codes_of",
-    "codes_together",
+    "joint_codes",
     "labels_by_appearance",
-    "refuse_constraints",
-    "where_any",
+    "none_if_unlabelled",
+    "reject_constraints",
 ]
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Row i is of class `classes[codes[i]]`; where the code is −1 it is unlabelled."""
+    """Class labels: row i has class `classes[codes[i]]`, or is unlabelled if its code is −1."""
 
     codes: np.ndarray
     classes: np.ndarray
 
     def by_appearance(self) -> Labels:
-        """Classes in the order in which they first appear, whatever their names."""
-        first = np.empty(len(self.classes) + 1, dtype=np.intp)  # the last is for −1
+        """Return the labels with classes in the order of their first appearance."""
+        first = np.empty(len(self.classes) + 1, dtype=np.intp)  # the last entry is for −1
         first[self.codes[::-1]] = np.arange(len(self.codes))[::-1]
         order = np.argsort(first[:-1])
         place = np.append(np.argsort(order), -1)
         return Labels(place[self.codes], self.classes[order])
 
 
-def as_labels(y: Any) -> Labels:
-    """One label for each row, numbers or strings in an array, a list or a column of a table, checked; classes sorted.
+def as_labels(y: ArrayLike) -> Labels:
+    """Return checked labels with sorted classes, from numbers or strings in an array, a list or a table column.
 
-    None, NaN, pandas' NA and NaT and what is masked are no label; nor is −1 among numbers.
+    None, NaN, pandas' NA and NaT, masked entries, and −1 among numbers are unlabelled.
     """
     values = _one_column(y)
-    given = ~_missing(values)
-    present = _of_one_kind(np.asarray(values)[given])
+    labelled = ~_missing(values)
+    present = _of_one_kind(np.asarray(values)[labelled])
     if len(present) and present.dtype.kind not in "iub" and not isinstance(present[0], str):
         check_classification_targets(present)
     classes, found = _unique(present)
     is_class = classes != -1 if classes.dtype.kind in "iuf" else np.ones(len(classes), dtype=bool)
     codes = np.full(len(values), -1, dtype=np.intp)
-    codes[given] = np.where(is_class, np.cumsum(is_class) - 1, -1)[found]
+    codes[labelled] = np.where(is_class, np.cumsum(is_class) - 1, -1)[found]
     return Labels(codes, classes[is_class])
 
 
-def labels_by_appearance(y: Any) -> Labels:
-    """The same with classes in the order in which they first appear: their names have no say in what is drawn."""
+def labels_by_appearance(y: ArrayLike) -> Labels:
+    """Return checked labels with classes in order of first appearance, so that samples do not depend on names."""
     return as_labels(y).by_appearance()
 
 
-def class_codes(y: Any) -> np.ndarray:
-    """Labels as 0, 1, ... by appearance; −1 for unlabelled. Raises if there is nothing to tell apart."""
+def class_codes(y: ArrayLike) -> np.ndarray:
+    """Return `codes_by_appearance`; raise ValueError if there are fewer than two classes."""
     labels = labels_by_appearance(y)
     n = len(labels.classes)
     if n < 2 and (labels.codes < 0).any():
         raise ValueError(
-            f"y has {n} class beside rows that are unlabelled (−1, None or NaN): nothing to tell apart. If −1 is a "
-            "class of yours, relabel it, e.g. y = (y + 1) // 2."
+            f"y has {n} class beside unlabelled rows (−1, None or NaN): nothing to tell apart. If −1 is one of your "
+            "classes, relabel it, e.g. y = (y + 1) // 2."
         )
     if n < 2:
         raise ValueError(
@@ -81,48 +81,48 @@ def class_codes(y: Any) -> np.ndarray:
     return labels.codes
 
 
-def codes_of(y: Any, *, alone: bool) -> np.ndarray | None:
-    """Class codes, of two classes at least where labels are all that is known; beside constraints none will do too."""
-    return class_codes(y) if alone else where_any(codes_by_appearance(y))
+def codes_of(y: ArrayLike, *, require_two_classes: bool) -> np.ndarray | None:
+    """Return class codes, or None if no row is labelled; raise ValueError if two classes are required and absent."""
+    return class_codes(y) if require_two_classes else none_if_unlabelled(codes_by_appearance(y))
 
 
-def where_any(codes: np.ndarray | None) -> np.ndarray | None:
-    """Codes of classes; None where no row has one."""
+def none_if_unlabelled(codes: np.ndarray | None) -> np.ndarray | None:
+    """Return class codes, or None if no row is labelled."""
     return codes if codes is not None and (codes >= 0).any() else None
 
 
-def codes_by_appearance(y: Any) -> np.ndarray:
-    """Labels as 0, 1, ... in the order in which classes first appear; −1 for unlabelled."""
+def codes_by_appearance(y: ArrayLike) -> np.ndarray:
+    """Return class codes 0, 1, … in order of first appearance; −1 for unlabelled."""
     return labels_by_appearance(y).codes
 
 
-def codes_together(*ys: Any) -> list[np.ndarray]:
-    """Codes of several sets of labels, over the classes of all of them."""
+def joint_codes(*ys: ArrayLike) -> list[np.ndarray]:
+    """Return class codes of several label arrays, with one code per class in all of them."""
     # code −1 is the last entry
     values = [np.array([*labels.classes, None], dtype=object)[labels.codes] for labels in map(as_labels, ys)]
     codes = as_labels(np.concatenate(values)).codes
     return np.split(codes, np.cumsum([len(part) for part in values])[:-1])
 
 
-def as_given(y: Any) -> np.ndarray:
-    """Labels in an array as they were given: what is missing among strings stays missing, what is masked masked."""
-    refuse_constraints(y)
+def as_label_array(y: ArrayLike) -> np.ndarray:
+    """Return labels as an array without changing them: missing entries among strings and masks stay."""
+    reject_constraints(y)
     values = y if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
     if values.dtype.kind == "T" or (values.dtype.kind in "US" and not hasattr(y, "dtype")):
-        return np.asarray(y, dtype=object)  # in a list beside strings, NumPy would turn all that is not into them
+        return np.asarray(y, dtype=object)  # NumPy would turn None and numbers in a list of strings into strings
     return values
 
 
-def refuse_constraints(y: Any) -> None:
-    """Raise where constraints stand in the place of labels."""
-    from .collection import Constraints  # which can be made from labels
+def reject_constraints(y: object) -> None:
+    """Raise ValueError if constraints were passed as labels."""
+    from .collection import Constraints  # that module imports this one
 
     if isinstance(y, Constraints):
         raise ValueError("y must be class labels; got a mahalo.Constraints. Pass it by name, as constraints=.")
 
 
-def _one_column(y: Any) -> np.ndarray:
-    values = as_given(y)
+def _one_column(y: ArrayLike) -> np.ndarray:
+    values = as_label_array(y)
     if values.ndim == 2 and values.shape[1] == 1:
         warn("A column-vector y was passed when a 1d array was expected. Pass y.ravel().", DataConversionWarning)
         values = values[:, 0]
@@ -142,7 +142,7 @@ def _missing(values: np.ndarray) -> np.ndarray:
     return np.zeros(len(values), dtype=bool)
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     if value is None:
         return True
     try:
@@ -152,7 +152,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _of_one_kind(values: np.ndarray) -> np.ndarray:
-    """Numbers among objects as numbers; an error where there are others beside them."""
+    """Return objects that are all numbers as numbers; raise ValueError if kinds are mixed."""
     if values.dtype.kind != "O":
         return values
     kinds = {_kind_of(value) for value in values}
@@ -165,15 +165,15 @@ def _of_one_kind(values: np.ndarray) -> np.ndarray:
 
 
 def _unique(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Classes in sorted order and the class of each value."""
+    """Return the sorted classes and the class of each value."""
     if values.dtype.kind != "O":
         return np.unique(values, return_inverse=True)
-    classes = sorted(set(values))  # far quicker than to sort all of them
+    classes = sorted(set(values))  # much faster than sorting all values
     number = {label: k for k, label in enumerate(classes)}
     return np.array(classes, dtype=object), np.array([number[label] for label in values], dtype=np.intp)
 
 
-def _kind_of(value: Any) -> str:
+def _kind_of(value: object) -> str:
     if isinstance(value, (Real, np.bool_)):
         return "numbers"
     return "strings" if isinstance(value, str) else type(value).__name__

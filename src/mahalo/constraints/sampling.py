@@ -1,48 +1,51 @@
-"""From class labels to pairs of rows."""
+"""Pairs and triplets of rows drawn from class labels."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from ..parts import in_parts
+from ..validation import check_count
 from .geometry import Geometry
 from .labels import class_codes
+from .matrices import laplacian
 
-__all__ = ["MANY_RANDOM", "pairs_from_labels", "target_pairs", "triplets_from_labels"]
+__all__ = ["MANY_RANDOM", "pairs_from_labels", "target_laplacian", "triplets_from_labels"]
 
 
-# Pairs of each kind and class where the caller leaves it to us. Neighbour pairs are few for each row and all of use.
+# Default pairs of each kind per class. Neighbour pairs are few per row, so nearly all are taken.
 MANY_RANDOM, _MANY_NEIGHBOURS = 500, 10_000
 
 
 def pairs_from_labels(
-    y: Any,
+    y: ArrayLike,
     geometry: Geometry | None,
     strategy: str,
     pairs_per_class: int | None,
     n_neighbors: int,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray, bool]:
-    """(index, sign, local): pairs, +1/−1, and whether bounds should come from the pairs' own distances."""
+    """Return (index, sign, local): pairs, +1/−1, and True if bounds should come from the pairs' own distances."""
     codes = class_codes(y)
     if strategy == "random":
         index, sign = _random_pairs(codes, pairs_per_class or MANY_RANDOM, rng)
         return index, sign, False
     if geometry is None:
-        raise ValueError("strategy='neighbors' looks for nearest rows and needs X; pass X=.")
+        raise ValueError("strategy='neighbors' searches for nearest rows and needs X; pass X=.")
     index, sign = _neighbour_pairs(codes, geometry, pairs_per_class or _MANY_NEIGHBOURS, n_neighbors, rng)
     return index, sign, True
 
 
 def triplets_from_labels(
-    y: Any, geometry: Geometry | None, per_class: int | None, n_neighbors: int, rng: np.random.Generator
+    y: ArrayLike, geometry: Geometry | None, per_class: int | None, n_neighbors: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """(row, target, impostor): every row with its nearest of its own class against its nearest of others."""
+    """Return triplets (row, target, impostor): nearest rows of its own class against nearest of other classes."""
     if geometry is None:
-        raise ValueError("strategy='triplets' looks for nearest rows and needs X; pass X=.")
+        raise ValueError("strategy='triplets' searches for nearest rows and needs X; pass X=.")
     found = []
     codes = class_codes(y)
     classes = _classes(codes, per_class or _MANY_NEIGHBOURS, n_neighbors**2, rng)
@@ -55,12 +58,13 @@ def triplets_from_labels(
         parts = (anchors[:, None, None], targets[:, :, None], impostors[:, None, :])
         found.append(np.stack([np.broadcast_to(part, shape).ravel() for part in parts], axis=1))
     if not found:
-        raise ValueError("every class has one row only: no row has a target to be close to. Give classes more rows.")
+        raise ValueError("no class has two rows, so no row has a target; give at least one class more rows.")
     return np.concatenate(found)
 
 
-def target_pairs(y: Any, geometry: Geometry, n_neighbors: int) -> np.ndarray:
-    """Each labelled row with its nearest rows of its own class."""
+def target_laplacian(y: ArrayLike, geometry: Geometry, n_neighbors: int, weight: float) -> sp.csr_array:
+    """Return `weight` times the mean of (e_i − e_j)(e_i − e_j)ᵀ over rows i and their nearest rows j of their class."""
+    check_count(n_neighbors, "n_neighbors")
     codes = class_codes(y)
     found = []
     for c in range(codes.max() + 1):
@@ -68,13 +72,16 @@ def target_pairs(y: Any, geometry: Geometry, n_neighbors: int) -> np.ndarray:
         if len(inside) > 1:
             targets = _nearest_others(geometry, inside, inside, n_neighbors)
             found.append(np.column_stack([np.repeat(inside, targets.shape[1]), targets.ravel()]))
-    return np.concatenate([*found, np.empty((0, 2), dtype=np.intp)])
+    if not found:
+        raise ValueError("no class has two rows, so no row has a target; give at least one class more rows.")
+    pairs = np.concatenate(found)
+    return laplacian(pairs, weight / len(pairs), len(codes))
 
 
 def _classes(
     codes: np.ndarray, per_class: int, per_row: int, rng: np.random.Generator
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """For each class: some of its rows, as many as make `per_class`; all of them; all others."""
+    """Yield (anchors, inside, outside) per class: enough of its rows for `per_class`, all its rows, all other rows."""
     labelled = np.flatnonzero(codes >= 0)
     for c in range(codes.max() + 1):
         inside, outside = labelled[codes[labelled] == c], labelled[codes[labelled] != c]
@@ -85,12 +92,12 @@ def _classes(
 
 
 def _nearest_others(geometry: Geometry, anchors: np.ndarray, inside: np.ndarray, k: int) -> np.ndarray:
-    """The k nearest of `inside` to each anchor, not counting itself."""
+    """Return the k nearest rows of `inside` for each anchor, itself excluded."""
     k = min(k, len(inside) - 1)
-    # One more than asked for, since a row is its own nearest neighbour (or ties with a duplicate).
+    # One more than k, since a row is its own nearest neighbour (or ties with a duplicate).
     found = geometry.nearest(anchors, inside, k + 1)
     itself = found == anchors[:, None]
-    itself[~itself.any(axis=1), -1] = True  # duplicates crowded it out: leave out the last
+    itself[~itself.any(axis=1), -1] = True  # duplicates took its place: drop the last
     return found[~itself].reshape(len(anchors), k)
 
 
@@ -120,14 +127,14 @@ def _draw(population: int, k: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _unrank(number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pair number → (a, b), b < a, counting (1,0), (2,0), (2,1), (3,0), ..."""
+    """Return pair (a, b), b < a, of each number, counting (1,0), (2,0), (2,1), (3,0), …"""
     a = np.floor((1 + np.sqrt(1 + 8 * number.astype(np.float64))) / 2).astype(np.intp)
     a -= a * (a - 1) // 2 > number  # the root may round up
     return a, number - a * (a - 1) // 2
 
 
 def _unique_pairs(index: np.ndarray) -> np.ndarray:
-    """Without repetitions, (i, j) and (j, i) being the same, first occurrences in order."""
+    """Drop repeated pairs, (i, j) and (j, i) being one pair; the order of first occurrences is kept."""
     low, high = index.min(axis=1), index.max(axis=1)
     _, first = np.unique(low * (high.max(initial=0) + 1) + high, return_index=True)
     return index[np.sort(first)]

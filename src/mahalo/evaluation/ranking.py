@@ -75,7 +75,7 @@ def pair_auc(
             )
         constraints = Constraints.from_labels(codes, pairs_per_class=1000, random_state=0)
     else:
-        constraints, _ = constraints.of_data(rows, n_rows)
+        constraints, _ = constraints.for_data(rows, n_rows)
     index, similar = known_pairs(constraints)
     if similar.all() or not similar.any():
         raise ValueError(

@@ -73,7 +73,7 @@ def known_pairs(y: Any, constraints: Constraints | None) -> dict[str, np.ndarray
     """Pairs of rows that are "alike" and "unalike": at random from labels, else those of the constraints."""
     codes = None if y is None else as_labels(y).codes
     n_classes = 0 if codes is None else len(np.unique(codes[codes >= 0]))
-    if n_classes >= 2:
+    if codes is not None and n_classes >= 2:
         each = -(-_MOST_PAIRS // n_classes)
         constraints = Constraints.from_labels(codes, pairs_per_class=each, random_state=0)
     if constraints is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..constraints import Constraints, as_given
+from ..constraints import Constraints, as_label_array
 from ..metric import Metric
 from ..validation import len_of
 from .features import FeatureShares, feature_shares, known_pairs
@@ -151,7 +151,7 @@ class ExplainMixin:
     def _shares_of(self, X: Any, y: Any) -> FeatureShares:
         rows = self._rows(X)
         if y is not None:
-            y = as_given(y)
+            y = as_label_array(y)
             if len(y) != len_of(rows):
                 raise ValueError(f"y must have one label for each of the {len_of(rows)} rows of X; got {len(y)}.")
             pairs = known_pairs(y, None)

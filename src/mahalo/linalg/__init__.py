@@ -14,6 +14,7 @@ from .covariance import (
     shrunk_correlation,
     sq_norms,
 )
+from .matrix import Matrix
 from .rank_one import add_outer, from_upper, log_det_of_upper, steps_in_block, times_upper
 from .scatter import Scatter, rounding_of
 from .smallest import nearest_of
@@ -33,6 +34,7 @@ __all__ = [
     "WIDEST",
     "WIDEST_DENSE",
     "ClassMoments",
+    "Matrix",
     "Moments",
     "Order",
     "Scatter",

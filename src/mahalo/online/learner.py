@@ -14,7 +14,15 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from ..basis import Basis
-from ..constraints import Constraints, as_constraints, as_given, as_labels, class_codes, codes_by_appearance, where_any
+from ..constraints import (
+    Constraints,
+    as_constraints,
+    as_label_array,
+    as_labels,
+    class_codes,
+    codes_by_appearance,
+    none_if_unlabelled,
+)
 from ..coordinates import LinearSpace
 from ..evaluation import pair_auc
 from ..learner import MetricLearner
@@ -200,12 +208,12 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             )
         X = validate_data(self, at_least_single(X), reset=first, **_FORM)
         if y is not None:
-            y = as_given(y)
+            y = as_label_array(y)
             y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
             check_consistent_length(X, y)
         if constraints is not None:
             check_pairs_alone(constraints)
-            constraints, kept = constraints.of_data(rows, len_of(X))
+            constraints, kept = constraints.for_data(rows, len_of(X))
             if not kept.any():
                 raise ValueError(f"none of the {len(kept)} constraints has both its rows in X; check rows=.")
         return X, y, constraints
@@ -225,7 +233,7 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         codes = None if y is None else codes_by_appearance(y)
         similar = None
         if constraints is not None:
-            codes, similar = where_any(codes), constraints.pairs.index[constraints.pairs.sign > 0]
+            codes, similar = none_if_unlabelled(codes), constraints.pairs.index[constraints.pairs.sign > 0]
         space = make_space(settings, X, Known(codes, similar), None, rng)
         assert isinstance(space, LinearSpace)
         coordinates = space.coordinates

@@ -161,7 +161,7 @@ class PairClassifier(BaseEstimator):
                 "Pass labels y, or constraints=."
             )
         if constraints is not None:
-            constraints, _ = constraints.of_data(rows, len_of(X))
+            constraints, _ = constraints.for_data(rows, len_of(X))
             kinds = {float(sign) for sign in constraints.pairs.sign}
             if len(kinds) < 2:
                 lacking = "dissimilar" if 1.0 in kinds else "similar"

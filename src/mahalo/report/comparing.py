@@ -18,7 +18,7 @@ from sklearn.utils import check_array, check_consistent_length, get_tags
 
 from ..cluster import MetricKMeans
 from ..compat import ITML_Supervised
-from ..constraints import as_labels, codes_together
+from ..constraints import as_labels, joint_codes
 from ..evaluation import LDA, intervals, lda_projection, score_queries
 from ..learner import MetricLearner
 from ..metric import Metric
@@ -173,7 +173,7 @@ def compare(
         raise ValueError("X_test and y_test go together; give both, or neither for folds.")
     if X_test is not None:
         X_test, _ = _rows_and_codes(X_test, y_test)
-        codes, codes_test = codes_together(y, y_test)
+        codes, codes_test = joint_codes(y, y_test)
         halves = [_Half(X, codes, X_test, codes_test, np.arange(len(codes_test)))]
         judged_on = "test rows"
     else:

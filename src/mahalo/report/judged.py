@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..constraints import Constraints, as_given
+from ..constraints import Constraints, as_label_array
 from ..evaluation import (
     BeforeAfter,
     FoldScores,
@@ -94,7 +94,7 @@ def on_held_out(
     learner: MetricLearner, X: Any, y: Any, codes: np.ndarray | None, constraints: Constraints | None
 ) -> Judged:
     """Learn anew with the learner's settings, fold by fold, and judge on the rows left out."""
-    choosing, settled = choosing_again(learner, X, codes, None if y is None else as_given(y), constraints)
+    choosing, settled = choosing_again(learner, X, codes, None if y is None else as_label_array(y), constraints)
     found = evaluate_held_out(choosing, settled=settled)
     how = _how_held_out(len(choosing.folds), settled is None, isinstance(learner, MetricLearnerCV))
     return Judged("Judged on rows held out from learning.", how, found)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..basis.common import basis_needs
-from ..constraints import Constraints, PairSplit, as_given
+from ..constraints import Constraints, PairSplit, as_label_array
 from ..learner import MetricLearner
 from ..priors import needs_of
 from ..progress import progress, stages
@@ -155,7 +155,7 @@ class MetricLearnerCV(MetricLearner):
         self, X: Any, y: Any, constraints: Any, rows: Any
     ) -> tuple[Choosing, Any, Any, Constraints | None, np.ndarray]:
         """Folds and candidates; and what was given, as a task wants it."""
-        labels = None if y is None or is_lazy(X) else as_given(y)
+        labels = None if y is None or is_lazy(X) else as_label_array(y)
         X, y, constraints, rows = self._validated(X, y, constraints, rows)
         held = X
         if isinstance(X, SampledRows):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..constraints import Constraints, labels_by_appearance, refuse_constraints
+from ..constraints import Constraints, labels_by_appearance, reject_constraints
 from ..rows import Needs, SampledRows
 from ..validation import as_generator, is_linear
 
@@ -30,7 +30,7 @@ def sampled(
             f"kernel={settings.kernel!r} needs rows in memory; with rows on Dask use kernel='linear', or fit on some "
             "of them, such as X[:10_000].compute()."
         )
-    refuse_constraints(y)
+    reject_constraints(y)
     lazy = DaskRows(X, y, labels_by_appearance, show)
     wanted = np.empty(0, dtype=np.int64)
     if constraints is not None:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from ..constraints import Constraints, Meaningful, meaningful, posed, renumbered, resolve_bounds
+from ..constraints import Constraints, Degeneracy, as_arrays, drop_degenerate, resolve_bounds
 from ..coordinates import EmbeddedCoordinates, KernelCoordinates, KernelSpace, LinearCoordinates, span_of
 from ..errors import InfeasibleError
 from ..linalg import symmetrize
@@ -79,7 +79,7 @@ class Task:
         codes, given, similar = _numbered_anew(y, X), None, None
         if constraints is not None:
             _check_not_empty(constraints)
-            constraints, given = constraints.of_data(rows, len_of(X))
+            constraints, given = constraints.for_data(rows, len_of(X))
             similar = constraints.pairs.index[constraints.pairs.sign > 0]
         begin("prior or kernel, and basis")
         known = Known(codes, similar, {} if kept is None else kept)
@@ -97,10 +97,10 @@ class Task:
             space = space.definite(constraints)
         geometry = space.geometry
         sampled = X if isinstance(X, SampledRows) else None
-        left = meaningful(constraints, geometry, rows)
+        left = drop_degenerate(constraints, geometry, rows)
         given = np.ones_like(left.keep) if given is None else given
         n_outside = int((~given).sum())
-        if left.words:
+        if left.message:
             _report_impossible(left, given, hard=np.isinf(settings.gamma), quiet=quiet)
         n_dropped = int((~left.keep).sum())
         given[given] = left.keep
@@ -114,7 +114,7 @@ class Task:
         begin("coordinates of the rows")
         pose = _pose(constraints, space, as_loss(settings.loss), rows)
         if sampled is not None:
-            constraints, rows = renumbered(constraints, sampled.numbers, sampled.n_total), None
+            constraints, rows = constraints.renumber(sampled.numbers, sampled.n_total), None
         return cls(constraints, n_dropped, n_outside, settings, X, pose, given, rows, quiet)
 
     @property
@@ -256,14 +256,14 @@ def _check_not_empty(constraints: Constraints) -> None:
     )
 
 
-def _report_impossible(left: Meaningful, given: np.ndarray, hard: bool, quiet: bool) -> None:
+def _report_impossible(left: Degeneracy, given: np.ndarray, hard: bool, quiet: bool) -> None:
     """Warn of constraints that hold identical points apart, or raise if they must hold."""
     if hard:
         lam = np.zeros(len(given))
         lam[np.flatnonzero(given)[left.impossible[0]]] = 1.0
-        raise InfeasibleError(f"{left.words}; drop them or use a finite gamma.", multipliers=lam)
+        raise InfeasibleError(f"{left.message}; drop them or use a finite gamma.", multipliers=lam)
     if not quiet:
-        warn(f"{left.words}; dropped.", UserWarning)
+        warn(f"{left.message}; dropped.", UserWarning)
 
 
 def _warn_of_gap(solution: Solution, tol: float) -> None:
@@ -290,7 +290,7 @@ class _Pose:
 
 def _pose(constraints: Constraints, space: Space, loss: Loss, numbers: np.ndarray | None) -> _Pose:
     """The problem in coordinates, in units in which bounds are of order 1."""
-    known = posed(constraints)
+    known = as_arrays(constraints)
     forms, eta = known.forms, resting_point(loss)
     coordinates, points, left_out = space.pose(forms, known.rows)
     exponent = round(float(np.median(np.frexp(known.scale)[1])) / 2)

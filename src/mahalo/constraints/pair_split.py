@@ -1,4 +1,4 @@
-"""Cross-validation when what is known is about pairs of rows."""
+"""Cross-validation splits of rows for constraints between rows."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["PairSplit"]
 
 
 class PairSplit(BaseCrossValidator):
-    """Split rows, not pairs, so that no row is both learned from and judged on.
+    """Splitter of rows, not pairs: no row is both learned from and evaluated on.
 
-    A pair, triplet or quadruplet with rows on both sides of a split is lost to it. Rows that are connected only among
-    themselves (the two photos of one person, say) are therefore kept together where they fall into many small groups;
-    otherwise rows are drawn singly, and `test_size` near a half keeps the most pairs on both sides.
+    A pair, triplet or quadruplet with rows on both sides of a split is dropped. Connected rows (the two photos of one
+    person, say) therefore stay together where they form many small groups; otherwise rows are drawn one by one, and a
+    `test_size` near 0.5 keeps the most pairs on both sides.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class PairSplit(BaseCrossValidator):
         self.test_size = test_size
         self.random_state = random_state
 
-    # Under metadata routing, meta-estimators hand `rows` on without being asked.
+    # Under metadata routing, meta-estimators pass `rows` without a request.
     __metadata_request__split = {"rows": True}  # noqa: RUF012
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None, rows: ArrayLike | None = None) -> int:
@@ -53,7 +53,7 @@ class PairSplit(BaseCrossValidator):
     def split(
         self, X: Any, y: Any = None, groups: Any = None, rows: ArrayLike | None = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """`rows` gives the index of each row of X in the numbering of the constraints (default: 0, 1, 2, …)."""
+        """Yield (train, test) positions; `rows` is the constraints' number of each row of X (default 0, 1, 2, …)."""
         n = len_of(X)
         rows = np.arange(n) if rows is None else np.asarray(rows)
         local, _ = self.constraints.on_rows(rows)
@@ -71,7 +71,7 @@ class PairSplit(BaseCrossValidator):
 
 
 def _groups(constraints: Constraints, n: int) -> np.ndarray:
-    """Connected rows as one group; every row by itself if some group would be a fifth of the data."""
+    """Return group numbers: connected rows are one group, or each row if a group would exceed a fifth of the data."""
     linear = constraints.linear
     indices = (constraints.pairs.index, constraints.triplets.index, linear.quadruplet[linear.is_quadruplet])
     # The first row of a constraint is joined to each of its others.

@@ -1,4 +1,4 @@
-"""Constraints as a problem is made of them: forms over edges, and a number of each kind for every constraint."""
+"""Arrays of constraints, from which a problem is made: forms over edges, sign, bound, scale and weight."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from .forms import EdgeForms
-from .matrices import edges_of
+from .matrices import split_into_edges
 
 if TYPE_CHECKING:
     from .collection import Constraints
 
-__all__ = ["Posed", "edge_forms", "posed"]
+__all__ = ["ConstraintArrays", "as_arrays", "edge_forms"]
 
 
 @dataclass(frozen=True, eq=False)
-class Posed:
-    """Constraints as a problem is made of them, one entry a constraint in sign, bound, scale and weight.
+class ConstraintArrays:
+    """Arrays of constraints, with one entry per constraint in sign, bound, scale and weight.
 
     `forms` are over `rows` (−1: the origin), with a linear objective as one more, the last. The first `n_pairs` are
     pairs.
@@ -34,25 +34,17 @@ class Posed:
     n_pairs: int
 
 
-def posed(constraints: Constraints) -> Posed:
-    """All that a problem is made of, at once."""
-    pairs, triplets, linear = constraints.pairs, constraints.triplets, constraints.linear
-    size = np.abs(linear.bound)
-    return Posed(
-        *edge_forms(constraints),
-        sign=np.concatenate([pairs.sign, np.ones_like(triplets.margin), linear.sign]),
-        bound=np.concatenate([pairs.bound, -triplets.margin, linear.bound]),
-        scale=np.concatenate([pairs.bound, triplets.margin, np.where(size > 0, size, 1.0)]),
-        weight=np.concatenate([pairs.weight, triplets.weight, linear.weight]),
-        n_pairs=len(pairs.sign),
-    )
+def as_arrays(constraints: Constraints) -> ConstraintArrays:
+    """Return the forms and arrays of constraints."""
+    c = constraints
+    return ConstraintArrays(*edge_forms(c), c.sign, c.bound, c.scale, c.weight, n_pairs=len(c.pairs))
 
 
 def edge_forms(constraints: Constraints) -> tuple[EdgeForms, np.ndarray]:
-    """Forms over the rows that constraints touch, and those rows (−1: the origin); an objective is the last form."""
+    """Return forms over the rows of constraints, and those rows (−1: the origin); an objective is the last form."""
     p, t = constraints.pairs.index, constraints.triplets.index
     matrices = [*constraints.linear.matrix, *([] if constraints.objective is None else [constraints.objective])]
-    parts = [edges_of(C) for C in matrices]
+    parts = [split_into_edges(C) for C in matrices]
     tail = np.concatenate([p[:, 0], np.repeat(t[:, 0], 2), *(part[0] for part in parts)])
     head = np.concatenate([p[:, 1], t[:, 1:].ravel(), *(part[1] for part in parts)])
     rows, compact = np.unique(np.concatenate([tail, head]), return_inverse=True)
