@@ -65,10 +65,8 @@ if __name__ == "__main__":
     print("pairs  stream  batch")
     for n_pairs, stream, batch in curve:
         print(f"{n_pairs:5.0f}  {stream:.3f}   {batch:.3f}")
-    passed = learner.history_[-1]
-    print(
-        f"\nloss {passed.loss:.2f}; no metric, known beforehand, has less than {passed.loss - passed.regret_bound:.2f}"
-    )
+    stats = learner.history_[-1]
+    print(f"\nloss {stats.loss:.2f}; no fixed metric costs less than {stats.loss - stats.regret_bound:.2f}")
     learner.consolidate()
     print(f"the stream's metric was within {100 * learner.stream_certificate_.relative_gap:.1f} % of the optimum")
     print("\npairs  asked   random")

@@ -1,4 +1,4 @@
-"""OnlineMetricLearner as an estimator, and what it keeps of a stream."""
+"""OnlineMetricLearner as an estimator, and the samples that it stores of a stream."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mahalo import Constraints, MetricLearner, OnlineMetricLearner
 from mahalo.basis import BetweenBasis, SingularVectors
-from mahalo.online.kept import KeptRows, Slots, draws, paired
+from mahalo.online.reservoir import Reservoir, StoredRows, pair_new_rows, stream_uniforms
 from mahalo.priors import Within
 
 
@@ -47,7 +47,7 @@ def test_labels_become_better_distances(wine):
     assert learner.classes_ == (0, 1, 2) or set(learner.classes_) == {0, 1, 2}
 
 
-def test_what_is_missing_among_strings_is_no_class(rng):
+def test_missing_values_among_strings_are_unlabelled(rng):
     X, y = labelled_data(rng)
     names = [["a", "b", np.nan][code] for code in y]
     learner = OnlineMetricLearner().partial_fit(X, names)
@@ -79,7 +79,7 @@ def test_rows_number_the_constraints(rng):
     np.testing.assert_array_equal(a.metric_.matrix, b.metric_.matrix)
 
 
-def test_scale_of_the_data_has_no_say(rng):
+def test_scale_of_the_data_does_not_matter(rng):
     X, y = labelled_data(rng)
     small, large = (fed(OnlineMetricLearner(), scale * X, y) for scale in (1.0, 2.0**40))
     np.testing.assert_allclose(small.metric_.matrix, large.metric_.matrix, rtol=1e-9)
@@ -294,7 +294,10 @@ def test_a_reservoir_is_a_uniform_sample():
     n, size, runs = 200, 20, 2000
     counts = np.zeros(n)
     for seed in range(runs):
-        slot, held = Slots(size, latest=False).of(0, draws(seed, 0, 0, (n, 1))[:, 0]), np.full(size, -1)
+        slot, held = (
+            Reservoir(size, latest=False).slots(0, stream_uniforms(seed, 0, 0, (n, 1))[:, 0]),
+            np.full(size, -1),
+        )
         for item, where in enumerate(slot):
             if where >= 0:
                 held[where] = item
@@ -303,14 +306,14 @@ def test_a_reservoir_is_a_uniform_sample():
     assert np.abs(counts - expected).max() < 5 * np.sqrt(expected)
 
 
-def test_draws_depend_on_the_place_alone():
-    whole = draws(7, 0, 0, (10, 3))
-    np.testing.assert_array_equal(whole[4:], draws(7, 0, 4, (6, 3)))
+def test_draws_depend_only_on_the_position_in_the_stream():
+    whole = stream_uniforms(7, 0, 0, (10, 3))
+    np.testing.assert_array_equal(whole[4:], stream_uniforms(7, 0, 4, (6, 3)))
 
 
-def test_rows_are_joined_with_rows_seen_before(rng):
+def test_rows_are_paired_with_rows_seen_before(rng):
     codes = rng.integers(0, 3, 50)
-    index, sign, held = paired(KeptRows(None, np.empty(0, dtype=np.intp)), codes, Slots(8, False), 0, 2)
+    index, sign, held = pair_new_rows(StoredRows(None, np.empty(0, dtype=np.intp)), codes, Reservoir(8, False), 0, 2)
     assert (index[:, 1] < index[:, 0]).all()
     np.testing.assert_array_equal(np.where(codes[index[:, 0]] == codes[index[:, 1]], 1.0, -1.0), sign)
     assert len(held) == 8 and len(set(held)) == 8
@@ -410,7 +413,7 @@ def test_outliers_move_a_safe_stream_little(rng):
 
 
 @pytest.mark.parametrize("options", [{}, {"prior": "covariance"}, {"basis": 2, "prior": "covariance"}])
-def test_single_precision_is_reckoned_with_in_double(rng, options):
+def test_single_precision_is_computed_in_double(rng, options):
     """Rows far from the origin that differ in their last digits."""
     X = (1000 + rng.standard_normal((60, 5))).astype(np.float32)
     X[1] = np.nextafter(X[0], np.float32(2e3))
@@ -428,7 +431,7 @@ def test_constraints_in_the_place_of_labels_are_refused(rng):
         OnlineMetricLearner().partial_fit(X, Constraints.from_pairs([[0, 5]], [[0, 1]]))
 
 
-def test_rows_must_be_as_many_as_there_are(rng):
+def test_rows_must_match_the_rows_of_X(rng):
     X, _ = labelled_data(rng)
     pairs = Constraints.from_pairs([[0, 5]], [[0, 1]], n_rows=90)
     with pytest.raises(ValueError, match=r"rows must have one index for each row of X, 60; got shape \(90,\)"):

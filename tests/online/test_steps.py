@@ -1,4 +1,4 @@
-"""The step after one pair, against a generic convex solver; blocks against single pairs; regret against its bound."""
+"""Steps against a generic convex solver, blocks against single pairs, regret against its bound."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from mahalo import Constraints, OnlineMetricLearner
 from mahalo._core.streams import SCRATCH_ROWS, follow_block, follow_pairs
 from mahalo.online import stream as stream_module
-from mahalo.online.stream import Arrivals, Pace, Stream, padded
+from mahalo.online.stream import PairBatch, StepSchedule, Stream, pad_columns
 
 
 def divergence(U, W):
@@ -81,27 +81,27 @@ def test_the_root_loses_no_digits(x, eta):
     assert value[0] > 0
 
 
-def arrivals(rng, n, d, n_points=40):
-    points = padded(rng.standard_normal((n_points, d)) / np.sqrt(2 * d))
+def pair_batch(rng, n, d, n_points=40):
+    points = pad_columns(rng.standard_normal((n_points, d)) / np.sqrt(2 * d))
     tail = rng.integers(0, n_points, n)
     head = (tail + rng.integers(1, n_points, n)) % n_points
     sign = rng.choice([-1.0, 0.0, 1.0], n)
     bound = np.where(sign > 0, 0.5, 1.5) * rng.uniform(0.5, 1.5, n)
     offset = np.where(rng.random(n) < 0.3, rng.uniform(0, 2, n), 0.0)
-    return Arrivals(points, tail, head, offset, bound, sign, rng.uniform(0.5, 2.0, n))
+    return PairBatch(points, tail, head, offset, bound, sign, rng.uniform(0.5, 2.0, n))
 
 
 @pytest.mark.parametrize("schedule", ["fixed", "decaying", "safe"])
 @pytest.mark.parametrize("d", [3, 8, 21, 40])
 def test_blocks_singles_and_plain_arithmetic_agree(rng, monkeypatch, schedule, d):
-    pairs, pace = arrivals(rng, 301, d), Pace(0.3, schedule, None)
-    one_by_one, eta = Stream.at(np.eye(d)).follow(pairs, pace)
+    pairs, steps = pair_batch(rng, 301, d), StepSchedule(0.3, schedule, None)
+    one_by_one, eta = Stream.start(np.eye(d)).update(pairs, steps)
     F, loss = np.eye(d), 0.0
     for k in range(len(pairs)):
         z = pairs.differences(slice(k, k + 1))[0, :d]
         p, b = z @ F @ z, pairs.bound[k]
         x, t = p / b, 1 - pairs.offset[k] / b
-        step = pace.sizes(k, 1)[0] * pairs.weight[k]
+        step = steps.sizes(k, 1)[0] * pairs.weight[k]
         if schedule == "safe":
             step /= max(1.0, (p + pairs.offset[k]) / b) ** 2
         assert eta[k] == pytest.approx(step, rel=1e-9)
@@ -110,47 +110,47 @@ def test_blocks_singles_and_plain_arithmetic_agree(rng, monkeypatch, schedule, d
             roots = np.roots([step * x, 1 - step * t * x, -x])
             F += (roots.max() - x) / (b * x * x) * np.outer(F @ z, F @ z)
     np.testing.assert_allclose(one_by_one.F[:d, :d], F, rtol=1e-9, atol=1e-10)
-    assert one_by_one.passed.loss == pytest.approx(loss)
-    monkeypatch.setattr(stream_module, "_BLOCKED_FROM", 0)
-    blocked, _ = Stream.at(np.eye(d)).follow(pairs, pace)
+    assert one_by_one.stats.loss == pytest.approx(loss)
+    monkeypatch.setattr(stream_module, "_MIN_RANK_FOR_BLOCKS", 0)
+    blocked, _ = Stream.start(np.eye(d)).update(pairs, steps)
     np.testing.assert_allclose(blocked.F, one_by_one.F, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(blocked.inverse, one_by_one.inverse, rtol=1e-11, atol=1e-12)
-    assert blocked.passed.n_violated == one_by_one.passed.n_violated
+    assert blocked.stats.n_violated == one_by_one.stats.n_violated
     np.testing.assert_allclose(one_by_one.F @ one_by_one.inverse, np.eye(len(one_by_one.F)), atol=1e-10)
 
 
 @pytest.mark.parametrize("half_life", [None, 50])
 def test_calls_may_be_cut_anywhere(rng, monkeypatch, half_life):
-    monkeypatch.setattr(stream_module, "_REFRESH", 64)
-    pairs, pace = arrivals(rng, 200, 6), Pace(0.2, "fixed", half_life)
-    whole, _ = Stream.at(np.eye(6)).follow(pairs, pace)
-    parts = Stream.at(np.eye(6))
+    monkeypatch.setattr(stream_module, "_RECOMPUTE_EVERY", 64)
+    pairs, steps = pair_batch(rng, 200, 6), StepSchedule(0.2, "fixed", half_life)
+    whole, _ = Stream.start(np.eye(6)).update(pairs, steps)
+    parts = Stream.start(np.eye(6))
     for a, b in ((0, 1), (1, 70), (70, 130), (130, 200)):
         some = (getattr(pairs, name)[a:b] for name in ("tail", "head", "offset", "bound", "sign", "weight"))
-        parts, _ = parts.follow(Arrivals(pairs.points, *some), pace)
+        parts, _ = parts.update(PairBatch(pairs.points, *some), steps)
     np.testing.assert_allclose(parts.F, whole.F, rtol=1e-11, atol=1e-12)
-    assert parts.passed.loss == pytest.approx(whole.passed.loss)
-    assert parts.passed.regret_bound == pytest.approx(whole.passed.regret_bound)
+    assert parts.stats.loss == pytest.approx(whole.stats.loss)
+    assert parts.stats.regret_bound == pytest.approx(whole.stats.regret_bound)
 
 
 def test_fading_goes_back_to_the_prior(rng):
-    pairs = arrivals(rng, 100, 5)
-    learned, _ = Stream.at(np.eye(5)).follow(pairs, Pace(1.0, "fixed", 1e9))
+    pairs = pair_batch(rng, 100, 5)
+    learned, _ = Stream.start(np.eye(5)).update(pairs, StepSchedule(1.0, "fixed", 1e9))
     assert divergence(np.eye(5), learned.F[:5, :5]) > 0.1
     still = np.full(4000, 1e6)  # bounds that nothing violates
-    quiet = Arrivals(pairs.points, *(np.resize(e, 4000) for e in (pairs.tail, pairs.head)), 0 * still, still,
+    quiet = PairBatch(pairs.points, *(np.resize(e, 4000) for e in (pairs.tail, pairs.head)), 0 * still, still,
                      np.ones(4000), np.ones(4000))  # fmt: skip
-    faded, _ = learned.follow(quiet, Pace(1.0, "fixed", 100))
+    faded, _ = learned.update(quiet, StepSchedule(1.0, "fixed", 100))
     np.testing.assert_allclose(faded.F, np.eye(8), atol=1e-6)
 
 
 def test_drift_is_removed(rng):
     """F with a plain error in it is made good from the inverse at the next refreshment."""
-    pairs = arrivals(rng, 10, 8)
-    begun, _ = Stream.at(np.eye(8)).follow(pairs, Pace(0.1, "fixed", None))
-    wrong = Stream(begun.F + 1e-6 * rng.standard_normal((8, 8)), begun.inverse, begun.passed)
-    _, inverse, _ = stream_module._refreshed(wrong.F, wrong.inverse, wrong.passed, 1.0)
-    F, _, _ = stream_module._refreshed(wrong.F, wrong.inverse, wrong.passed, 1.0)
+    pairs = pair_batch(rng, 10, 8)
+    begun, _ = Stream.start(np.eye(8)).update(pairs, StepSchedule(0.1, "fixed", None))
+    wrong = Stream(begun.F + 1e-6 * rng.standard_normal((8, 8)), begun.inverse, begun.stats)
+    _, inverse, _ = stream_module._recompute(wrong.F, wrong.inverse, wrong.stats, 1.0)
+    F, _, _ = stream_module._recompute(wrong.F, wrong.inverse, wrong.stats, 1.0)
     np.testing.assert_allclose(F @ inverse, np.eye(8), atol=1e-12)
     np.testing.assert_allclose(F, begun.F, atol=1e-12)
 
@@ -192,10 +192,10 @@ def exceeds_its_bound(seed):
         excess += step * (missed - left) - divergence(new, W)
         assert np.linalg.eigvalsh(new)[0] > 0
         W = new
-    passed = learner.history_[-1]
+    stats = learner.history_[-1]
     best = learner.consolidate().primal  # Σ η ℓ(U) + D(U, I), within 1e-7 of the smallest
-    told = abs(passed.loss - loss) + abs(passed.regret_bound - excess)
-    return max(loss - best - excess - 1e-5 * max(1, best), told - 1e-6 * max(1, loss))
+    mismatch = abs(stats.loss - loss) + abs(stats.regret_bound - excess)
+    return max(loss - best - excess - 1e-5 * max(1, best), mismatch - 1e-6 * max(1, loss))
 
 
 def test_regret_stays_within_its_bound():

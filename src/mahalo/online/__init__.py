@@ -1,6 +1,6 @@
-"""Learning from a stream: one step a pair, with a bound on regret, and a proof when it is asked for."""
+"""Metric learning from a stream: one update per pair, a bound on the regret, and a certificate on request."""
 
 from .learner import OnlineMetricLearner
-from .stream import Passed
+from .stream import StreamStats
 
-__all__ = ["OnlineMetricLearner", "Passed"]
+__all__ = ["OnlineMetricLearner", "StreamStats"]

@@ -1,4 +1,4 @@
-"""The batch problem that a stream has been working on: minimise D(U, I) + Σ η ℓ(U) over the pairs that were kept."""
+"""Batch problem of a stream: minimise D(U, I) + Σ η ℓ(U) over the stored pairs."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import numpy as np
 
 from ..constraints import EdgeForms
 from ..solvers import Certificate, Problem, Solution, certify, solve
-from .kept import KeptPairs
-from .stream import Pace
+from .reservoir import StoredPairs
+from .stream import StepSchedule
 
-__all__ = ["batch_problem", "solved_from"]
+__all__ = ["batch_problem", "solve_from"]
 
 
-def batch_problem(kept: KeptPairs, rank: int, n_pairs: int, pace: Pace) -> Problem:
-    """Pairs pay η times half the square of their relative violation, as in the stream.
+def batch_problem(stored: StoredPairs, rank: int, n_pairs: int, schedule: StepSchedule) -> Problem:
+    """Return the problem in which each pair costs η times half the square of its relative violation, as in the stream.
 
-    Those of a sample stand for all that were seen; those that have faded count less. Targets are bounds from both
-    sides.
+    The pairs of a sample are weighted up to the `n_pairs` of the stream; faded pairs count less. Targets are bounds
+    from both sides.
     """
-    pairs = kept.held()
-    weight = pairs.eta * (pace.fading ** (n_pairs // pace.interval - pairs.number // pace.interval))
-    if pace.half_life is None:
+    pairs = stored.filled()
+    weight = pairs.eta * (schedule.fading ** (n_pairs // schedule.interval - pairs.number // schedule.interval))
+    if schedule.half_life is None:
         weight *= n_pairs / len(pairs)
     side = np.concatenate([np.flatnonzero(pairs.sign >= 0), np.flatnonzero(pairs.sign <= 0)])
     sign = np.repeat([1.0, -1.0], [int((pairs.sign >= 0).sum()), int((pairs.sign <= 0).sum())])
@@ -41,8 +41,8 @@ def batch_problem(kept: KeptPairs, rank: int, n_pairs: int, pace: Pace) -> Probl
     )
 
 
-def solved_from(problem: Problem, F: np.ndarray, tol: float) -> tuple[Solution, Certificate]:
-    """The optimum, sought from F on, and how far from it F is at most: what F and the optimum's multipliers prove."""
+def solve_from(problem: Problem, F: np.ndarray, tol: float) -> tuple[Solution, Certificate]:
+    """Return the optimum, searched from F on, and the certificate of F with the multipliers of the optimum."""
     start = Solution(
         F, np.zeros(problem.n_constraints), certify(problem, F, np.zeros(problem.n_constraints), tol), (), 0
     )

@@ -16,10 +16,10 @@ from ..linalg import cholesky_or_none
 from ..metric.files import pack, unpack
 from ..persistence import read_arrays, write_arrays
 from ..solvers import Certificate
-from .kept import KeptPairs, KeptRows
 from .learner import OnlineMetricLearner
-from .state import State
-from .stream import Passed, Stream
+from .reservoir import StoredPairs, StoredRows
+from .state import StreamState
+from .stream import Stream, StreamStats
 
 __all__ = ["load", "save"]
 
@@ -29,8 +29,8 @@ _PLAIN = (str, int, float, bool, type(None))
 
 
 def save(learner: OnlineMetricLearner, path: str | PathLike) -> None:
-    state: State = learner._state
-    kept = state.pairs.held()
+    state: StreamState = learner._state
+    kept = state.pairs.filled()
     metric_header, metric_arrays = pack(state.metric)
     arrays: dict[str, Any] = {f"metric.{name}": array for name, array in metric_arrays.items()}
     arrays |= {"F": state.stream.F, "inverse": state.stream.inverse}
@@ -45,7 +45,7 @@ def save(learner: OnlineMetricLearner, path: str | PathLike) -> None:
         "metric": metric_header,
         "names": None if not hasattr(learner, "feature_names_in_") else [str(n) for n in learner.feature_names_in_],
         "seed": state.seed,
-        "passed": dataclasses.astuple(state.stream.passed),
+        "passed": dataclasses.astuple(state.stream.stats),
         "slots": [len(state.pairs.bound), state.n_rows_kept],
         "n_rows": state.rows.n_seen,
         "n_dropped": state.n_dropped,
@@ -78,7 +78,7 @@ def _unpacked(
     stream = _stream(arrays, header["passed"], metric.F)
     pairs = _pairs(arrays, _count(n_pairs_kept, 1), len(stream.F))
     rows = _kept_rows(arrays, n_features, len(header["classes"]), _count(header["n_rows"]), _count(n_rows_kept, 1))
-    learner._state = State(
+    learner._state = StreamState(
         coordinates,
         metric.normalize,
         _count(header["seed"]),
@@ -135,34 +135,34 @@ def _stream(arrays: dict[str, np.ndarray], passed: Any, core: np.ndarray) -> Str
     return Stream(F, inverse, _passed(passed))
 
 
-def _passed(line: Any) -> Passed:
+def _passed(line: Any) -> StreamStats:
     n_pairs, n_violated, loss, regret_bound = line
     if not np.isfinite([n_pairs, n_violated, loss, regret_bound]).all():
         raise ValueError("what it has been through is not finite")
-    return Passed(_count(int(n_pairs)), _count(int(n_violated)), float(loss), float(regret_bound))
+    return StreamStats(_count(int(n_pairs)), _count(int(n_violated)), float(loss), float(regret_bound))
 
 
-def _pairs(arrays: dict[str, np.ndarray], size: int, rank: int) -> KeptPairs:
+def _pairs(arrays: dict[str, np.ndarray], size: int, rank: int) -> StoredPairs:
     count, number = len(arrays["pairs_bound"]), arrays["pairs_number"]
     _numbers(arrays, "pairs_Z", (count, rank))
     offset, bound, sign, eta = (_numbers(arrays, f"pairs_{name}", (count,)) for name in _PAIRS[1:-1])
     sound = (offset >= 0).all() and (bound > 0).all() and np.isin(sign, (-1.0, 0.0, 1.0)).all() and (eta > 0).all()
     if count > size or number.dtype != np.int64 or number.shape != (count,) or not sound:
         raise ValueError("pairs that it keeps are not pairs")
-    pairs = KeptPairs.empty(size, rank)
+    pairs = StoredPairs.empty(size, rank)
     for name in _PAIRS:
         getattr(pairs, name)[:count] = arrays[f"pairs_{name}"]
     return dataclasses.replace(pairs, count=count)
 
 
-def _kept_rows(arrays: dict[str, np.ndarray], n_features: int, n_classes: int, n_seen: int, most: int) -> KeptRows:
+def _kept_rows(arrays: dict[str, np.ndarray], n_features: int, n_classes: int, n_seen: int, most: int) -> StoredRows:
     X, codes = _rows(arrays, n_features), arrays["codes"]
     n = 0 if X is None else X.shape[0]
     if codes.dtype != np.int64 or codes.shape != (n,) or not n <= min(n_seen, most):
         raise ValueError("rows that it keeps are not whole")
     if n and not 0 <= codes.min() <= codes.max() < n_classes:
         raise ValueError("classes of rows that it keeps are out of range")
-    return KeptRows(X, codes.astype(np.intp), n_seen)
+    return StoredRows(X, codes.astype(np.intp), n_seen)
 
 
 def _bounds(bounds: Any) -> tuple[float, float] | None:

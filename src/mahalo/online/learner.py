@@ -1,4 +1,4 @@
-"""OnlineMetricLearner: pairs or labels as they come → steps → a metric at any time."""
+"""OnlineMetricLearner: an estimator that updates its metric by every new pair or labelled row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from ..constraints import (
     Constraints,
     as_constraints,
     as_label_array,
-    as_labels,
     class_codes,
     codes_by_appearance,
     none_if_unlabelled,
@@ -28,19 +27,20 @@ from ..evaluation import pair_auc
 from ..learner import MetricLearner
 from ..metric import Metric
 from ..priors import Known
-from ..rows import InMemoryRows
+from ..rows import RowBlock
 from ..solvers import Certificate
 from ..task.space import make_space
 from ..validation import Seed, as_generator, at_least_single, check_parameters, len_of, warn
-from .arriving import arrivals, bounded, check_own, check_pairs_alone
-from .batch import batch_problem, solved_from
-from .kept import KeptPairs, KeptRows, Slots, draws, paired
-from .state import State
-from .stream import Pace, Passed, Stream
+from .batch import batch_problem, solve_from
+from .reservoir import StoredPairs, StoredRows
+from .state import StreamState, restore_on_error
+from .stream import StepSchedule, Stream, StreamStats
+from .update import StreamSettings, update_state
+from .validation import check_only_pairs, check_stream_parameters
 
 __all__ = ["OnlineMetricLearner"]
 
-_MOST_PASSED = 2000  # entries of history_, of which every second goes when there are more
+_INPUT: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}  # of validate_data
 
 
 class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -49,10 +49,10 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     After each pair the metric is the one that minimises the LogDet divergence to the metric before it plus η times the
     loss of the pair, half the square of its relative violation: a rank-one step in closed form that keeps the metric
     positive definite (Jain, Kulis, Dhillon and Grauman). `history_` bounds the regret, `consolidate` solves the batch
-    problem over the pairs that were kept and proves it.
+    problem over the stored pairs and certifies the optimum.
 
-    The first call settles the space: prior and basis, and, from percentiles, the bounds. Give it some hundred rows, or
-    bounds and a prior of your own. One thread may learn while others read: they see a whole metric at any time.
+    The first call fixes the space: prior and basis, and, from percentiles, the bounds. Pass it some hundred rows, or
+    your own bounds and prior. One thread may learn while others read: they always see a consistent metric.
 
     Parameters
     ----------
@@ -62,40 +62,40 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         "safe": η / max(1, d²/bound)², so that no pair, however wrong, shrinks distances by more than a factor of about
         1 + η. "fixed": η. "decaying": η / √(1 + t / 1000) for pair t.
     targets : bool, default=False
-        Bounds are what squared distances should be, not limits.
+        If True, bounds are values that squared distances should equal, not limits.
     half_life : float, optional
-        Pairs after which what was learned counts half, for streams that drift; what fades goes back to the prior.
+        Number of pairs after which what was learned counts half, for streams that drift; the rest is the prior.
     prior, basis, residual, normalize, bounds, percentiles
         As in `MetricLearner`, with a linear kernel. Over a basis of k directions a pair costs O(k²).
     pairs_per_row : int, default=1
-        From labels: each row is joined with so many rows seen before of its class, and as many of others.
+        From labels: number of earlier rows of its class that each row is paired with, and as many of other classes.
     n_pairs_kept : int, default=10000
-        Pairs kept for `consolidate`: a random sample of all, or with `half_life` the latest.
+        Number of pairs stored for `consolidate`: a random sample of all, or with `half_life` the latest.
     n_rows_kept : int, default=1000
-        Labelled rows kept, likewise, to join new ones with.
+        Number of labelled rows stored, in the same way, to pair new rows with.
     tol : float, default=1e-4
         Relative duality gap that `consolidate` reaches.
     random_state : int, RandomState, Generator or None, default=None
-        Draws what is kept and joined. None is a fixed sequence: streams repeat exactly.
+        Seed of the samples and of the pairs from labels. None is a fixed seed: streams repeat exactly.
 
     Attributes
     ----------
     metric_ : Metric
-        What has been learned so far.
-    history_ : tuple of Passed
-        After each call: pairs seen and violated, cumulative loss, and the bound on regret. Of thousands, every second
-        goes.
+        The metric learned so far.
+    history_ : tuple of StreamStats
+        After each call: pairs seen and violated, cumulative loss, and the bound on regret. Beyond 2,000 entries every
+        second is dropped.
     n_pairs_, n_dropped_ : int
-        Pairs learned from, and those of identical points, left out.
+        Pairs learned from, and pairs of identical points, which are left out.
     bounds_ : (upper, lower) or None
-        Of pairs that come without.
+        Bounds of the pairs that have none of their own.
     certificate_, stream_certificate_ : Certificate
-        After `consolidate`: of the metric it found, and of the stream's own before it, whose gap is the most that it
-        was away from the optimum.
+        After `consolidate`: of the optimum, and of the stream's metric before it, whose gap bounds its distance from
+        the optimal objective.
     classes_ : tuple
         Labels seen.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in scikit-learn.
 
     Examples
     --------
@@ -155,81 +155,83 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def partial_fit(
         self, X: Any, y: Any = None, *, constraints: Constraints | None = None, rows: ArrayLike | None = None
     ) -> Self:
-        """Go on learning. A call that fails changes nothing.
+        """Update the metric by new rows. A call that fails changes nothing.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), optional
-            Class labels; −1, None or NaN for unlabelled rows. Rows are joined with rows of earlier calls and of this
-            one. Not used to make pairs if `constraints` are given.
+            Class labels; −1, None or NaN for unlabelled rows. Rows are paired with rows of earlier calls and of this
+            one. Not used to make pairs if `constraints` are passed.
         constraints : Constraints, optional
-            Pairs of rows of X, learned from in their order; ``from_pairs(pairs, same=...)`` keeps the one they came in.
+            Pairs of rows of X, learned from in their order; ``from_pairs(pairs, same=...)`` preserves the order.
         rows : array-like of shape (n_samples,), optional
             Index of each row of X in the numbering of the constraints.
         """
-        with _all_or_nothing(self):
+        with restore_on_error(self):
             state = self.__dict__.get("_state")
             X, y, constraints = self._validated(X, y, constraints, rows, first=state is None)
             if state is None:
-                state = self._opened(X, y, constraints)
-            self._state = self._advanced(state, X, y, constraints)
+                state = self._initial_state(X, y, constraints)
+            self._state = update_state(state, X, y, constraints, self._settings)
         return self
 
     def fit(
         self, X: Any, y: Any = None, *, constraints: Constraints | None = None, rows: ArrayLike | None = None
     ) -> Self:
         """Forget what was learned and pass once over the rows, or the pairs, in random order."""
-        with _all_or_nothing(self):
+        with restore_on_error(self):
             X, y, constraints = self._validated(X, y, constraints, rows, first=True)
             if constraints is None:
                 class_codes(y)
-            state = self._opened(X, y, constraints)
+            state = self._initial_state(X, y, constraints)
             rng = np.random.default_rng([state.seed, 2])
             if constraints is None:
                 order = rng.permutation(len_of(X))
                 X, y = X[order], y[order]
             else:
                 constraints = constraints.take(rng.permutation(constraints.n_constraints))
-            self._state = self._advanced(state, X, y, constraints)
+            self._state = update_state(state, X, y, constraints, self._settings)
         return self
 
     def _validated(
         self, X: Any, y: Any, constraints: Constraints | None, rows: Any, *, first: bool
     ) -> tuple[Any, Any, Constraints | None]:
-        """Rows, labels and pairs that can be learned from; after a look at the parameters."""
-        check_parameters(self._batch())
-        check_own(self)
+        """Check parameters and data; return rows, labels and constraints. `first` resets the number of features."""
+        check_parameters(self._batch_learner())
+        names = ("eta", "schedule", "targets", "half_life", "pairs_per_row", "n_pairs_kept", "n_rows_kept")
+        check_stream_parameters(**{name: getattr(self, name) for name in names})
         constraints = as_constraints(constraints)
         if y is None and constraints is None:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None. "
                 "Pass labels y, or constraints=."
             )
-        X = validate_data(self, at_least_single(X), reset=first, **_FORM)
+        X = validate_data(self, at_least_single(X), reset=first, **_INPUT)
         if y is not None:
             y = as_label_array(y)
             y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
             check_consistent_length(X, y)
         if constraints is not None:
-            check_pairs_alone(constraints)
-            constraints, kept = constraints.for_data(rows, len_of(X))
-            if not kept.any():
-                raise ValueError(f"none of the {len(kept)} constraints has both its rows in X; check rows=.")
+            check_only_pairs(constraints)
+            constraints, in_X = constraints.for_data(rows, len_of(X))
+            if not in_X.any():
+                raise ValueError(f"none of the {len(in_X)} constraints has both its rows in X; check rows=.")
         return X, y, constraints
 
-    def _batch(self) -> MetricLearner:
-        """A learner with the parameters that both have."""
+    def _batch_learner(self) -> MetricLearner:
+        """Return a batch learner with the parameters that both have."""
         names = ("prior", "basis", "residual", "normalize", "bounds", "percentiles", "tol", "random_state")
         return MetricLearner(**{name: getattr(self, name) for name in names})
 
     @property
-    def _pace(self) -> Pace:
-        return Pace(float(self.eta), self.schedule, self.half_life)
+    def _settings(self) -> StreamSettings:
+        schedule = StepSchedule(float(self.eta), self.schedule, self.half_life)
+        return StreamSettings(schedule, bool(self.targets), self.bounds, self.percentiles, self.pairs_per_row)
 
-    def _opened(self, X: Any, y: Any, constraints: Constraints | None) -> State:
-        """Before the first pair."""
-        settings, rng = self._batch(), as_generator(self.random_state)
+    def _initial_state(self, X: RowBlock, y: Any, constraints: Constraints | None) -> StreamState:
+        """Return the state before the first pair: the space, and empty samples."""
+        settings, rng = self._batch_learner(), as_generator(self.random_state)
         codes = None if y is None else codes_by_appearance(y)
         similar = None
         if constraints is not None:
@@ -237,106 +239,52 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         space = make_space(settings, X, Known(codes, similar), None, rng)
         assert isinstance(space, LinearSpace)
         coordinates = space.coordinates
-        stream = Stream.at(np.eye(coordinates.rank))
-        return State(
+        stream = Stream.start(np.eye(coordinates.rank))
+        return StreamState(
             coordinates,
             bool(self.normalize),
             int(rng.integers(2**62)),
             stream,
-            KeptPairs.empty(self.n_pairs_kept, len(stream.F)),
-            KeptRows(None, np.empty(0, dtype=np.intp)),
+            StoredPairs.empty(self.n_pairs_kept, len(stream.F)),
+            StoredRows(None, np.empty(0, dtype=np.intp)),
             self.n_rows_kept,
         )
 
-    def _advanced(self, state: State, X: Any, y: Any, constraints: Constraints | None) -> State:
-        """After these rows; what is kept is written over last, when nothing can fail any more."""
-        rows, classes = state.rows, state.classes
-        if constraints is None:
-            X, constraints, rows, classes = self._from_labels(state, X, y)
-        bounds = self._bounds(state, X)
-        pairs = arrivals(state.coordinates, X, bounded(constraints, bounds), bool(self.targets))
-        stream, eta = state.stream.follow(pairs, self._pace)
-        if not np.isfinite(stream.F).all():
-            raise ValueError("steps this large leave float64; lower eta, or use schedule='safe'.")
-        first = state.stream.passed.n_pairs
-        slots = Slots(len(state.pairs.bound), self.half_life is not None)
-        slot = slots.of(first, draws(state.seed, 0, first, (len(pairs), 1))[:, 0])
-        history = (*state.history, stream.passed)
-        return dataclasses.replace(
-            state,
-            stream=stream,
-            bounds=bounds,
-            rows=rows,
-            classes=classes,
-            history=history[::2] if len(history) > _MOST_PASSED else history,
-            n_dropped=state.n_dropped + constraints.n_constraints - len(pairs),
-            certificates=None,
-            pairs=state.pairs.take_in(pairs, eta, first, slot),
-        )
-
-    def _from_labels(self, state: State, X: Any, y: Any) -> tuple[Any, Constraints, KeptRows, tuple[Any, ...]]:
-        """(rows, pairs of them, rows to keep, labels so far): those kept first, then the new ones."""
-        labels = as_labels(y)
-        number = {label: k for k, label in enumerate(state.classes)}
-        known = [number.setdefault(label, len(number)) for label in labels.classes.tolist()]
-        codes = np.array([*known, -1], dtype=np.intp)[labels.codes]
-        slots = Slots(state.n_rows_kept, self.half_life is not None)
-        index, sign, held = paired(state.rows, codes, slots, state.seed, self.pairs_per_row)
-        X = state.rows.joined(X)
-        every = np.concatenate([state.rows.codes, codes])
-        rows = KeptRows(X[held], every[held], state.rows.n_seen + int((codes >= 0).sum()))
-        return X, Constraints.from_pairs(index, same=sign > 0, n_rows=len_of(X)), rows, tuple(number)
-
-    def _bounds(self, state: State, X: Any) -> tuple[float, float] | None:
-        """(upper, lower) of pairs that have none of their own: given, or from the first rows that tell."""
-        if self.bounds is not None:
-            return float(self.bounds[0]), float(self.bounds[1])
-        if state.bounds is not None:
-            return state.bounds
-        c = state.coordinates
-        geometry = LinearSpace(c.prior, InMemoryRows(X), c.basis, c.residual).geometry
-        distances = geometry.sample_sq_distances(np.random.default_rng([state.seed, 3]))
-        if not len(distances):
-            return None
-        upper, lower = np.percentile(distances, (5, 95) if self.percentiles is None else self.percentiles)
-        return float(upper), float(lower)
-
-    # -- proof ---------------------------------------------------------------------------------------------------
+    # -- certificate ---------------------------------------------------------------------------------------------
 
     def consolidate(self) -> Certificate:
-        """Put the optimum of the batch problem in the metric's place, and return its certificate.
+        """Replace the metric by the optimum of the batch problem, and return its certificate.
 
-        The problem is the one that the stream's regret is measured by: of all metrics U the one with the smallest
-        LogDet divergence from the prior plus Σ η ℓ(U), over the pairs kept. The stream's own metric is where the search
-        begins; how far from the optimum it was is in `stream_certificate_`. The stream goes on from the optimum, and
-        its loss and regret are counted anew, against divergence from there.
+        The problem is that of the regret: minimise the LogDet divergence of U from the prior plus Σ η ℓ(U) over the
+        stored pairs. The search starts from the stream's metric, whose certificate is `stream_certificate_`. The stream
+        continues from the optimum; its loss and regret bound start again at zero, relative to the optimum.
         """
         check_is_fitted(self)
         state = self._state
         if not len(state.pairs):
             raise ValueError("no pair has been seen yet, so there is nothing to consolidate; call partial_fit first.")
-        n_pairs = state.stream.passed.n_pairs
-        problem = batch_problem(state.pairs, state.coordinates.rank, n_pairs, self._pace)
-        solution, own = solved_from(problem, state.F, self.tol)
+        n_pairs = state.stream.stats.n_pairs
+        problem = batch_problem(state.pairs, state.coordinates.rank, n_pairs, self._settings.schedule)
+        solution, own = solve_from(problem, state.F, self.tol)
         if not solution.certificate.converged:
             warn(
-                f"stopped with relative duality gap {solution.certificate.relative_gap:.2e} (asked for "
+                f"stopped with relative duality gap {solution.certificate.relative_gap:.2e} (tol is "
                 f"{self.tol:.0e}). Raise tol, or lower eta.",
                 ConvergenceWarning,
             )
         certificates = (solution.certificate, own)
-        self._state = dataclasses.replace(state, stream=Stream.at(solution.F, n_pairs), certificates=certificates)
+        self._state = dataclasses.replace(state, stream=Stream.start(solution.F, n_pairs), certificates=certificates)
         return solution.certificate
 
-    # -- what has been learned -----------------------------------------------------------------------------------
+    # -- the learned metric --------------------------------------------------------------------------------------
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_state" in self.__dict__
 
-    def _fitted(self, name: str) -> State:
+    def _fitted(self, name: str) -> StreamState:
         state = self.__dict__.get("_state")
         if state is None:
-            raise AttributeError(f"{name} is there after fit or partial_fit.")
+            raise AttributeError(f"{name} is available after fit or partial_fit.")
         return state
 
     @property
@@ -344,12 +292,12 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return self._fitted("metric_").metric
 
     @property
-    def history_(self) -> tuple[Passed, ...]:
+    def history_(self) -> tuple[StreamStats, ...]:
         return self._fitted("history_").history
 
     @property
     def n_pairs_(self) -> int:
-        return self._fitted("n_pairs_").stream.passed.n_pairs
+        return self._fitted("n_pairs_").stream.stats.n_pairs
 
     @property
     def n_dropped_(self) -> int:
@@ -360,7 +308,7 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return self._fitted("bounds_").bounds
 
     @property
-    def classes_(self) -> tuple[Any, ...]:
+    def classes_(self) -> tuple[object, ...]:
         return self._fitted("classes_").classes
 
     @property
@@ -382,24 +330,24 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return self.metric_.n_outputs
 
     def transform(self, X: Any) -> np.ndarray:
-        """Rows in the space where the learned distance is the Euclidean one."""
+        """Map rows to the space in which the learned distance is the Euclidean distance."""
         check_is_fitted(self)
-        return self.metric_.transform(validate_data(self, at_least_single(X), reset=False, **_FORM))
+        return self.metric_.transform(validate_data(self, at_least_single(X), reset=False, **_INPUT))
 
     def score(
         self, X: Any, y: Any = None, *, constraints: Constraints | None = None, rows: ArrayLike | None = None
     ) -> float:
-        """Area under the ROC curve over pairs of rows of X, as `MetricLearner.score`."""
+        """Return the area under the ROC curve over pairs of rows of X, as `MetricLearner.score` does."""
         check_is_fitted(self)
-        X, metric = validate_data(self, at_least_single(X), reset=False, **_FORM), self.metric_
+        X, metric = validate_data(self, at_least_single(X), reset=False, **_INPUT), self.metric_
 
-        def measured(index: np.ndarray) -> np.ndarray:
+        def sq_distances(index: np.ndarray) -> np.ndarray:
             return metric.pair_distances(X[index[:, 0]], X[index[:, 1]], squared=True)
 
-        return pair_auc(measured, len_of(X), y, as_constraints(constraints), rows)
+        return pair_auc(sq_distances, len_of(X), y, as_constraints(constraints), rows)
 
     def save(self, path: str | PathLike) -> None:
-        """Write the stream to a safetensors file, whole or not at all, to go on from it with `load`.
+        """Write the stream atomically to a safetensors file, from which `load` continues it.
 
         The metric alone is ``metric_.save(path)``.
         """
@@ -410,7 +358,7 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     @classmethod
     def load(cls, path: str | PathLike) -> OnlineMetricLearner:
-        """A learner that goes on, bit for bit, where the one that was saved stood. Nothing in the file is executed."""
+        """Return a learner that continues the saved stream bit for bit. Nothing in the file is executed."""
         from .files import load
 
         return load(cls, path)
@@ -421,20 +369,3 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-_FORM: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
-
-
-class _all_or_nothing:
-    """What is inside happens to an object whole, or its attributes are those from before."""
-
-    def __init__(self, owner: Any) -> None:
-        self.owner = owner
-
-    def __enter__(self) -> None:
-        self.before = dict(vars(self.owner))
-
-    def __exit__(self, kind: type | None, *_: Any) -> None:
-        if kind is not None:
-            self.owner.__dict__ = self.before

@@ -1,4 +1,4 @@
-"""What arrives at a stream: parameters and pairs checked, bounds for all, pairs in coordinates."""
+"""Checks of a stream's parameters and pairs, and the conversion of pairs to coordinates."""
 
 from __future__ import annotations
 
@@ -7,39 +7,41 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..constraints import Constraints, EdgeForms, sq_distances
 from ..constraints.groups import Pairs
 from ..coordinates import LinearCoordinates
+from ..rows import RowBlock
 from ..validation import check_count, in_double, warn
-from .stream import Arrivals, padded
+from .stream import PairBatch, pad_columns
 
-__all__ = ["arrivals", "bounded", "check_own", "check_pairs_alone"]
+__all__ = ["check_only_pairs", "check_stream_parameters", "embed_pairs", "fill_bounds"]
 
 _SCHEDULES = ("fixed", "decaying", "safe")
 
 
-def check_own(settings: Any) -> None:
-    """Raise where a parameter that batch learners do not have is not what it should be."""
-    s = settings
-    if not _positive(s.eta):
-        raise ValueError(f"eta must be a positive number, such as 0.1; got {s.eta!r}.")
-    if s.schedule not in _SCHEDULES:
-        raise ValueError(f"schedule must be 'fixed', 'decaying' or 'safe'; got {s.schedule!r}.")
-    if not isinstance(s.targets, (bool, np.bool_)):
-        raise ValueError(f"targets must be True or False; got {s.targets!r}.")
-    if s.half_life is not None and not (_positive(s.half_life) and s.half_life >= 1):
-        raise ValueError(f"half_life must be a number of pairs ≥ 1, or None; got {s.half_life!r}.")
-    for name in ("pairs_per_row", "n_pairs_kept", "n_rows_kept"):
-        check_count(getattr(s, name), name)
+def check_stream_parameters(
+    *, eta: object, schedule: object, targets: object, half_life: Any, **counts: object
+) -> None:
+    """Raise ValueError if a parameter that only the online learner has is invalid; `counts` must be positive."""
+    if not _is_positive(eta):
+        raise ValueError(f"eta must be a positive number, such as 0.1; got {eta!r}.")
+    if schedule not in _SCHEDULES:
+        raise ValueError(f"schedule must be 'fixed', 'decaying' or 'safe'; got {schedule!r}.")
+    if not isinstance(targets, (bool, np.bool_)):
+        raise ValueError(f"targets must be True or False; got {targets!r}.")
+    if half_life is not None and not (_is_positive(half_life) and half_life >= 1):
+        raise ValueError(f"half_life must be a number of pairs ≥ 1, or None; got {half_life!r}.")
+    for name, value in counts.items():
+        check_count(value, name)
 
 
-def _positive(value: Any) -> bool:
+def _is_positive(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and 0 < float(value) < np.inf
 
 
-def check_pairs_alone(constraints: Constraints) -> None:
+def check_only_pairs(constraints: Constraints) -> None:
+    """Raise ValueError if there is any constraint that is not a pair, or no pair."""
     n_quadruplets = int(constraints.linear.is_quadruplet.sum())
     n_linear = len(constraints.linear) - n_quadruplets
     others = {"triplets": len(constraints.triplets), "quadruplets": n_quadruplets, "linear forms": n_linear}
@@ -47,29 +49,28 @@ def check_pairs_alone(constraints: Constraints) -> None:
     found += ["a linear objective"] * (constraints.objective is not None)
     if found:
         raise ValueError(
-            f"a stream takes pairs; got {' and '.join(found)}. Use MetricLearner for those, or say them as pairs."
+            f"a stream takes pairs; got {' and '.join(found)}. Use MetricLearner for those, or express them as pairs."
         )
     if not len(constraints.pairs):
         raise ValueError("the constraints are empty: there is nothing to learn from.")
 
 
-def bounded(constraints: Constraints, bounds: tuple[float, float] | None) -> Pairs:
-    """The pairs, each with a bound."""
-    pairs = constraints.pairs
-    still_open = np.isnan(pairs.bound)
-    if not still_open.any():
+def fill_bounds(pairs: Pairs, bounds: tuple[float, float] | None) -> Pairs:
+    """Return the pairs with (upper, lower) as the bound of those that have none."""
+    missing = np.isnan(pairs.bound)
+    if not missing.any():
         return pairs
     if bounds is None:
         raise ValueError(
-            "bounds come from percentiles of distances, and the rows so far are one point; give more rows to begin "
-            "with, or pass bounds=(upper, lower), squared."
+            "bounds come from percentiles of distances, and all rows so far are identical; begin with more rows, or "
+            "pass bounds=(upper, lower), squared."
         )
     upper, lower = bounds
-    return dataclasses.replace(pairs, bound=np.where(still_open, np.where(pairs.sign > 0, upper, lower), pairs.bound))
+    return dataclasses.replace(pairs, bound=np.where(missing, np.where(pairs.sign > 0, upper, lower), pairs.bound))
 
 
-def arrivals(coordinates: LinearCoordinates, X: Any, pairs: Pairs, targets: bool) -> Arrivals:
-    """Pairs in coordinates, without those of identical points; an error where one is out of reach of float64."""
+def embed_pairs(coordinates: LinearCoordinates, X: RowBlock, pairs: Pairs, targets: bool) -> PairBatch:
+    """Return the pairs in coordinates; drop pairs of identical points, raise ValueError if float64 cannot hold one."""
     X = in_double(X)
     points = np.ascontiguousarray(coordinates.map(X), dtype=np.float64)
     inside, offset = _sq_lengths(points, pairs.index), np.zeros(len(pairs))
@@ -79,7 +80,7 @@ def arrivals(coordinates: LinearCoordinates, X: Any, pairs: Pairs, targets: bool
         offset = coordinates.residual * np.where(whole - inside > 1e-12 * whole, whole - inside, 0.0)
     differ = inside + offset > 0
     if not differ.all():
-        _say_if_impossible(pairs.index[~differ & (pairs.sign < 0)])
+        _warn_if_impossible(pairs.index[~differ & (pairs.sign < 0)])
         pairs, inside, offset = pairs.take(differ), inside[differ], offset[differ]
     ratio = (inside + offset) / pairs.bound
     wrong = np.flatnonzero(~((ratio < 1e120) & (ratio > 1e-120)))
@@ -91,18 +92,19 @@ def arrivals(coordinates: LinearCoordinates, X: Any, pairs: Pairs, targets: bool
         )
     tail, head = (np.ascontiguousarray(end) for end in pairs.index.T)
     sign = np.zeros(len(pairs)) if targets else pairs.sign
-    return Arrivals(padded(points), tail, head, offset, pairs.bound, sign, pairs.weight)
+    return PairBatch(pad_columns(points), tail, head, offset, pairs.bound, sign, pairs.weight)
 
 
-def _sq_lengths(points: Any, index: np.ndarray) -> np.ndarray:
-    if sp.issparse(points):
+def _sq_lengths(points: RowBlock, index: np.ndarray) -> np.ndarray:
+    """Return squared Euclidean distances of the pairs of rows in `index`."""
+    if not isinstance(points, np.ndarray):
         return sq_distances(points, index)
     points = np.ascontiguousarray(points, dtype=np.float64)
     tail, head = (np.ascontiguousarray(end, dtype=np.intp) for end in index.T)
     return EdgeForms(tail, head, len(points)).apply(points, points)
 
 
-def _say_if_impossible(index: np.ndarray) -> None:
+def _warn_if_impossible(index: np.ndarray) -> None:
     if len(index):
         warn(
             f"{len(index)} dissimilar pair{'s' * (len(index) > 1)} of identical points, such as rows "
