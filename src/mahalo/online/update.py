@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,7 +40,7 @@ class StreamSettings:
 def update_state(
     state: StreamState,
     X: RowBlock,
-    y: Sequence[Hashable] | None,
+    y: np.ndarray | None,
     constraints: Constraints | None,
     settings: StreamSettings,
 ) -> StreamState:
@@ -72,9 +71,10 @@ def update_state(
 
 
 def _pairs_from_labels(
-    state: StreamState, X: RowBlock, y: Sequence[Hashable] | None, settings: StreamSettings
+    state: StreamState, X: RowBlock, y: np.ndarray | None, settings: StreamSettings
 ) -> tuple[RowBlock, Constraints, StoredRows, tuple[object, ...]]:
     """Return stored and new rows together, pairs of them, the rows to store, and the labels seen so far."""
+    assert y is not None
     labels = as_labels(y)
     number = {label: k for k, label in enumerate(state.classes)}
     class_numbers = [number.setdefault(label, len(number)) for label in labels.classes.tolist()]
