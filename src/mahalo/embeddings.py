@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .basis import BetweenBasis
@@ -160,6 +161,11 @@ class EmbeddingAdapter(MetricLearnerCV):
     def transform(self, X: Any) -> np.ndarray:
         """Adapted vectors in float32, ready for an index: their Euclidean distance is the learned one."""
         return super().transform(X).astype(np.float32, copy=False)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
 
     def save(self, path: str | PathLike) -> None:
         """Write the learned metric to a file that `EmbeddingAdapter.load` and `mahalo.load` read."""

@@ -18,13 +18,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import mahalo
 from mahalo import Constraints, MetricLearner, MetricLearnerCV
 from mahalo.coordinates import span
+from mahalo.embeddings import EmbeddingAdapter
 from mahalo.metric import metric as metric_module
 
 LEARNERS = [MetricLearner(), MetricLearnerCV(gammas=[0.1, 1])]
+ADAPTER = EmbeddingAdapter(gammas=[0.1, 1], prior="within", residual=[0.2, 0.0])
 
 
 @pytest.mark.filterwarnings("ignore:.*dissimilar pairs? of identical points:UserWarning")
-@parametrize_with_checks(LEARNERS)
+@parametrize_with_checks([*LEARNERS, ADAPTER])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

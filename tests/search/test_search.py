@@ -287,6 +287,17 @@ def test_parts_of_a_dask_array_answer_as_one(digits, form):
         assert np.array_equal(p, q)
 
 
+@pytest.mark.parametrize("backend", ["exact", *GRAPHS])
+def test_partitions_of_a_dask_dataframe_are_parts(digits, backend):
+    dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    metric, (X, _) = learned(digits), digits
+    frame = pd.DataFrame(X, columns=[f"pixel {j}" for j in range(X.shape[1])])
+    parts = build_index(metric, dd.from_pandas(frame, npartitions=3), backend)
+    assert len(parts.parts) == 3
+    whole = build_index(metric, X).kneighbors(X[:20], 5)
+    np.testing.assert_allclose(parts.kneighbors(X[:20], 5).distances, whole.distances, atol=1e-3)
+
+
 def test_parts_smaller_than_k(digits):
     da = pytest.importorskip("dask.array")
     metric, (X, _) = learned(digits), digits

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..coordinates import BaseKernel, KernelCoordinates, LinearCoordinates
+from ..linalg import cholesky_or_none
 from ..persistence import as_plain, read_arrays, write_arrays
 from ..priors import Prior
 from ..validation import as_objects, len_of
@@ -20,6 +21,8 @@ from .scaling import Scaling
 __all__ = ["load", "pack", "save", "unpack"]
 
 _FORMAT, _VERSION = "mahalo-metric", 2
+_ROUNDING = 1e-8  # of symmetry and of the smallest eigenvalue, relative to the largest entry
+_ORTHONORMAL = 1e-6
 _FIRST_VERSION = 1  # `residual` was yes or no; `directions` were kept by `transform` alone
 
 
@@ -141,7 +144,12 @@ def _check_header(header: dict[str, Any], wrong: Callable[[str], ValueError]) ->
     if not (isinstance(d, int) and d > 0) and (header.get("kernel") == "linear" or d is not None):
         raise wrong(f"n_features is {d!r}")
     normalize = header.get("normalize", False)
-    if not isinstance(eta, float) or not _is_weight(residual) or not isinstance(normalize, bool):
+    if (
+        not isinstance(eta, float)
+        or not 0.0 <= eta < np.inf
+        or not _is_weight(residual)
+        or not isinstance(normalize, bool)
+    ):
         raise wrong(f"the header says eta={eta!r}, residual={residual!r}, normalize={normalize!r}")
     about = header.get("about", {})
     if not isinstance(about, dict):
@@ -166,8 +174,19 @@ def _check_arrays(header: dict[str, Any], arrays: dict[str, np.ndarray], wrong: 
         if array.shape not in shapes.get(name, []):
             raise wrong(f"{name!r} of shape {array.shape} does not belong in a metric of {d} features")
     F = arrays["core"]
-    if np.abs(F - F.T).max(initial=0.0) > 1e-8 * np.abs(F).max(initial=0.0):
+    largest = float(np.abs(F).max(initial=0.0))
+    if np.abs(F - F.T).max(initial=0.0) > _ROUNDING * largest:
         raise wrong("the core matrix is not symmetric")
+    if largest and cholesky_or_none(F / largest + _ROUNDING * np.eye(len(F))) is None:
+        raise wrong("the core matrix has negative eigenvalues, so that squared distances would be negative")
+    for name in ("basis", "rotation"):
+        if name in arrays and not _is_orthonormal(arrays[name]):
+            raise wrong(f"the columns of {name!r} are not orthonormal")
+
+
+def _is_orthonormal(Q: np.ndarray) -> bool:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.abs(Q.T @ Q - np.eye(Q.shape[1])).max(initial=0.0) <= _ORTHONORMAL)
 
 
 def _linear_coordinates(

@@ -47,7 +47,7 @@ def load(cls: type[PairClassifier], path: str | PathLike, kernel: Any, points: A
     settings, metric = header.get("settings"), header.get("metric")
     if not all(isinstance(number, float) and np.isfinite(number) for number in numbers):
         raise wrong(f"slope, offset and threshold are {numbers}")
-    if knots is None or values is None or not _is_falling(knots, values):
+    if numbers[0] <= 0 or knots is None or values is None or not _is_falling(knots, values):
         raise wrong("its calibration does not fall with distance")
     if not isinstance(settings, dict) or set(settings) != set(_SETTINGS) or not isinstance(metric, dict):
         raise wrong("its header is not whole")

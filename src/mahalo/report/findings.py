@@ -23,6 +23,7 @@ from ..explain.suspects import DoubtfulConstraints, DoubtfulRows, doubtful_const
 from ..explain.suspects import Judged as Suspected
 from ..learner import MetricLearner
 from ..metric import Metric
+from ..metric.given import names_of_columns
 from ..rows import stratified_sample
 from ..validation import as_objects, at_least_single, len_of
 from .distance import Distance, among, before_learning
@@ -387,7 +388,8 @@ def _of_older_file(values: dict[str, Any]) -> BeforeAfter | None:
 
 def _column_names(X: Any, model: Any, record: dict[str, Any], about: dict[str, Any]) -> list[Any]:
     of_table = list(X.columns) if hasattr(X, "columns") else None
-    return [of_table, getattr(model, "feature_names_in_", None), about.get("columns"), record.get("feature_names")]
+    seen = getattr(model, "feature_names_in_", None)
+    return [of_table, seen, names_of_columns(about) or None, record.get("feature_names")]
 
 
 def _listed(values: Sequence, n: int, name: str, what: str) -> list[str]:

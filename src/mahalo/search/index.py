@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from ..coordinates import LinearCoordinates
 from ..metric import Metric
 from ..parts import in_parts
+from ..rows import is_lazy
 from ..validation import check_count, len_of
 from .exact import SimilaritySearch, VectorSearch
 from .graphs import FaissSearch, UsearchSearch
@@ -134,8 +135,8 @@ def build_index(metric: Any, X: Any, backend: str = "exact", ids: ArrayLike | No
     ----------
     metric : Metric or fitted learner
         A `Metric`, `MetricLearner`, `MetricLearnerCV` or `EmbeddingAdapter`.
-    X : rows as the metric takes them, or a Dask array of them
-        Of a Dask array every block of rows becomes one part of the index, one block after the other.
+    X : rows as the metric takes them, or a Dask array or dataframe of them
+        On Dask every block or partition of rows becomes one part of the index, one block after the other.
     backend : {"exact", "faiss", "usearch"}, default="exact"
         "exact" compares with all rows: linear metrics by products of transformed rows, low-rank ones over sparse rows
         and kernels by similarities, nothing made dense. "faiss" and "usearch" (``pip install "mahalo[search]"``) walk a
@@ -204,13 +205,16 @@ def require_backend(backend: str) -> None:
 
 
 def _row_blocks(X: Any) -> Iterator[Any]:
-    """X, or the blocks of rows of a Dask array, one at a time."""
-    if not type(X).__module__.startswith("dask."):
+    """Yield X, or one by one the blocks of rows of a Dask array and the partitions of a Dask dataframe."""
+    if not is_lazy(X):
         yield X
-        return
-    X = X.rechunk({1: -1}) if X.ndim == 2 else X
-    for i in range(X.numblocks[0]):
-        yield X.blocks[i].compute()
+    elif hasattr(X, "partitions"):
+        for partition in X.partitions:
+            yield partition.compute()
+    else:
+        X = X.rechunk({1: -1}) if X.ndim == 2 else X
+        for i in range(X.numblocks[0]):
+            yield X.blocks[i].compute()
 
 
 def _part(metric: Metric, X: Any, backend: str, options: dict[str, int], first: Any) -> Any:

@@ -1,0 +1,72 @@
+"""Files that an earlier version wrote: they load, answer as they did then, and keep what was noted about the fit."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mahalo
+from mahalo import OnlineMetricLearner
+from mahalo.embeddings import EmbeddingAdapter
+from mahalo.pairs import PairClassifier
+from mahalo.report import write
+from mahalo.search import load_index
+
+FOLDER = Path(__file__).parent / "version_2"
+EXPECTED = json.loads((FOLDER / "expected.json").read_text())
+ROWS = np.array(EXPECTED["rows"])
+CLOSE = {"rtol": 1e-9, "atol": 1e-9}
+
+
+def path_of(name, folder):
+    """The path of a file, unpacked into `folder` first where it is compressed."""
+    packed = FOLDER / f"{name}.safetensors.gz"
+    if not packed.exists():
+        return FOLDER / f"{name}.safetensors"
+    path = folder / f"{name}.safetensors"
+    path.write_bytes(gzip.decompress(packed.read_bytes()))
+    return path
+
+
+@pytest.mark.parametrize("name", ["metric", "kernel", "adapter", "command", "command_pairs", "chosen"])
+def test_metrics(name, tmp_path):
+    metric = mahalo.load(path_of(name, tmp_path))
+    X = np.hstack([ROWS, np.eye(3)]) if metric.n_features == 7 else ROWS
+    np.testing.assert_allclose(metric.distances(X), EXPECTED[name], **CLOSE)
+    metric.save(tmp_path / "again.safetensors")
+    np.testing.assert_array_equal(mahalo.load(tmp_path / "again.safetensors").distances(X), metric.distances(X))
+
+
+def test_an_adapter():
+    T = EmbeddingAdapter.load(FOLDER / "adapter.safetensors").transform(ROWS)
+    D = np.linalg.norm(T[:, None] - T, axis=2)
+    np.testing.assert_allclose(D, EXPECTED["adapter"], atol=1e-6)
+
+
+def test_an_index():
+    found = load_index(FOLDER / "index.safetensors").kneighbors(ROWS, 2)
+    np.testing.assert_allclose(found.distances, EXPECTED["index"]["distances"], **CLOSE)
+    assert found.ids.tolist() == EXPECTED["index"]["ids"]
+
+
+def test_a_classifier():
+    classifier = PairClassifier.load(FOLDER / "classifier.safetensors")
+    np.testing.assert_allclose(classifier.predict_proba(ROWS, [[0, 1], [1, 2]]), EXPECTED["classifier"], **CLOSE)
+
+
+def test_a_stream(tmp_path):
+    stream = OnlineMetricLearner.load(FOLDER / "stream.safetensors")
+    np.testing.assert_allclose(stream.transform(ROWS), EXPECTED["stream"], **CLOSE)
+    stream.partial_fit(ROWS, [0, 2, 0]).save(tmp_path / "again.safetensors")
+
+
+def test_a_report_of_one_hot_columns_needs_no_names(tmp_path):
+    pd = pytest.importorskip("pandas")
+    table = pd.read_csv(FOLDER / "rows.csv")
+    X = pd.get_dummies(table.drop(columns=["id", "species"]), dtype=float).to_numpy()
+    page = write(mahalo.load(FOLDER / "command.safetensors"), X, table["species"], tmp_path / "page.html").read_text()
+    assert "colour=green" in page and "As stored with the metric when it was learned" in page
