@@ -166,7 +166,7 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
     def _rows(self, X: Any, *, reset: bool = False) -> Any:
         learner = self._checked_learner()
-        if learner._takes_objects(X):
+        if learner.takes_objects(X):
             return as_objects(X)
         sparse = "csr" if learner.__sklearn_tags__().input_tags.sparse else False
         return validate_data(
@@ -181,16 +181,16 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         return tags
 
 
-def _prior_metric(given: MetricLearner, X: Any) -> Metric:
-    """What the learner starts from, where there is nothing to learn."""
-    learner = given._simplest if hasattr(given, "_simplest") else given  # of several candidates the first
-    if not is_linear(learner.kernel) or learner.basis is not None:
+def _prior_metric(learner: MetricLearner, X: Any) -> Metric:
+    """Return the prior of the learner (of its first candidate) as a metric."""
+    settings = learner.fit_settings()
+    if not settings.is_linear or settings.basis is not None:
         raise ValueError(
             "without constraints rows are clustered under the prior, which needs kernel='linear' and basis=None; got "
-            f"kernel={learner.kernel!r}, basis={learner.basis!r}. Pass constraints=."
+            f"kernel={settings.kernel!r}, basis={settings.basis!r}. Pass constraints=."
         )
-    metric = start_metric(learner, X)
-    return metric if learner.n_components is None else leading_part(metric, X, learner.n_components)
+    metric = start_metric(settings, X)
+    return metric if settings.n_components is None else leading_part(metric, X, settings.n_components)
 
 
 def n_violated(labels: np.ndarray, constraints: Constraints) -> int:

@@ -1,4 +1,4 @@
-"""Adapting frozen embeddings: the same estimator with the defaults that embeddings want."""
+"""EmbeddingAdapter: MetricLearnerCV with defaults for frozen embeddings."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .evaluation import BeforeAfter, average_precision, precision_at
 from .metric import Metric, load
 from .priors import Within
 from .selection import MetricLearnerCV
-from .selection.choosing import Choosing
 from .selection.folds import Fold
 from .selection.held_out import evaluate_held_out
-from .selection.judging import Score, retrieval
+from .selection.scoring import Scorer, retrieval
+from .selection.search import CandidateSearch
 from .validation import in_double
 
 __all__ = ["EmbeddingAdapter"]
@@ -28,12 +28,12 @@ __all__ = ["EmbeddingAdapter"]
 _EXTRA = (0.0, 0.3, 1.0, 3.0)  # mean eigenvalues added to the covariance within classes
 _RESIDUAL = (0.5, 0.2, 0.1, 0.0)  # from what keeps most of the vectors as they came
 _GAMMAS = (0.01, 0.03, 0.1, 0.3, 1.0)
-_MOST_ASKED, _MOST_FOUND = 1_000, 2_000  # pairs judged by, and rows they are looked for among
+_MAX_QUERIES, _MAX_INDEX = 1_000, 2_000  # similar pairs scored, and rows that are searched
 _ROUNDING = 1e-6  # of distances that are the same, relatively
 
 
 class EmbeddingAdapter(MetricLearnerCV):
-    """Better neighbours from frozen embeddings and a few labels, or pairs, on a CPU.
+    """Linear map that improves the neighbours of frozen embeddings, learned from a few labels or pairs.
 
     A `MetricLearnerCV` that starts from the covariance within classes, learns in the directions between them, and
     chooses shrinkage, the weight of what lies outside those directions and γ by retrieval among held-out rows. What it
@@ -125,33 +125,22 @@ class EmbeddingAdapter(MetricLearnerCV):
     def _defaults(self) -> dict[str, Any]:
         return {"prior": [Within(extra=extra) for extra in _EXTRA], "basis": BetweenBasis(), "gammas": _GAMMAS}
 
-    def _score(self, y: np.ndarray | None, constraints: Any) -> Score:
+    def _scorer(self, y: np.ndarray | None, constraints: Constraints | None) -> Scorer:
         if self.scoring is not None:
-            return super()._score(y, constraints)
+            return super()._scorer(y, constraints)
         if y is None:
-            return partial(_pair_precision, constraints=constraints)
-        return lambda metric, fold: float(np.mean([values.mean() for values in _measured(retrieval(metric, fold))]))
-
-    @property
-    def _by_retrieval(self) -> bool:
-        return self.scoring is None or super()._by_retrieval
+            return Scorer(partial(_pair_precision, constraints=constraints), "pair AUC", by_retrieval=True)
+        return Scorer(_retrieval_score, "retrieval", by_retrieval=True)
 
     def _pair_split(self, constraints: Constraints) -> PairSplit:
         # A pair is lost unless both its ends are on one side: small test sets leave more to learn from.
         return PairSplit(constraints, n_splits=10, test_size=0.2, random_state=self.random_state)
 
-    def _primary_measure(self, *, labelled: bool) -> str:
-        return "retrieval" if labelled and self.scoring is None else super()._primary_measure(labelled=labelled)
-
-    def _choose(self, choosing: Choosing) -> None:
-        super()._choose(choosing)
-        self.before_after_ = self._before_after(choosing)
-
-    def _before_after(self, choosing: Choosing) -> BeforeAfter | None:
-        """Compare frozen and adapted vectors on held-out rows; None where one fold leaves no other to choose by."""
-        if choosing.folds[0].y is None or len(choosing.folds) < 2:
-            return None
-        return evaluate_held_out(choosing, lda=False, names=("frozen", "adapted"))
+    def _set_chosen(self, search: CandidateSearch) -> None:
+        super()._set_chosen(search)
+        self.before_after_: BeforeAfter | None = None
+        if search.data.y is not None and len(search.folds) > 1:
+            self.before_after_ = evaluate_held_out(search, lda=False, names=("frozen", "adapted"))
 
     @property
     def matrix_(self) -> np.ndarray:
@@ -159,7 +148,7 @@ class EmbeddingAdapter(MetricLearnerCV):
         return self.metric_.linear_map()
 
     def transform(self, X: Any) -> np.ndarray:
-        """Adapted vectors in float32, ready for an index: their Euclidean distance is the learned one."""
+        """Return adapted vectors in float32; their Euclidean distance is the learned one."""
         return super().transform(X).astype(np.float32, copy=False)
 
     def __sklearn_tags__(self) -> Tags:
@@ -174,7 +163,7 @@ class EmbeddingAdapter(MetricLearnerCV):
 
     @classmethod
     def load(cls, path: str | PathLike) -> EmbeddingAdapter:
-        """An adapter that transforms as the one that was saved; what it was learned from is not in the file."""
+        """Return an adapter that transforms as the saved one; the file does not hold its training data."""
         adapter = cls()
         adapter.metric_ = load(path)
         adapter.n_features_in_ = adapter.metric_.n_features
@@ -182,26 +171,27 @@ class EmbeddingAdapter(MetricLearnerCV):
         return adapter
 
 
-def _measured(found: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """P@1, P@10 and average precision of every question."""
-    return precision_at(found, 1), precision_at(found, 10), average_precision(found)
+def _retrieval_score(metric: Metric, fold: Fold) -> float:
+    """Return the mean of P@1, P@10 and MAP among held-out rows."""
+    found = retrieval(metric, fold)
+    return float(np.mean([precision_at(found, 1).mean(), precision_at(found, 10).mean(), average_precision(found).mean()]))
 
 
 def _pair_precision(metric: Metric, fold: Fold, constraints: Constraints) -> float:
-    """Average precision, up to a factor that is the same for all metrics, where only some of what is alike is known.
+    """Return the average precision, up to a factor that is the same for all metrics, where few similar pairs are known.
 
-    A row of a similar pair asks for the other among all held-out rows but itself. Up to rank r it finds the share S(r)
-    of what is alike, known or not, so that precision is S(r)/r times the share of rows that are alike.
+    The first row of a similar pair is a query for the second among all held-out rows. Up to rank r it finds the share
+    S(r) of all similar rows, known or not, so that precision is S(r)/r times the share of rows that are similar.
     """
     pairs = constraints.on_rows(fold.rows[fold.test])[0].pairs
-    asked = pairs.index[pairs.sign > 0][:_MOST_ASKED]
-    if not len(asked):
+    queries = pairs.index[pairs.sign > 0][:_MAX_QUERIES]
+    if not len(queries):
         return fold.auc(metric, constraints)
     n = len(fold.test)
-    others = np.arange(n) if n <= _MOST_FOUND else np.random.default_rng(0).choice(n, _MOST_FOUND, replace=False)
-    a, b, Z = (metric.transform(in_double(fold.X_test[rows])) for rows in (*asked.T, others))
+    others = np.arange(n) if n <= _MAX_INDEX else np.random.default_rng(0).choice(n, _MAX_INDEX, replace=False)
+    a, b, Z = (metric.transform(in_double(fold.X_test[rows])) for rows in (*queries.T, others))
     D = euclidean_distances(a, Z, squared=True)
-    D[(asked[:, :1] == others) | (asked[:, 1:] == others)] = np.inf
+    D[(queries[:, :1] == others) | (queries[:, 1:] == others)] = np.inf
     own = np.einsum("ij,ij->i", a - b, a - b)
     rank = np.sort(1 + ((1.0 + _ROUNDING) * own[:, None] >= D).sum(axis=1))  # behind all that are as near
     found = np.searchsorted(rank, rank, side="right") / len(rank)

@@ -1,4 +1,4 @@
-"""MetricLearner: validate → constrain → task → solve → metric."""
+"""MetricLearner: validate → settings → pose → solve → metric."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .evaluation import pair_auc
 from .explain import ExplainMixin
 from .losses import Loss
 from .priors import needs_of
-from .progress import progress, stages, telling
+from .progress import Progress, progress_for
 from .rows import Needs, SampledRows, is_lazy
 from .solvers import Solution
-from .task import Task, sampled
-from .validation import Seed, as_objects, at_least_single, check_parameters, len_of
+from .task import FitData, FitSettings, Task, pose_and_solve, sample_lazy_rows, solve_path
+from .validation import Seed, as_objects, at_least_single, is_precomputed, len_of
 
 __all__ = ["MetricLearner"]
 
@@ -34,9 +34,9 @@ __all__ = ["MetricLearner"]
 class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Learn a Mahalanobis distance from labels, pairs, triplets or linear constraints.
 
-    Of all metrics W ⪰ 0 the one is found that minimises a loss, by default the LogDet divergence to the prior, plus γ
-    times a penalty for each violated constraint (Jain, Kulis, Davis and Dhillon). The problem is convex; the fit ends
-    with a certificate that bounds how far the answer can be from the optimum.
+    The metric W ⪰ 0 minimises a loss, by default the LogDet divergence to the prior, plus γ times a penalty for each
+    violated constraint (Jain, Kulis, Davis and Dhillon). The problem is convex; the fit ends with a certificate that
+    bounds how far the answer can be from the optimum.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         Limit on steps (default 1000 for "newton", 500 for "dual") or sweeps (default 1000).
     random_state : int, RandomState, Generator or None, default=None
         Draws pairs and the sample for percentiles. None is a fixed sequence: fits repeat exactly.
-    verbose : int, default=0
-        1: a live line of progress; 2: every step.
+    verbose : int or callable, default=0
+        1: a live line of progress; 2: every step. A callable is called with every line of text.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         tol: float = 1e-4,
         max_iter: int | None = None,
         random_state: Seed = None,
-        verbose: int = 0,
+        verbose: int | Callable[[str], None] = 0,
     ):
         self.loss = loss
         self.kernel = kernel
@@ -168,7 +168,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         self.random_state = random_state
         self.verbose = verbose
 
-    # Under metadata routing, meta-estimators hand both on without being asked: `rows` cut like y, `constraints` whole.
+    # Under metadata routing, meta-estimators pass on both by default: `rows` split like y, `constraints` whole.
     __metadata_request__fit = {"constraints": True, "rows": True}  # noqa: RUF012
     __metadata_request__score = {"constraints": True, "rows": True}  # noqa: RUF012
 
@@ -180,44 +180,62 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         Parameters
         ----------
         X : array-like, sparse matrix, or Dask array or dataframe of shape (n_samples, n_features)
-            Rows on Dask are gone through block by block; pairs, bounds and bases are of a sample of them.
+            Rows on Dask are read block by block; pairs, bounds and bases come from a sample of them.
         y : array-like, or Dask array or series, of shape (n_samples,), optional
-            Class labels; −1, None or NaN for unlabelled rows. Not used to make pairs if `constraints` are given; beside
-            them labels none of which is one are as good as none.
+            Class labels; −1, None or NaN for unlabelled rows. If `constraints` are given, labels make no pairs.
         constraints : Constraints, optional
         rows : array-like of shape (n_samples,), optional
-            Where X is a part of the data: the index of each row in the numbering of constraints (and of a basis J).
+            Number of each row of X in the numbering of the constraints (and of a basis J), where X is a part of it.
 
         Returns
         -------
         self
         """
-        X, y, constraints, rows = self._validated(X, y, constraints, rows)
-        with stages(self.verbose, "posing", Task.N_STAGES) as on_stage:
-            task = Task.of(self, X, y, constraints, rows, on_stage=on_stage)
-        with progress(self.verbose, self.tol, self.gamma) as on_step:
-            solution = task.solve(self.gamma, on_step=on_step)
-        self._keep(X, y, task, solution)
+        settings = self.fit_settings()
+        with progress_for(self.verbose) as progress:
+            data = self._validate(X, y, constraints, rows, progress)
+            task, solution = pose_and_solve(settings, data, progress)
+        self._store(data, task, solution)
         return self
 
-    def _keep(self, X: Any, y: Any, task: Task, solution: Solution) -> None:
-        metric = task.metric(solution)
-        self.metric_ = self._named(metric) if hasattr(self, "feature_names_in_") else metric
+    def solve_path(
+        self,
+        X: Any,
+        y: Any,
+        gammas: np.ndarray,
+        *,
+        constraints: Constraints | None = None,
+        rows: ArrayLike | None = None,
+    ) -> tuple[Task, list[Solution]]:
+        """Return the posed task and its solution at every γ; `metric_path` makes metrics of them."""
+        settings = self.fit_settings()
+        with progress_for(self.verbose) as progress:
+            data = self._validate(X, y, constraints, rows, progress)
+            return solve_path(settings, data, gammas, progress)
+
+    def fit_settings(self) -> FitSettings:
+        """Return the checked parameters of a fit; raise ValueError if one is wrong."""
+        return FitSettings(**{name: getattr(self, name) for name in FitSettings.names()})
+
+    def refit_settings(self) -> FitSettings:
+        """Return the settings of the metric that was learned."""
+        return self.fit_settings()
+
+    def _store(self, data: FitData, task: Task, solution: Solution) -> None:
+        """Set the fitted attributes."""
+        self.metric_ = self._with_column_names(task.metric(solution))
         self.certificate_ = solution.certificate
         self.constraints_ = task.constraints
-        self.duals_, self.values_ = task.duals_and_values(solution)
+        self.duals_, self.values_ = task.duals(solution), task.values(solution)
         self.history_ = solution.history
         self.n_iter_ = max(1, solution.n_iter)
         self.n_dropped_, self.n_outside_ = task.n_dropped, task.n_outside
-        self._seen = None if isinstance(X, SampledRows) else (X, y)
+        self._training_rows = None if isinstance(data.X, SampledRows) else (data.X, data.y)
 
-    def _validated(
-        self, X: Any, y: Any, constraints: Constraints | None, rows: Any
-    ) -> tuple[Any, Any, Constraints | None, Any]:
-        """Rows that can be indexed, class codes (−1 for none), constraints, and the numbers of rows in those; after a
-        look at the parameters. Of rows on Dask, a sample with the moments of all.
-        """
-        self._check_parameters()
+    def _validate(
+        self, X: Any, y: Any, constraints: Constraints | None, rows: ArrayLike | None, progress: Progress
+    ) -> FitData:
+        """Return checked data: an indexable X, or a sample of rows on Dask, and class codes."""
         constraints = None if constraints is None else as_constraints(constraints)
         if y is None and constraints is None:
             raise ValueError(
@@ -225,69 +243,62 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
                 "Pass labels y, or constraints=."
             )
         if is_lazy(X) or isinstance(X, SampledRows):
-            return self._sampled(X, y, constraints, rows)
+            return self._validate_lazy(X, y, constraints, rows, progress)
         if is_lazy(y):
             raise ValueError("X is in memory and y on Dask; pass y.compute(), or X on Dask too.")
-        if self._takes_objects(X):
+        if self.takes_objects(X):
             X = as_objects(X)
             if len(X) < 2:
                 raise ValueError(f"at least 2 objects are needed to learn a distance; got {len(X)}.")
         else:
-            X = validate_data(self, self._held(X), ensure_min_samples=2, **self._form())
+            X = validate_data(self, _upcast_half(X), ensure_min_samples=2, **self._check_kwargs())
             if self._pairwise:
                 _check_gram(X)
         if y is not None:
             y = codes_of(y, require_two_classes=constraints is None)
             check_consistent_length(X, y)
-        return X, y, constraints, rows
+        return FitData(X, y, constraints, None if rows is None else np.asarray(rows))
 
-    def _sampled(
-        self, X: Any, y: Any, constraints: Constraints | None, rows: Any
-    ) -> tuple[SampledRows, np.ndarray | None, Constraints | None, np.ndarray]:
-        """Of rows on Dask, those a fit looks at, their classes and numbers; they may have been found before."""
+    def _validate_lazy(
+        self, X: Any, y: Any, constraints: Constraints | None, rows: ArrayLike | None, progress: Progress
+    ) -> FitData:
+        """Return a sample of rows on Dask, which may have been drawn before, with their codes and numbers."""
         if rows is not None:
             raise ValueError("constraints on rows of Dask are by the number of the row in X; leave rows= out.")
-        validate_data(self, X._meta if hasattr(X, "columns") else X, skip_check_array=True)
+        validate_data(self, _schema(X), skip_check_array=True)
         sample = X
         if not isinstance(X, SampledRows):
-            with telling(self.verbose) as show:
-                sample = sampled(self, X, y, constraints, partial(self._needs, y is not None), show)
+            needs = partial(self._needs, y is not None)
+            sample = sample_lazy_rows(self.fit_settings(), X, y, constraints, needs, progress)
         codes = None if y is None else sample.codes
-        return sample, codes if constraints is None else none_if_unlabelled(codes), constraints, sample.numbers
+        return FitData(sample, codes if constraints is None else none_if_unlabelled(codes), constraints, sample.numbers)
 
     def _needs(self, has_labels: bool, sparse: bool, n_columns: int) -> Needs:
-        """What a fit must know of all rows, where it cannot hold them."""
+        """Return which moments of all rows a fit needs where it holds a sample of them."""
         found = needs_of(self.prior, has_labels) | basis_needs(self.basis, has_labels, n_columns)
         return found | Needs("none" if self.n_components is None else "scatter")
 
-    def _check_parameters(self) -> None:
-        check_parameters(self)
-
-    def _takes_objects(self, X: Any) -> bool:
-        """Whether rows are objects only the user's kernel understands, not vectors."""
+    def takes_objects(self, X: Any) -> bool:
+        """Return whether X holds objects that only the user's kernel understands, not vectors."""
         if not callable(self.kernel):
             return False
         shape = getattr(X, "shape", None)
         return shape is None or len(shape) != 2
 
-    def _form(self) -> dict[str, Any]:
-        """Of arrays of rows."""
+    def _check_kwargs(self) -> dict[str, Any]:
+        """Return the arguments of scikit-learn's check of arrays."""
         return {"accept_sparse": False if self._pairwise else "csr", "dtype": [np.float64, np.float32]}
-
-    @staticmethod
-    def _held(X: Any) -> Any:
-        return X if getattr(X, "dtype", np.float16) != np.float16 else at_least_single(X)
 
     @property
     def _pairwise(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return is_precomputed(self.kernel)
 
     @property
     def _n_features_out(self) -> int:
         return self.metric_.n_outputs
 
     def transform(self, X: Any) -> np.ndarray:
-        """Rows in the space where the learned distance is the Euclidean one; of rows on Dask, a Dask array."""
+        """Return rows in the space where the learned distance is Euclidean; a Dask array of rows on Dask."""
         check_is_fitted(self)
         return self.metric_.transform(self._rows(X))
 
@@ -295,14 +306,14 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         if self.metric_.n_features is None:
             return as_objects(X)
         if is_lazy(X):
-            validate_data(self, X._meta if hasattr(X, "columns") else X, reset=False, skip_check_array=True)
+            validate_data(self, _schema(X), reset=False, skip_check_array=True)
             return X
-        return validate_data(self, self._held(X), reset=False, **self._form())
+        return validate_data(self, _upcast_half(X), reset=False, **self._check_kwargs())
 
     def score(
         self, X: Any, y: Any = None, *, constraints: Constraints | None = None, rows: ArrayLike | None = None
     ) -> float:
-        """How well the learned distance tells alike from unalike: area under the ROC curve over pairs of rows of X.
+        """Return the area under the ROC curve of similar against dissimilar pairs of rows of X, by learned distance.
 
         The pairs are those of `constraints` with both ends among `rows`, or, from labels, random pairs of either kind;
         then X must have rows of two classes, so cross-validate with a shuffled or stratified splitter. With a
@@ -337,6 +348,20 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         tags.input_tags.pairwise = self._pairwise
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _schema(X: Any) -> Any:
+    """Return an empty table with the columns of a Dask dataframe; other rows as they are."""
+    if not hasattr(X, "columns"):
+        return X
+    import pandas as pd
+
+    return pd.DataFrame(columns=X.columns)
+
+
+def _upcast_half(X: Any) -> Any:
+    """Return half-precision arrays in single precision, others as they are."""
+    return X if getattr(X, "dtype", np.float16) != np.float16 else at_least_single(X)
 
 
 def _check_gram(K: np.ndarray) -> None:

@@ -1,38 +1,59 @@
-"""What `verbose` shows on standard error while a solver works."""
+"""Progress of long work, reported as lines of text."""
 
 from __future__ import annotations
 
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from .parts import watched_by
-from .solvers import Step
+if TYPE_CHECKING:
+    from rich.console import Console
 
-__all__ = ["Parts", "parts_of", "progress", "say", "shown_by", "stages", "telling"]
+__all__ = ["SILENT", "Countdown", "Progress", "progress_for"]
 
-_INTERVAL = 1.0  # seconds between lines, where not every step has one
-_WIDTH = 80  # columns of a line that others take the place of
-_shown_by: ContextVar[Callable[[str], None] | None] = ContextVar("shown_by", default=None)
+_INTERVAL = 1.0  # seconds between plain lines
+_WIDTH = 80  # columns of a line
+
+T = TypeVar("T")
+Show = Callable[[str], None]
 
 
-class Parts:
-    """How far some work is: which part of how many, and the time left if the others take as long."""
+class SolverStep(Protocol):
+    """Numbers that a solver reports after each step."""
+
+    @property
+    def gamma(self) -> float: ...
+    @property
+    def relative_gap(self) -> float: ...
+    @property
+    def max_violation(self) -> float: ...
+
+
+class Countdown:
+    """Number of items done of `n`, and the time left if the others take as long."""
 
     def __init__(self, n: int) -> None:
-        self.n, self.done, self._began = n, 0, time.perf_counter()
+        self.n, self.done, self._start = n, 0, time.perf_counter()
 
     def advance(self) -> None:
+        """Count one more item as done."""
         self.done += 1
 
-    def __str__(self) -> str:
-        spent = time.perf_counter() - self._began
-        left = f", {_duration(spent * (self.n - self.done) / self.done)} left" if self.done else ""
-        return f"{min(self.done + 1, self.n)} of {self.n}{left}"
+    @property
+    def position(self) -> str:
+        """Text "2 of 5"."""
+        return f"{min(self.done + 1, self.n)} of {self.n}"
+
+    @property
+    def time_left(self) -> str:
+        """Text ", 30 s left"; empty before the first item is done."""
+        if not self.done:
+            return ""
+        spent = time.perf_counter() - self._start
+        return f", {_duration(spent * (self.n - self.done) / self.done)} left"
 
 
 def _duration(seconds: float) -> str:
@@ -41,124 +62,120 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-@contextmanager
-def progress(
-    verbose: int, tol: float, gamma: float, title: str = "learning", parts: Parts | None = None
-) -> Iterator[Callable[[Step], None] | None]:
-    """Gives what to call after every step; None where nothing is shown, so that solvers need not call.
+class Progress:
+    """Reporter that is handed down to functions that may take long.
 
-    verbose = 1: a live line with γ, the gap and the time, in notebooks too; without a terminal or without rich, a
-    plain line now and then. verbose > 1: a line for every step. The last line has the number of steps and the seconds
-    they took. `parts`, where the work has some, is shown in front; whoever does it advances them.
+    Parameters
+    ----------
+    show : callable(str), optional
+        Shows a line that the next one may replace. None: nothing is reported.
+    print_line : callable(str), optional
+        Shows a line that stays. Default: `show`.
+    prefix : str
+        Text before every line.
     """
-    if not verbose:
-        yield None
-        return
-    began, n_steps = time.perf_counter(), 0
-    with _line(verbose) as show:
 
-        def on_step(step: Step) -> None:
+    def __init__(self, show: Show | None = None, print_line: Show | None = None, prefix: str = "") -> None:
+        self._show, self._print_line, self._prefix = show, print_line or show, prefix
+
+    def __bool__(self) -> bool:
+        return self._show is not None
+
+    def show(self, text: str) -> None:
+        """Show a line that the next one may replace."""
+        if self._show is not None:
+            self._show(_cut(self._prefix + text))
+
+    def print_line(self, text: str) -> None:
+        """Show a line that stays."""
+        if self._print_line is not None:
+            self._print_line(_cut(self._prefix + text))
+
+    def stage(self, title: str) -> Progress:
+        """Show the title of a stage, and return a reporter that puts it before every line."""
+        self.show(title)
+        return Progress(self._show, self._print_line, f"{self._prefix}{title}: ")
+
+    def track(self, work: Iterable[T], n: int, title: str, name: Callable[[T], str] | None = None) -> Iterator[T]:
+        """Yield the n items of `work`; before each, show "title 2 of 5, name, 30 s left"."""
+        if not self:
+            yield from work
+            return
+        countdown = Countdown(n)
+        for item in work:
+            named = "" if name is None else f", {name(item)}"
+            self.show(f"{title} {countdown.position}{named}{countdown.time_left}")
+            yield item
+            countdown.advance()
+
+    @contextmanager
+    def solver_steps(
+        self, title: str, tol: float, gamma: float, countdown: Countdown | None = None
+    ) -> Iterator[Callable[[SolverStep], None] | None]:
+        """Yield a callback for a solver to call after each step, or None where nothing is reported.
+
+        The line shows γ, the relative gap and the largest violation; `countdown`, where several problems are solved,
+        comes first. A last line has the number of steps and the seconds they took.
+        """
+        if not self:
+            yield None
+            return
+        start, n_steps = time.perf_counter(), 0
+
+        def on_step(step: SolverStep) -> None:
             nonlocal n_steps
             n_steps += 1
             gap = f"{step.relative_gap:.1e}" if math.isfinite(step.relative_gap) else "∞"
-            part = "" if parts is None else f"{parts}, "
-            show(
-                f"{title}: {part}step {n_steps}, γ {step.gamma:.3g} → {gamma:.3g}, relative gap {gap} → {tol:.0e}, "
-                f"largest violation {step.max_violation:.2g}, {time.perf_counter() - began:.1f} s"
+            item = "" if countdown is None else f"{countdown.position}{countdown.time_left}, "
+            self.show(
+                f"{title}: {item}step {n_steps}, γ {step.gamma:.3g} → {gamma:.3g}, relative gap {gap} → {tol:.0e}, "
+                f"largest violation {step.max_violation:.2g}, {time.perf_counter() - start:.1f} s"
             )
 
         yield on_step
-    say(f"{title}: {n_steps} steps, {time.perf_counter() - began:.2f} s")
+        self.print_line(f"{title}: {n_steps} steps, {time.perf_counter() - start:.2f} s")
 
 
-def parts_of(work: Sequence, verbose: int, title: str, name: Callable[[Any], str]) -> Iterator[Any]:
-    """The work, item by item, with a line on which it is and the time left."""
-    if not verbose:
-        yield from work
-        return
-    parts = Parts(len(work))
-    with _line(verbose, first=True) as show:
-        for item in work:
-            # What a line is too short for is the end of the name.
-            count, _, left = str(parts).partition(", ")
-            show(f"{title}: {count}, {name(item)}{', ' * bool(left)}{left}")
-            yield item
-            parts.advance()
+SILENT = Progress()
 
 
 @contextmanager
-def stages(verbose: int, title: str, n: int) -> Iterator[Callable[[str], None] | None]:
-    """Gives what to call with a word on each of n stages; None if nobody asks.
+def progress_for(verbose: int | Show) -> Iterator[Progress]:
+    """Yield the reporter that a `verbose` parameter asks for.
 
-    No stage says how long it will take; where its work goes by parts, these are told of with the time left.
+    0: silent. 1: a live line, in notebooks too; without a terminal or without rich, a plain line on standard error at
+    most once a second. Above 1: every line. A callable receives every line.
     """
-    if not verbose:
-        yield None
-        return
-    began, stage, parts = time.perf_counter(), "", Parts(0)
-    count = 0
-
-    def begin(what: str) -> None:
-        nonlocal stage, count
-        count += 1
-        stage = f"{title}: {count} of {n}, {what}"
-        if verbose > 1 or time.perf_counter() - began >= _INTERVAL:
-            say(_cut(f"{stage}, {time.perf_counter() - began:.1f} s so far"))
-
-    with _line(verbose) as show:
-
-        def on_part(done: int, of: int) -> None:
-            nonlocal parts
-            if not done:
-                parts = Parts(of)
-            parts.done = done
-            show(f"{stage}: part {parts}")
-
-        with watched_by(on_part):
-            yield begin
-
-
-@contextmanager
-def telling(verbose: int) -> Iterator[Callable[[str], None] | None]:
-    """What shows how far work on many rows is; None where nothing is shown."""
-    if not verbose:
-        yield None
-        return
-    with _line(verbose) as show:
-        yield show
-
-
-@contextmanager
-def _line(verbose: int, first: bool = False) -> Iterator[Callable[[str], None]]:
-    """What shows a line of text; `first` says that the first is shown at once where not all are.
-
-    The handler is looked up here, once: threads that work for the caller show their lines where the caller's go.
-    """
-    handler = _shown_by.get()
-    if handler is not None:
-        yield lambda text: handler(_cut(text))
-        return
-    console = _terminal() if verbose == 1 else None
-    if console is not None:
+    if callable(verbose):
+        yield Progress(verbose)
+    elif not verbose:
+        yield SILENT
+    elif verbose > 1:
+        yield Progress(_write)
+    elif (console := _terminal()) is not None:
         with console.status("…") as status:
-            yield lambda text: status.update(_cut(text, _WIDTH - 2))  # beside what spins
-    elif verbose == 1 and _in_notebook():
-        yield lambda text: print(f"\r{_cut(text):<{_WIDTH}}", end="", file=sys.stderr, flush=True)
-        print(f"\r{'':<{_WIDTH}}\r", end="", file=sys.stderr, flush=True)
+            yield Progress(lambda text: status.update(_cut(text, _WIDTH - 2)), console.out)  # beside the spinner
+    elif "ipykernel" in sys.modules:
+        yield Progress(_overwrite, _overwrite_and_keep)
     else:
-        yield say if verbose > 1 else _now_and_then(first)
+        yield Progress(_throttled(), _write)
 
 
-def _in_notebook() -> bool:
-    return "ipykernel" in sys.modules
+def _write(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
-def _cut(text: str, width: int = _WIDTH) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
+def _overwrite(text: str) -> None:
+    print(f"\r{text:<{_WIDTH}}", end="", file=sys.stderr, flush=True)
 
 
-def _terminal() -> Any:
-    """rich's console, or None where nobody watches or rich is not installed."""
+def _overwrite_and_keep(text: str) -> None:
+    _overwrite(text)
+    print(file=sys.stderr, flush=True)
+
+
+def _terminal() -> Console | None:
+    """Return rich's console, or None without a terminal or without rich."""
     if not sys.stderr.isatty():
         return None
     try:
@@ -168,35 +185,17 @@ def _terminal() -> Any:
     return Console(stderr=True)
 
 
-def _now_and_then(first: bool = False) -> Callable[[str], None]:
-    last = -math.inf if first else time.perf_counter()
+def _throttled() -> Show:
+    last = time.perf_counter()
 
     def show(text: str) -> None:
         nonlocal last
         if time.perf_counter() - last >= _INTERVAL:
             last = time.perf_counter()
-            say(_cut(text))
+            _write(text)
 
     return show
 
 
-def say(text: str) -> None:
-    """A line on standard error, or wherever `shown_by` said."""
-    handler = _shown_by.get()
-    if handler is not None:
-        handler(text)
-    else:
-        print(text, file=sys.stderr, flush=True)
-
-
-@contextmanager
-def shown_by(show: Callable[[str], None]) -> Iterator[None]:
-    """Send every line of progress inside to `show`, which decides what of it is seen.
-
-    Other threads have handlers of their own, or none.
-    """
-    token = _shown_by.set(show)
-    try:
-        yield
-    finally:
-        _shown_by.reset(token)
+def _cut(text: str, width: int = _WIDTH) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -10,7 +10,7 @@ from builders import labelled_data
 
 import mahalo
 from mahalo import MetricLearner
-from mahalo.metric import Scaling, for_rows_as_they_come
+from mahalo.metric import Scaling, absorb_scaling
 from mahalo.priors import Within
 
 KINDS = {
@@ -38,7 +38,7 @@ def learned(request, rng):
 
 def test_rows_as_they_come_are_measured_like_standardised_ones(learned):
     X, Z, scaling, metric = learned
-    raw = for_rows_as_they_come(metric, scaling)
+    raw = absorb_scaling(metric, scaling)
     np.testing.assert_allclose(raw.distances(X), metric.distances(Z), atol=1e-7)
     np.testing.assert_allclose(raw.pair_distances(X[:5], X[5:10]), metric.pair_distances(Z[:5], Z[5:10]), rtol=1e-6)
     np.testing.assert_array_equal(raw.kneighbors(X, X, 5)[1], metric.kneighbors(Z, Z, 5)[1])
@@ -48,14 +48,14 @@ def test_rows_as_they_come_are_measured_like_standardised_ones(learned):
 
 def test_only_where_the_mean_matters_is_it_kept(learned):
     _, _, scaling, metric = learned
-    raw = for_rows_as_they_come(metric, scaling)
+    raw = absorb_scaling(metric, scaling)
     folded = isinstance(metric.coordinates, mahalo.coordinates.LinearCoordinates) and not metric.normalize
     assert (raw.scaling is None) == folded
 
 
 def test_scaling_and_notes_are_in_the_file(learned, tmp_path):
     X, _, scaling, metric = learned
-    raw = for_rows_as_they_come(metric, scaling)
+    raw = absorb_scaling(metric, scaling)
     raw = dataclasses.replace(raw, about={"columns": ["a", "b", "ü", "d"], "gap": 1e-5})
     raw.save(tmp_path / "m.safetensors")
     loaded = mahalo.load(tmp_path / "m.safetensors")

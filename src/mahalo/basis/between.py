@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..linalg import Scatter, scatter_of_differences
-from ..parts import in_parts
+from ..progress import Progress
 from ..validation import warn
 from .common import EIGEN_ROWS, Basis, Seen, indicator
 
@@ -53,7 +53,7 @@ class BetweenBasis(Basis):
         if len(pairs) > _MOST_PAIRS:
             pairs = pairs[np.sort(rng.choice(len(pairs), _MOST_PAIRS, replace=False))]
         frame = _frame(rows, pairs, d, rng)  # all of space, or where few pairs live in many dimensions
-        middle = _middle_covariance(rows, pairs, frame)
+        middle = _middle_covariance(rows, pairs, frame, seen.progress)
         within = scatter_of_differences(lambda index: _in(frame, rows.take(index)), pairs, middle.shape[0])  # type: ignore[union-attr]
         between = middle - 0.5 * (within.vectors * within.values) @ within.vectors.T
         values, vectors = np.linalg.eigh(0.5 * (between + between.T))
@@ -106,13 +106,13 @@ def _frame(rows: Any, pairs: np.ndarray, d: int, rng: np.random.Generator) -> np
     return randomized_svd(X, min(500, *X.shape), random_state=int(rng.integers(2**31)))[2].T
 
 
-def _middle_covariance(rows: Any, pairs: np.ndarray, frame: np.ndarray | None) -> np.ndarray:
+def _middle_covariance(rows: Any, pairs: np.ndarray, frame: np.ndarray | None, progress: Progress) -> np.ndarray:
     """Cov((x + y)/2), a chunk of pairs at a time."""
     d = rows.shape[1] if frame is None else frame.shape[1]
     total, second = np.zeros(d), np.zeros((d, d))
     centre = None
     step = max(1, (1 << 21) // max(1, rows.shape[1]))
-    for a in in_parts(range(0, len(pairs), step), -(-len(pairs) // step)):
+    for a in progress.track(range(0, len(pairs), step), -(-len(pairs) // step), "part"):
         i, j = pairs[a : a + step].T
         M = 0.5 * (_in(frame, rows.take(i)) + _in(frame, rows.take(j)))
         M = (M.toarray() if sp.issparse(M) else np.asarray(M)).astype(np.float64)

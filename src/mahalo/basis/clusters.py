@@ -7,7 +7,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics import pairwise_distances_argmin
 
-from ..parts import in_parts
 from ..rows import combine
 from ..validation import warn
 from .common import EIGEN_ROWS, GRAM_ROWS, SUPPORT_ROWS, Basis, Seen, indicator
@@ -155,7 +154,7 @@ def _clusters_in_classes(seen: Seen, members: list[np.ndarray], k: int, rng: np.
     by_size = np.argsort([-len(m) for m in members], kind="stable")
     n_clusters[by_size[: k % len(members)]] += 1
     groups = []
-    for rows_of_class, n in in_parts(zip(members, n_clusters, strict=True), len(members)):
+    for rows_of_class, n in seen.progress.track(zip(members, n_clusters, strict=True), len(members), "part"):
         used = seen.sample(rng, GRAM_ROWS if seen.rows is None else SUPPORT_ROWS, rows_of_class)
         found = _clusters(seen, used, int(n), rng)
         others = np.setdiff1d(rows_of_class, used, assume_unique=True)

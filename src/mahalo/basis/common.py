@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from ..constraints import none_if_unlabelled
+from ..progress import SILENT, Progress
 from ..rows import NearestCentre, Needs, Rows, per_class_limit
 from ..validation import warn
 
@@ -38,9 +39,10 @@ class Seen:
         similar: np.ndarray | None = None,
         within: float | None = None,
         block: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+        progress: Progress = SILENT,
     ) -> None:
         self.n_rows, self.rows, self.gram, self.codes = n_rows, rows, gram, none_if_unlabelled(codes)
-        self.similar, self.within = similar, within
+        self.similar, self.within, self.progress = similar, within, progress
         self.block = block or (lambda index, others: gram(np.append(index, others))[: len(index), len(index) :])
 
     @property

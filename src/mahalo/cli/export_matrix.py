@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..metric import Metric
-from ..metric.given import names_of_columns
+from ..metric.input_checks import names_of_columns
 
 __all__ = ["exported"]
 

@@ -15,7 +15,7 @@ from ..embeddings import EmbeddingAdapter
 from ..evaluation import BeforeAfter
 from ..explain import fit_notes, fit_record
 from ..learner import MetricLearner
-from ..metric import Metric, Scaling, for_rows_as_they_come
+from ..metric import Metric, Scaling, absorb_scaling
 from ..selection import MetricLearnerCV
 from ..selection.candidates import CHOSEN
 from ..selection.choosing import Choosing
@@ -155,7 +155,7 @@ def learned(known: Known, settings: Settings) -> Outcome:
     assert outcome.learner is not None
     metric = outcome.learner.metric_
     if scaling is not None:
-        metric = for_rows_as_they_come(metric, scaling)
+        metric = absorb_scaling(metric, scaling)
     about = _about(outcome, settings) | _notes(outcome, X)
     return dataclasses.replace(outcome, metric=dataclasses.replace(metric, about=about))
 

@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 
 from ..embeddings import EmbeddingAdapter
 from ..learner import MetricLearner
-from ..metric import Scaling, for_rows_as_they_come
+from ..metric import Scaling, absorb_scaling
 from ..pairs import PairClassifier
 from ..selection import MetricLearnerCV
 from ..validation import is_precomputed
@@ -83,7 +83,7 @@ def learned_classifier(
     )
     X = known.X if scaling is None else scaling.apply(known.X)
     classifier.fit(X, known.y, constraints=known.constraints)
-    metric = classifier.metric_ if scaling is None else for_rows_as_they_come(classifier.metric_, scaling)
+    metric = classifier.metric_ if scaling is None else absorb_scaling(classifier.metric_, scaling)
     classifier.metric_ = dataclasses.replace(metric, about=known.about())
     return classifier, known.X, known.ids
 

@@ -43,7 +43,7 @@ def _next(outcome: Outcome, out: Path) -> str:
     """A command that this model can do."""
     data = outcome.known.source.data
     assert outcome.metric is not None
-    if outcome.metric._too_wide(outcome.known.X):
+    if outcome.metric.is_too_wide(outcome.known.X):
         return shlex.join(["mahalo", "neighbors", str(out), "--index", data[0]])
     suffix = Path(data[0]).suffix
     suffix = suffix if suffix in (".csv", ".tsv", ".parquet", ".npy", ".npz") else ".npy"

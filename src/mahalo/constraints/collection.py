@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from ..progress import SILENT, Progress
 from ..validation import Seed, as_generator, as_numbers, as_row_count, as_rows, as_weights, check_sampling, len_of
 from .arrays import edge_forms
 from .diagnosis import ConstraintReport, diagnose
@@ -225,6 +226,7 @@ class Constraints:
         pairs_per_class: int | None = 100,
         n_neighbors: int = 5,
         random_state: Seed = None,
+        progress: Progress = SILENT,
     ) -> Constraints:
         """Make pairs, or triplets, from class labels; −1, None, NaN, pandas' NA and masked entries are unlabelled.
 
@@ -244,13 +246,15 @@ class Constraints:
             until there are this many. None: 500 for "random", 10,000 for the others (usually all rows).
         n_neighbors : int
         random_state : int, Generator, RandomState or None
+        progress : Progress
+            Reports how many classes are done; default: silent.
         """
         rng = check_sampling(strategy, pairs_per_class, n_neighbors, random_state)
         geometry = None if X is None else geometry_of(X)
         if strategy == "triplets":
-            index = triplets_from_labels(y, geometry, pairs_per_class, n_neighbors, rng)
+            index = triplets_from_labels(y, geometry, pairs_per_class, n_neighbors, rng, progress)
             return cls.from_triplets(index, n_rows=len_of(y))
-        index, sign, local = pairs_from_labels(y, geometry, strategy, pairs_per_class, n_neighbors, rng)
+        index, sign, local = pairs_from_labels(y, geometry, strategy, pairs_per_class, n_neighbors, rng, progress)
         unset = np.full(len(sign), np.nan)
         pairs = Pairs(index, sign, unset, np.ones(len(sign)), np.full(len(sign), local))
         return cls(pairs=pairs, n_rows=len_of(y))

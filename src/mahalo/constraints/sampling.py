@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from ..parts import in_parts
+from ..progress import SILENT, Progress
 from ..validation import check_count
 from .geometry import Geometry
 from .labels import class_codes
@@ -28,6 +28,7 @@ def pairs_from_labels(
     pairs_per_class: int | None,
     n_neighbors: int,
     rng: np.random.Generator,
+    progress: Progress = SILENT,
 ) -> tuple[np.ndarray, np.ndarray, bool]:
     """Return (index, sign, local): pairs, +1/−1, and True if bounds should come from the pairs' own distances."""
     codes = class_codes(y)
@@ -36,12 +37,17 @@ def pairs_from_labels(
         return index, sign, False
     if geometry is None:
         raise ValueError("strategy='neighbors' searches for nearest rows and needs X; pass X=.")
-    index, sign = _neighbour_pairs(codes, geometry, pairs_per_class or _MANY_NEIGHBOURS, n_neighbors, rng)
+    index, sign = _neighbour_pairs(codes, geometry, pairs_per_class or _MANY_NEIGHBOURS, n_neighbors, rng, progress)
     return index, sign, True
 
 
 def triplets_from_labels(
-    y: ArrayLike, geometry: Geometry | None, per_class: int | None, n_neighbors: int, rng: np.random.Generator
+    y: ArrayLike,
+    geometry: Geometry | None,
+    per_class: int | None,
+    n_neighbors: int,
+    rng: np.random.Generator,
+    progress: Progress = SILENT,
 ) -> np.ndarray:
     """Return triplets (row, target, impostor): nearest rows of its own class against nearest of other classes."""
     if geometry is None:
@@ -49,7 +55,7 @@ def triplets_from_labels(
     found = []
     codes = class_codes(y)
     classes = _classes(codes, per_class or _MANY_NEIGHBOURS, n_neighbors**2, rng)
-    for anchors, inside, outside in in_parts(classes, codes.max() + 1):
+    for anchors, inside, outside in progress.track(classes, codes.max() + 1, "part"):
         if len(inside) < 2:
             continue
         targets = _nearest_others(geometry, anchors, inside, n_neighbors)
@@ -141,10 +147,11 @@ def _unique_pairs(index: np.ndarray) -> np.ndarray:
 
 
 def _neighbour_pairs(
-    codes: np.ndarray, geometry: Geometry, per_class: int, k: int, rng: np.random.Generator
+    codes: np.ndarray, geometry: Geometry, per_class: int, k: int, rng: np.random.Generator, progress: Progress
 ) -> tuple[np.ndarray, np.ndarray]:
     near, far = [], []
-    for anchors, inside, outside in in_parts(_classes(codes, per_class, k, rng), codes.max() + 1):
+    classes = _classes(codes, per_class, k, rng)
+    for anchors, inside, outside in progress.track(classes, codes.max() + 1, "part"):
         if len(inside) > 1:
             found = _nearest_others(geometry, anchors, inside, k)
             near.append(np.column_stack([np.repeat(anchors, found.shape[1]), found.ravel()]))

@@ -1,19 +1,23 @@
-"""Rows to r numbers: linear, in the span of the constraints, in the feature space of a kernel, or over a basis."""
+"""Coordinates of rows, r numbers each: linear, in the span of the constraints, in a kernel's feature space, or over a basis."""
 
 from .base_kernel import BaseKernel
 from .embedded import EmbeddedCoordinates, EmbeddedSpace, embedding
 from .kernel import KernelCoordinates, KernelSpace
 from .linear import LinearCoordinates, LinearSpace, orthonormal
+from .protocol import Coordinates, PosedCoordinates, Space
 from .span import span_of
 
 __all__ = [
     "BaseKernel",
+    "Coordinates",
     "EmbeddedCoordinates",
     "EmbeddedSpace",
     "KernelCoordinates",
     "KernelSpace",
     "LinearCoordinates",
     "LinearSpace",
+    "PosedCoordinates",
+    "Space",
     "embedding",
     "orthonormal",
     "span_of",

@@ -4,36 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from ..constraints import EdgeForms, VectorGeometry
+from ..constraints import Constraints, EdgeForms, VectorGeometry
+from ..progress import SILENT, Progress
 from ..rows import InMemoryRows, per_class_limit
 from ..validation import len_of, warn
 from .kernel import KernelCoordinates, KernelSpace
 from .linear import LinearCoordinates, LinearSpace
+from .protocol import PosedRows
 
 __all__ = ["EmbeddedCoordinates", "EmbeddedSpace", "embedding"]
 
 MOST_ROWS = 5_000  # whose span the coordinates are
 
 
-def embedding(space: KernelSpace, rng: np.random.Generator, codes: np.ndarray | None = None) -> KernelCoordinates:
-    """Orthonormal coordinates of the span of the rows, or of as many as can be held."""
+def embedding(
+    space: KernelSpace, rng: np.random.Generator, codes: np.ndarray | None = None, progress: Progress = SILENT
+) -> KernelCoordinates:
+    """Return orthonormal coordinates of the span of the rows, of a sample where there are many."""
     n = len_of(space.X)
     if n <= MOST_ROWS:
-        return space.span(np.arange(n))
+        return space.span(np.arange(n), progress)
     rows = np.sort(_drawn(np.full(n, -1) if codes is None else codes, rng))
     warn(
         f"a prior over the coordinates of a kernel looks at the span of {len(rows):,} of {n:,} rows, drawn at random, "
         "labelled ones first."
     )
-    return space.span(rows)
+    return space.span(rows, progress)
 
 
 def _drawn(codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Of every class at most the same number of rows, and of rows without one what is then left to draw."""
+    """Draw at most the same number of rows of every class, then unlabelled rows up to the limit."""
     members = [np.flatnonzero(codes == c) for c in range(codes.max() + 1)]
     each = per_class_limit([len(rows) for rows in members], MOST_ROWS) if members else 0
     drawn = [rows if len(rows) <= each else rng.choice(rows, each, replace=False) for rows in members]
@@ -44,7 +48,7 @@ def _drawn(codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 @dataclass(frozen=True)
 class EmbeddedCoordinates:
-    """Linear coordinates over those of a kernel."""
+    """Linear coordinates over the coordinates of a kernel."""
 
     outer: KernelCoordinates
     inner: LinearCoordinates
@@ -57,13 +61,13 @@ class EmbeddedCoordinates:
     def residual(self) -> float:
         return self.inner.residual
 
-    def settled(self, F: np.ndarray, weight: float) -> tuple[KernelCoordinates, np.ndarray]:
-        """The same metric in one step: κ = φᵀ F φ over coordinates φ = Tk, and nothing outside them.
+    def finish(self, F: np.ndarray, eta: float, residual: float) -> tuple[KernelCoordinates, np.ndarray]:
+        """Return the metric as κ = φᵀ F φ over one map φ = Tk, with nothing outside it.
 
         Without a residual φ = (W0^½ Q)ᵀ of the kernel's coordinates. With one, F is written out over all of them:
-        w (I − QQᵀ) + Q F Qᵀ.
+        w (I − QQᵀ) + Q F Qᵀ, w = ηρ.
         """
-        c, Q = self.inner, self.inner.basis
+        c, Q, weight = self.inner, self.inner.basis, eta * residual
         if Q is None:
             M, core = c.prior.compose(np.eye(c.n_features)), F
         elif weight == 0.0:
@@ -77,7 +81,7 @@ class EmbeddedCoordinates:
 
 @dataclass
 class EmbeddedSpace:
-    """Objects under a kernel, by their coordinates in the span of the training rows, under a prior.
+    """Objects under a kernel and a prior, by their coordinates in the span of the training rows.
 
     What of a new object lies outside that span is left out of distances.
     """
@@ -87,7 +91,7 @@ class EmbeddedSpace:
 
     @classmethod
     def of(cls, outer: KernelCoordinates, X: Any, make: Callable[[InMemoryRows], LinearSpace]) -> EmbeddedSpace:
-        """`make` puts a prior, and a basis if there is one, over rows of coordinates."""
+        """Build the space; `make` puts a prior, and a basis if there is one, over rows of coordinates."""
         return cls(outer, make(InMemoryRows(np.asarray(outer.map(X), dtype=np.float64))))
 
     @property
@@ -98,6 +102,12 @@ class EmbeddedSpace:
     def coordinates(self) -> EmbeddedCoordinates:
         return EmbeddedCoordinates(self.outer, self.inner.coordinates)
 
-    def pose(self, forms: EdgeForms, rows: np.ndarray) -> tuple[EmbeddedCoordinates, np.ndarray, np.ndarray]:
-        coordinates, points, left = self.inner.pose(forms, rows)
-        return EmbeddedCoordinates(self.outer, coordinates), points, left
+    def definite(self, constraints: Constraints) -> Self:
+        """Return this space: coordinates exist only where the kernel is positive semidefinite."""
+        return self
+
+    def pose(self, forms: EdgeForms, rows: np.ndarray, progress: Progress = SILENT) -> PosedRows:
+        """Return `rows` in coordinates, for constraints with these edges."""
+        posed = self.inner.pose(forms, rows)
+        assert isinstance(posed.coordinates, LinearCoordinates)
+        return posed._replace(coordinates=EmbeddedCoordinates(self.outer, posed.coordinates))

@@ -3,135 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg.lapack import dpstrf
 
-from ..constraints import Constraints, EdgeForms, MappedGeometry, sq_distances
+from ..constraints import Constraints, EdgeForms, Geometry, MappedGeometry, sq_distances
 from ..errors import NotPositiveDefiniteError
-from ..linalg import inverse_factor, nearest_of, symmetrize
-from ..parts import in_parts
+from ..linalg import inverse_factor, symmetrize
+from ..progress import SILENT, Progress
 from ..rows import InMemoryRows, MappedRows
 from ..validation import len_of
 from .base_kernel import BaseKernel
+from .kernel_geometry import KernelGeometry, MixedGeometry
+from .protocol import PosedRows, ReducedMetric
 
 __all__ = ["KernelCoordinates", "KernelSpace", "factor_kernel"]
 
 _BLOCK = 1 << 24  # similarities held at once
 _LARGEST = 8_000  # rows whose span is learned in as a whole
 _RANK_TOL = 1e-10  # pivots below this share of the largest (20 ε in single precision) are left to the offsets
-_FEW = 64  # as many times more entries than pairs as a whole matrix may have and be worth it
-_SAMPLE_ROWS = 200
-_AT_ONCE = 100  # objects that a function is given to compare with all
-
-
-class KernelGeometry:
-    """Rows under a kernel. With a precomputed one X is the matrix of their similarities."""
-
-    def __init__(self, kernel: BaseKernel, X: Any) -> None:
-        self.kernel, self.X = kernel, X
-
-    @property
-    def n_rows(self) -> int:
-        return self.X.shape[0]
-
-    def block(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """κ of some rows with others."""
-        if self.kernel.precomputed:
-            return np.asarray(self.X[np.ix_(rows, others)])
-        return self.kernel(self.X[rows], self.X[others])
-
-    def paired(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """κ of some rows, each with one other."""
-        if self.kernel.precomputed:
-            return np.asarray(self.X[rows, others], dtype=np.float64)
-        return self.kernel.paired(self.X[rows], self.X[others])
-
-    def self_similarity(self, rows: np.ndarray) -> np.ndarray:
-        """κ(x, x) of some rows."""
-        return self.paired(rows, rows) if self.kernel.precomputed else self.kernel.diagonal(self.X[rows])
-
-    def gram(self, rows: np.ndarray) -> np.ndarray:
-        """κ among some rows; by a function of one's own, which may take long, a part at a time."""
-        if not callable(self.kernel.kind) or len(rows) <= _AT_ONCE:
-            return self.block(rows, rows)
-        parts = range(0, len(rows), _AT_ONCE)
-        return np.concatenate([self.block(rows[a : a + _AT_ONCE], rows) for a in in_parts(parts, len(parts))])
-
-    def sq_distances(self, index: np.ndarray) -> np.ndarray:
-        if not len(index):
-            return np.zeros(0)
-        own, between = self._similarities(index)
-        D = own - 2.0 * between
-        # What is left of equal numbers is rounding, not distance.
-        small, rounding = 1e-6 * own, 20 * self.precision * own
-        D[(-small <= D) & (rounding >= D)] = 0.0
-        if not self.kernel.precomputed and self._vectors:
-            near = np.flatnonzero(np.abs(D) <= small)
-            D[near[sq_distances(self.X, index[near]) == 0]] = 0.0
-        return D
-
-    def _similarities(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """κ(x,x) + κ(y,y) and κ(x,y) of every pair."""
-        rows, compact = np.unique(index, return_inverse=True)
-        i, j = compact.reshape(index.shape).T
-        if self.kernel.precomputed or len(rows) ** 2 > _FEW * len(index):
-            diagonal = self.self_similarity(rows)
-            between = self.paired(rows[i], rows[j])
-            return diagonal[i] + diagonal[j], np.where(i == j, diagonal[i], between)
-        K = self.gram(rows)
-        return K[i, i].astype(np.float64) + K[j, j], K[i, j].astype(np.float64)
-
-    @property
-    def _vectors(self) -> bool:
-        return getattr(self.X, "ndim", 1) == 2
-
-    @cached_property
-    def precision(self) -> float:
-        """Of the kernel's numbers."""
-        return float(np.finfo(self.gram(np.arange(1)).dtype).eps)
-
-    def sample_sq_distances(self, rng: np.random.Generator) -> np.ndarray:
-        n = self.n_rows
-        rows = np.arange(n) if n <= _SAMPLE_ROWS else rng.choice(n, _SAMPLE_ROWS, replace=False)
-        distances = self.sq_distances(rows[np.column_stack(np.tril_indices(len(rows), -1))])
-        return distances[distances > 0]
-
-    def nearest(self, anchors: np.ndarray, candidates: np.ndarray, k: int) -> np.ndarray:
-        own = self.self_similarity(candidates)
-        found = np.empty((len(anchors), k), dtype=np.intp)
-        step = max(1, (1 << 21) // max(1, len(candidates)))
-        for a in in_parts(range(0, len(anchors), step), -(-len(anchors) // step)):
-            # κ(x,x) is the same for all candidates of a row.
-            D = own - 2.0 * self.block(anchors[a : a + step], candidates)
-            found[a : a + step] = nearest_of(D, k)
-        return candidates[found]
-
-
-class MixedGeometry(KernelGeometry):
-    """Distances under ρ κ(x, y) + (1 − ρ) φ(x)ᵀ φ(y): all of feature space at weight ρ, some coordinates at 1."""
-
-    def __init__(self, kernel: BaseKernel, X: Any, coordinates: Any, residual: float) -> None:
-        super().__init__(kernel, X)
-        self.coordinates, self.residual = coordinates, residual
-
-    @cached_property
-    def _phi(self) -> np.ndarray:
-        return np.asarray(self.coordinates.map(self.X), dtype=np.float64)
-
-    def block(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-        inside = self._phi[rows] @ self._phi[others].T
-        return self.residual * super().block(rows, others) + (1.0 - self.residual) * inside
-
-    def paired(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-        inside = np.einsum("ij,ij->i", self._phi[rows], self._phi[others])
-        return self.residual * super().paired(rows, others) + (1.0 - self.residual) * inside
-
-    def self_similarity(self, rows: np.ndarray) -> np.ndarray:
-        return self.paired(rows, rows)
 
 
 @dataclass(frozen=True)
@@ -147,13 +39,47 @@ class KernelCoordinates:
     n_features: int | None
     residual: float = 1.0
 
+    is_linear: ClassVar[bool] = False
+
     @property
     def rank(self) -> int:
         return self.T.shape[0]
 
+    @property
+    def n_outputs(self) -> int:
+        return self.rank
+
+    @property
+    def takes_objects(self) -> bool:
+        return callable(self.kernel.kind) and self.n_features is None
+
+    @property
+    def is_precomputed(self) -> bool:
+        return self.kernel.precomputed
+
+    @property
+    def kernel_name(self) -> str:
+        return self.kernel.kind if isinstance(self.kernel.kind, str) else "callable"
+
     def map(self, X: Any) -> np.ndarray:
-        """φ of every row."""
         return self.kernel(X, self.support) @ self.T.T
+
+    def embed(self, X: Any, root: np.ndarray, eta: float) -> np.ndarray:
+        """Return F^½ φ(x), without what lies outside the span of the support points."""
+        phi = self.map(X)
+        return phi @ root.astype(phi.dtype, copy=False)
+
+    def finish(self, F: np.ndarray, eta: float, residual: float) -> tuple[KernelCoordinates, np.ndarray]:
+        return (self if residual == self.residual else replace(self, residual=residual)), F
+
+    def without_learning(self) -> tuple[KernelCoordinates, np.ndarray]:
+        """Return coordinates and core matrix of κ = κ0."""
+        return replace(self, residual=1.0), np.eye(self.rank)
+
+    def reduce(self, root: np.ndarray, eta: float, directions: np.ndarray) -> ReducedMetric:
+        """Return the metric U S² Uᵀ of the directions D, from F^½ Dᵀ = U S Vᵀ."""
+        U, S, Vt = np.linalg.svd(root @ directions.T, full_matrices=False)
+        return ReducedMetric(replace(self, T=U.T @ self.T, residual=0.0), np.diag(S**2), Vt)
 
     def base(self, X: Any, Y: Any) -> np.ndarray:
         return self.kernel(X, Y)
@@ -210,14 +136,14 @@ class KernelSpace:
     span of all constrained objects. ρ is the weight of the `residual`, what lies outside.
     """
 
-    def __init__(self, kernel: BaseKernel, X: Any, J: Any = None, residual: float = 1.0, psd: str = "error") -> None:
+    def __init__(self, kernel: BaseKernel, X: Any, J: Any = None, residual: float = 1.0, psd: str = "error", progress: Progress = SILENT) -> None:
         self.kernel, self.X, self.residual, self.psd = kernel, X, residual, psd
         self.n_features = X.shape[1] if getattr(X, "ndim", 1) == 2 else None
         self._geometry = KernelGeometry(kernel, X)
-        self._fixed = None if J is None else self._from_combinations(J)
+        self._fixed = None if J is None else self._from_combinations(J, progress)
 
     @property
-    def geometry(self) -> Any:
+    def geometry(self) -> Geometry:
         """Distances under the start metric: all of feature space at weight ρ, the basis at weight 1."""
         if self.residual == 1.0 or self._fixed is None:
             return self._geometry
@@ -233,21 +159,26 @@ class KernelSpace:
             raise ValueError("without a basis the coordinates of a kernel's feature space depend on the constraints.")
         return self._fixed
 
-    def gram(self, rows: np.ndarray) -> np.ndarray:
-        return self._geometry.gram(rows)
+    def block(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Return the kernel matrix of some rows with others."""
+        return self._geometry.block(rows, others)
 
-    def span(self, rows: np.ndarray) -> KernelCoordinates:
-        """Orthonormal coordinates of the span of the images of `rows`."""
-        return self._factored(rows)[0]
+    def gram(self, rows: np.ndarray, progress: Progress = SILENT) -> np.ndarray:
+        """Return the kernel matrix of some rows."""
+        return self._geometry.gram(rows, progress)
 
-    def _factored(self, rows: np.ndarray) -> tuple[KernelCoordinates, np.ndarray, np.ndarray]:
-        """Coordinates of the span of some rows, the rows in them, and their kernel matrix."""
+    def span(self, rows: np.ndarray, progress: Progress = SILENT) -> KernelCoordinates:
+        """Return orthonormal coordinates of the span of the images of `rows`."""
+        return self._factored(rows, progress)[0]
+
+    def _factored(self, rows: np.ndarray, progress: Progress) -> tuple[KernelCoordinates, np.ndarray, np.ndarray]:
+        """Return coordinates of the span of some rows, the rows in them, and their kernel matrix."""
         if len(rows) > _LARGEST:
             raise ValueError(
                 f"{len(rows):,} constrained rows under a kernel would make matrices of that order and hours of work. "
                 "Use a basis (e.g. basis=200), or fewer constraints."
             )
-        K0, precision = self._exact_gram(rows)
+        K0, precision = self._exact_gram(rows, progress)
         factors = factor_kernel(K0, precision)
         if factors is None:
             remedy = "psd='clip' to leave out the negative part, or psd='shift' to add to the diagonal"
@@ -269,7 +200,7 @@ class KernelSpace:
             return self
         touched = constraints.edges()[1]
         rows = touched[touched >= 0]
-        K0, precision = self._exact_gram(rows)
+        K0, precision = self._exact_gram(rows, SILENT)
         if factor_kernel(K0, precision) is not None:
             return self
         values, vectors = np.linalg.eigh(K0)
@@ -283,43 +214,43 @@ class KernelSpace:
         J[rows] = vectors[:, keep]
         return KernelSpace(self.kernel, self.X, J, residual=0.0, psd="clip")
 
-    def _exact_gram(self, rows: np.ndarray) -> tuple[np.ndarray, float]:
-        """κ0 among some rows in float64, symmetric, and the relative accuracy of its numbers."""
-        return symmetrize(self.gram(rows).astype(np.float64)), self._geometry.precision
+    def _exact_gram(self, rows: np.ndarray, progress: Progress) -> tuple[np.ndarray, float]:
+        """Return κ0 among some rows in float64, symmetric, and the relative accuracy of its numbers."""
+        return symmetrize(self.gram(rows, progress).astype(np.float64)), self._geometry.precision
 
-    def _from_combinations(self, J: Any) -> KernelCoordinates:
+    def _from_combinations(self, J: Any, progress: Progress) -> KernelCoordinates:
         J = sp.csr_array(J)
         rows = np.flatnonzero(np.diff(J.indptr))
         if not len(rows):
             raise ValueError("the basis is zero; give at least one combination that is not.")
         J = J[rows]
-        T = combination_map(self._gram_of_combinations(rows, J), J, self.psd, self._geometry.precision)
+        G = self._gram_of_combinations(rows, J, progress)
+        T = combination_map(G, J, self.psd, self._geometry.precision)
         return KernelCoordinates(self.kernel, self._support(rows), T, self.n_features, self.residual)
 
-    def _gram_of_combinations(self, rows: np.ndarray, J: sp.csr_array) -> np.ndarray:
-        """Jᵀ K0 J, a block of rows of K0 at a time."""
+    def _gram_of_combinations(self, rows: np.ndarray, J: sp.csr_array, progress: Progress) -> np.ndarray:
+        """Return Jᵀ K0 J, computed a block of rows of K0 at a time."""
         G = np.zeros((J.shape[1],) * 2)
         step = max(1, _BLOCK // len(rows))
-        for a in in_parts(range(0, len(rows), step), -(-len(rows) // step)):
+        for a in progress.track(range(0, len(rows), step), -(-len(rows) // step), "part"):
             K0 = self._geometry.block(rows[a : a + step], rows).astype(np.float64)
             G += J[a : a + step].T @ (K0 @ J)
         return symmetrize(G)
 
-    def pose(self, forms: EdgeForms, rows: np.ndarray) -> tuple[KernelCoordinates, np.ndarray, np.ndarray]:
-        """Coordinates, points x̂ of `rows` (−1: the origin), and ρ times what they leave out of each edge's squared
-        length."""
+    def pose(self, forms: EdgeForms, rows: np.ndarray, progress: Progress = SILENT) -> PosedRows:
+        """Return `rows` (−1: the origin) in coordinates, for constraints with these edges."""
         real = rows[rows >= 0]
         if self._fixed is not None:
             coordinates, points = self._fixed, self._fixed.map(self.X[real]).astype(np.float64)
             K0 = None
         else:
-            coordinates, points, K0 = self._factored(real)
+            coordinates, points, K0 = self._factored(real, progress)
         left = np.zeros(len(forms.tail))
         if self.residual:
             left = self.residual * self._left_out(forms, rows, points, K0)
         if len(real) < len(rows):
             points = np.vstack([np.zeros((1, points.shape[1])), points])
-        return coordinates, points, left
+        return PosedRows(coordinates, points, left)
 
     def _left_out(self, forms: EdgeForms, rows: Any, points: np.ndarray, K0: Any) -> np.ndarray:
         """κ0-squared length of every edge less that of its coordinates; edges to the origin have length κ0(x, x)."""

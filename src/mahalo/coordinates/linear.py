@@ -1,17 +1,21 @@
+"""Coordinates of rows as vectors, under a prior, over all of space or a basis."""
+
 from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..constraints import EdgeForms, MappedGeometry, VectorGeometry, sq_distances
+from ..constraints import Constraints, EdgeForms, MappedGeometry, VectorGeometry, sq_distances
 from ..priors import Prior
+from ..progress import SILENT, Progress
 from ..rows import JoinedRows, MappedRows, Rows
 from ..validation import in_double
+from .protocol import PosedRows, ReducedMetric
 from .span import span_of_edges
 
 __all__ = ["LinearCoordinates", "LinearSpace", "orthonormal"]
@@ -21,7 +25,7 @@ __all__ = ["LinearCoordinates", "LinearSpace", "orthonormal"]
 class LinearCoordinates:
     """φ(x) = Qᵀ W0^½ x; Q orthonormal, or None for all of space.
 
-    W = W0^½ [ρη (I − QQᵀ) + Q F Qᵀ] W0^½ is the metric that a core matrix F stands for, ρ being the weight of the
+    A core matrix F is the metric W = W0^½ [ρη (I − QQᵀ) + Q F Qᵀ] W0^½, ρ being the weight of the
     `residual`: 1 for the paper's identity plus low rank, 0 for the part inside Q alone.
     """
 
@@ -30,9 +34,18 @@ class LinearCoordinates:
     basis: np.ndarray | None = None
     residual: float = 1.0
 
+    is_linear: ClassVar[bool] = True
+    is_precomputed: ClassVar[bool] = False
+    takes_objects: ClassVar[bool] = False
+    kernel_name: ClassVar[str] = "linear"
+
     @property
     def rank(self) -> int:
         return self.n_features if self.basis is None else self.basis.shape[1]
+
+    @property
+    def n_outputs(self) -> int:
+        return self.n_features if self.residual > 0 else self.rank
 
     @cached_property
     def projection(self) -> np.ndarray:
@@ -41,18 +54,19 @@ class LinearCoordinates:
         return self.prior.compose(self.basis)
 
     def map(self, X: Any) -> np.ndarray:
-        """Coordinates of rows of X, dense."""
+        """Return coordinates of rows of X, dense."""
         if self.basis is not None:
             return np.asarray(X @ self.projection.astype(X.dtype, copy=False))
         return self.map_whitened(self.prior.whiten(X))
 
     def map_whitened(self, Z: Any) -> np.ndarray:
+        """Return coordinates of rows that the prior has whitened."""
         if self.basis is not None:
             return np.asarray(Z @ self.basis.astype(Z.dtype, copy=False))
         return Z.toarray() if sp.issparse(Z) else Z
 
     def base(self, X: Any, Y: Any) -> np.ndarray:
-        """κ0(x, y) = xᵀ W0 y for all rows of X and Y."""
+        """Return κ0(x, y) = xᵀ W0 y for all rows of X and Y."""
         K = self.prior.whiten(X) @ self.prior.whiten(Y).T
         return K.toarray() if sp.issparse(K) else np.asarray(K)
 
@@ -65,10 +79,46 @@ class LinearCoordinates:
     def base_diagonal(self, X: Any) -> np.ndarray:
         return self.base_paired(X, X)
 
+    def embed(self, X: Any, root: np.ndarray, eta: float) -> np.ndarray:
+        """Return [√w I + Q (F^½ − √w I) Qᵀ] W0^½ x for every row, w = ηρ; without residual F^½ Qᵀ W0^½ x."""
+        Z = self.prior.whiten(X)
+        phi = self.map_whitened(Z)
+        if self.basis is None or not self.residual:
+            return phi @ root.astype(phi.dtype, copy=False)
+        outside = np.sqrt(eta * self.residual)
+        change = phi @ (root - outside * np.eye(len(root))).astype(phi.dtype, copy=False)
+        change = change @ self.basis.T.astype(phi.dtype, copy=False)
+        change += outside * (Z.toarray() if sp.issparse(Z) else Z)
+        return change
+
+    def finish(self, F: np.ndarray, eta: float, residual: float) -> tuple[LinearCoordinates, np.ndarray]:
+        same = self.basis is None or residual == self.residual
+        return (self if same else dataclasses.replace(self, residual=residual)), F
+
+    def without_learning(self) -> tuple[LinearCoordinates, np.ndarray]:
+        """Return coordinates and core matrix of the Euclidean distance: a basis of no directions, all outside it."""
+        return LinearCoordinates(Prior(), self.n_features, np.zeros((self.n_features, 0))), np.zeros((0, 0))
+
+    def reduce(self, root: np.ndarray, eta: float, directions: np.ndarray) -> ReducedMetric:
+        """Return the metric U S² Uᵀ of the directions D, from E Dᵀ = U S Vᵀ, x ↦ Eᵀx the map of whitened rows."""
+        E = self._embed_whitened(directions.T, root, eta)
+        U, S, Vt = np.linalg.svd(E, full_matrices=False)
+        return ReducedMetric(LinearCoordinates(self.prior, self.n_features, U, residual=0.0), np.diag(S**2), Vt)
+
+    def _embed_whitened(self, D: np.ndarray, root: np.ndarray, eta: float) -> np.ndarray:
+        """Return E D, n_features × k; E is √w I + Q (F^½ − √w I) Qᵀ, or Q F^½ without residual."""
+        if self.basis is None:
+            return root @ D
+        if not self.residual:
+            return self.basis @ (root @ D)
+        outside = np.sqrt(eta * self.residual)
+        inside = self.basis.T @ D
+        return outside * D + self.basis @ (root @ inside - outside * inside)
+
 
 @dataclass
 class LinearSpace:
-    """Rows as vectors under a prior: their distances, and coordinates for a set of constraints.
+    """Vectors under a prior, with their distances and coordinates for a set of constraints.
 
     `basis` fixes the directions to learn in (orthonormal columns); without it they are all of space, or, where that is
     clearly smaller, what the constraints can see.
@@ -95,18 +145,21 @@ class LinearSpace:
 
     @property
     def coordinates(self) -> LinearCoordinates:
-        """Over the basis, or all of space."""
+        """Coordinates over the basis, or all of space."""
         return LinearCoordinates(self.prior, self.rows.shape[1], self.basis, self.residual)
 
     def _mapped(self, X: Any) -> np.ndarray:
         return self.coordinates.map(in_double(X))
 
-    def pose(self, forms: EdgeForms, rows: np.ndarray) -> tuple[LinearCoordinates, np.ndarray, np.ndarray]:
-        """Coordinates, points x̂ of `rows` (−1: the origin), and ρ times what they leave out of each edge's squared
-        length."""
+    def definite(self, constraints: Constraints) -> Self:
+        """Return this space: xᵀ W0 y is positive semidefinite."""
+        return self
+
+    def pose(self, forms: EdgeForms, rows: np.ndarray, progress: Progress = SILENT) -> PosedRows:
+        """Return `rows` (−1: the origin) in coordinates, for constraints with these edges."""
         if self.basis is not None and self.residual == 0.0:
             used = _with_origin(self.rows.take(np.maximum(rows, 0)), rows)
-            return self.coordinates, self._mapped(used), np.zeros(len(forms.tail))
+            return PosedRows(self.coordinates, self._mapped(used), np.zeros(len(forms.tail)))
         used = _with_origin(self.whitened.take(np.maximum(rows, 0)), rows).astype(np.float64, copy=False)
         coordinates, exact = self.coordinates, False
         if self.basis is None:
@@ -114,7 +167,7 @@ class LinearSpace:
             coordinates, exact = dataclasses.replace(coordinates, basis=span.basis), span.exact
         points = coordinates.map_whitened(used)
         left = np.zeros(len(forms.tail)) if exact else self.residual * _left_out(used, points, forms)
-        return coordinates, points, left
+        return PosedRows(coordinates, points, left)
 
 
 def _sq_norms(Z: Any) -> np.ndarray:
@@ -122,7 +175,7 @@ def _sq_norms(Z: Any) -> np.ndarray:
 
 
 def _with_origin(used: Any, rows: np.ndarray) -> Any:
-    """Row 0 made zero where it stands for the origin."""
+    """Return the rows with row 0 set to zero where its number is −1, the origin."""
     if not len(rows) or rows[0] != -1:
         return used
     if sp.issparse(used):
@@ -133,7 +186,7 @@ def _with_origin(used: Any, rows: np.ndarray) -> Any:
 
 
 def _left_out(used: Any, points: np.ndarray, forms: EdgeForms) -> np.ndarray:
-    """‖z_i − z_j‖² − ‖x̂_i − x̂_j‖² of every edge."""
+    """Return ‖z_i − z_j‖² − ‖x̂_i − x̂_j‖² of every edge."""
     index = np.column_stack([forms.tail, forms.head])
     full = sq_distances(used, index)
     left = full - sq_distances(points, index)
@@ -141,7 +194,7 @@ def _left_out(used: Any, points: np.ndarray, forms: EdgeForms) -> np.ndarray:
 
 
 def orthonormal(R: np.ndarray) -> np.ndarray:
-    """U = R (RᵀR)^{-1/2}, directions of no size left out."""
+    """Return U = R (RᵀR)^{-1/2} without directions of no size."""
     size = np.abs(R).max(axis=0, initial=0.0)
     if not size.any():
         raise ValueError("the basis is zero; give at least one direction that is not.")

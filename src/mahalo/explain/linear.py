@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..coordinates import LinearCoordinates
 from ..metric import Metric
 from ..priors import Prior
 
@@ -21,12 +20,12 @@ class LinearWeights:
     """
 
     def __init__(self, metric: Metric) -> None:
-        c = metric.coordinates
-        if not isinstance(c, LinearCoordinates):
+        if not metric.is_linear:
             raise ValueError(
                 "explain weighs features, and a metric in the feature space of a kernel has none. Use influential and "
                 "suspects, which work with every kernel, or learn with kernel='linear'."
             )
+        c = metric.linear_coordinates
         self.n_features, self._prior, self._basis, self._F = c.n_features, c.prior, c.basis, metric.F
         self._outside = metric.eta * c.residual if c.basis is not None else 0.0
 

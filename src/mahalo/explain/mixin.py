@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Constraints, as_label_array
 from ..metric import Metric
+from ..task import FitSettings
 from ..validation import len_of
 from .features import FeatureShares, feature_shares, known_pairs
 from .influence import influential
@@ -31,7 +32,7 @@ class ExplainMixin:
     duals_: np.ndarray
     values_: np.ndarray
     _rows: Callable[[Any], Any]
-    _seen: tuple[Any, Any] | None = None  # the rows and labels last learned from; not copied
+    _training_rows: tuple[Any, Any] | None = None  # the rows and labels last learned from; not copied
 
     def explain(self, X: Any = None, y: Any = None, *, pairs: bool = False) -> DataFrame:
         """Which features the metric weighs, and what each brings to squared distances.
@@ -129,24 +130,24 @@ class ExplainMixin:
         """Whether rows are similarities to the training rows."""
         return False
 
-    def _refit_settings(self) -> Any:
-        """A learner of one metric with these settings; None where only the metric is known."""
-        return self
+    def refit_settings(self) -> FitSettings | None:
+        """Return the settings of the metric that was learned; None where only the metric is known."""
+        return None
 
     def _shares_kept(self) -> FeatureShares:
         self._check_learned("explain without X")
-        if self._seen is None:
+        if self._training_rows is None:
             raise ValueError(
                 "explain without X is about the rows that were learned from, and neither a pickle nor a fit to rows on "
                 "Dask has them. Pass X (and y)."
             )
-        X, y = self._seen
+        X, y = self._training_rows
         return feature_shares(self.metric_, X, known_pairs(y, self.constraints_))
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the rows that were learned from."""
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
-        return {**state, "_seen": None} if "_seen" in state else state
+        return {**state, "_training_rows": None} if "_training_rows" in state else state
 
     def _shares_of(self, X: Any, y: Any) -> FeatureShares:
         rows = self._rows(X)
@@ -167,8 +168,8 @@ class ExplainMixin:
         names = getattr(self, "feature_names_in_", None)
         return [f"x{j}" for j in range(self.metric_.n_features or 0)] if names is None else list(names)
 
-    def _named(self, metric: Metric) -> Metric:
-        """With the names of its columns noted down, where the rows had any."""
+    def _with_column_names(self, metric: Metric) -> Metric:
+        """Return the metric with the names of its columns, where the training rows had any."""
         names = getattr(self, "feature_names_in_", ())
         if not len(names) or len(names) != metric.n_features:
             return metric

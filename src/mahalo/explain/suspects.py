@@ -18,12 +18,11 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 
 from ..constraints import Constraints, as_labels, codes_by_appearance
-from ..coordinates import LinearCoordinates
 from ..evaluation import share_below, vote
 from ..metric import Metric
-from ..progress import parts_of
+from ..progress import progress_for
 from ..rows import stratified_sample
-from ..task import Task
+from ..task import FitData, FitSettings, pose
 from ..validation import check_count, in_double, len_of
 from .doubt import N_NEIGHBOURS, log_ratio
 from .frames import data_frame, names_of_rows, tuples
@@ -59,8 +58,8 @@ class Judged:
     ----------
     X : array, sparse array or array of objects
         With a precomputed kernel the n × n matrix.
-    settings : MetricLearner or None
-        What to learn with; None where nothing is known but the metric.
+    settings : FitSettings or None
+        Settings to learn again with; None where only the metric is known.
     metric : Metric
         What was learned from all rows.
     pairwise : bool
@@ -70,7 +69,7 @@ class Judged:
     """
 
     X: Any
-    settings: Any
+    settings: FitSettings | None
     metric: Metric
     pairwise: bool = False
     plain: Callable[[Any, Any], np.ndarray] | None = None
@@ -79,7 +78,7 @@ class Judged:
     @classmethod
     def by(cls, learner: Any, X: Any, again: bool = True) -> Judged:
         """By a fitted learner, which learns `again` for labels it was told."""
-        settings = learner._refit_settings() if again else None
+        settings = learner.refit_settings() if again else None
         return cls(X, settings, learner.metric_, learner._pairwise, verbose=getattr(learner, "verbose", 0))
 
     @property
@@ -91,7 +90,8 @@ class Judged:
         if self.settings is None:
             return self.metric
         X = self.X[np.ix_(train, train)] if self.pairwise else self.X[train]
-        return _solved(Task.of(self.settings, X, codes[train], None, train, quiet=True), self.settings)
+        task = pose(self.settings, FitData(X, codes[train], rows=train), quiet=True)
+        return task.metric(task.solve(self.settings.gamma))
 
     def sq_lengths(self, index: np.ndarray) -> np.ndarray:
         """Squared learned distances of pairs of rows."""
@@ -109,7 +109,7 @@ class Judged:
             K, own = self.X, np.diagonal(self.X)
             columns = K[:, train]
             return lambda rows: metric.distances(columns[rows], columns, cross=K[rows], diag_x=own[rows], diag_y=own)
-        if isinstance(metric.coordinates, LinearCoordinates) and not sp.issparse(self.X):
+        if metric.is_linear and not sp.issparse(self.X):
             T = metric.transform(in_double(self.X))
             return lambda rows: euclidean_distances(T[rows], T)
         return lambda rows: metric.distances(self.X[rows], self.X)
@@ -118,17 +118,15 @@ class Judged:
         """Of some rows to all, with nothing learned."""
         if self.plain is not None:
             return self.plain(self.X[rows], self.X)
-        c = self.metric.coordinates
-        if isinstance(c, LinearCoordinates):
+        if self.metric.is_linear:
             return euclidean_distances(self.X[rows], self.X)
-        K = self.X[rows] if self.pairwise else c.kernel(self.X[rows], self.X)
+        K = self.X[rows] if self.pairwise else self.metric.coordinates.base(self.X[rows], self.X)
         own = self._own_similarity
         return np.sqrt(np.maximum(own[rows, None] + own - 2.0 * K, 0.0))
 
     @cached_property
     def _own_similarity(self) -> np.ndarray:
-        c = self.metric.coordinates
-        return np.diagonal(self.X) if self.pairwise else c.kernel.diagonal(self.X)  # type: ignore[union-attr]
+        return np.diagonal(self.X) if self.pairwise else self.metric.coordinates.base_diagonal(self.X)
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,8 +260,9 @@ def _row_doubts(judged: Judged, codes: np.ndarray) -> tuple[np.ndarray, np.ndarr
     drawn_by = codes_by_appearance(codes)
     fold = _dealt(drawn_by)
     folds = [(np.flatnonzero(fold == k), np.flatnonzero(fold != k)) for k in range(fold.max() + 1)]
-    parts = parts_of(folds, judged.verbose, "doubting labels", lambda fold: f"{len(fold[0]):,} rows left out")
-    metrics = [judged.fold_metric(train, drawn_by) for _, train in parts]
+    with progress_for(judged.verbose) as progress:
+        work = progress.track(folds, len(folds), "doubting labels:", lambda fold: f"{len(fold[0]):,} rows left out")
+        metrics = [judged.fold_metric(train, drawn_by) for _, train in work]
     labelled = codes >= 0
     every = np.flatnonzero(labelled)
 
@@ -331,7 +330,3 @@ def _dealt(codes: np.ndarray) -> np.ndarray:
     by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
     fold[by_class] = np.arange(len(by_class)) % (_FOLDS if len(by_class) > _FEW_ROWS else _MORE_FOLDS)
     return fold
-
-
-def _solved(task: Task, settings: Any) -> Metric:
-    return task.metric(task.solve(settings.gamma))

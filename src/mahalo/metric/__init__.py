@@ -1,18 +1,18 @@
 """The learned metric: measured with, saved and loaded, reduced to its leading directions."""
 
-from .among import cosines, is_positive
+from .pairwise import cosines, is_positive
 from .files import load
 from .leading import leading_part
 from .metric import Metric
 from .query_side import QuerySide
-from .scaling import Scaling, for_rows_as_they_come
+from .scaling import Scaling, absorb_scaling
 
 __all__ = [
     "Metric",
     "QuerySide",
     "Scaling",
     "cosines",
-    "for_rows_as_they_come",
+    "absorb_scaling",
     "is_positive",
     "leading_part",
     "load",

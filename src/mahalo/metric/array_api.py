@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..coordinates import LinearCoordinates
-
 if TYPE_CHECKING:
     from .metric import Metric
 
@@ -108,7 +106,7 @@ def _placed(xp: Any, array: np.ndarray, like: Any, dtype: Any) -> Any:
 
 
 def _checked(metric: Metric, xp: Any, X: Any) -> Any:
-    if not isinstance(metric.coordinates, LinearCoordinates):
+    if not metric.is_linear:
         raise ValueError(
             "a metric in the feature space of a kernel takes rows that NumPy knows; pass numpy.asarray(X)."
         )

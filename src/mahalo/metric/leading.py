@@ -1,4 +1,4 @@
-"""The leading directions of a metric, as a metric of their own."""
+"""Leading directions of a metric, as a metric of their own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..coordinates import LinearCoordinates
 from ..linalg import near_zero, symmetrize
 from ..rows import InMemoryRows, SampledRows
 from .metric import Metric
@@ -19,7 +18,7 @@ _LARGEST_GRAM = 20_000  # rows beyond which n × n matrices are not attempted
 
 
 def leading_part(metric: Metric, X: Any, n_components: int) -> Metric:
-    """The metric of the directions in which rows of X differ most, in that order."""
+    """Return the metric of the directions in which rows of X differ most, in that order."""
     if n_components > metric.n_outputs:
         raise ValueError(f"n_components must be at most the number of outputs, {metric.n_outputs}; got {n_components}.")
     wide = (
@@ -35,39 +34,19 @@ def leading_part(metric: Metric, X: Any, n_components: int) -> Metric:
 
 
 def reduced(metric: Metric, directions: np.ndarray) -> Metric:
-    """The metric of orthonormal directions (k × n_outputs) of the learned space.
-
-    With E the embedding x ↦ Eᵀx of whitened rows (of coordinates in a feature space), the directions D keep
-    x ↦ D Eᵀx. Their metric is E DᵀD Eᵀ = U S² Uᵀ, where E Dᵀ = U S Vᵀ: coordinates U, core S², turned by Vᵀ.
-    """
-    c = metric.coordinates
-    if not isinstance(c, LinearCoordinates):
-        U, S, Vt = np.linalg.svd(metric.root @ directions.T, full_matrices=False)
-        c = dataclasses.replace(c, T=U.T @ c.T, residual=0.0)
-    else:
-        U, S, Vt = np.linalg.svd(_embedded(metric, c, directions.T), full_matrices=False)
-        c = LinearCoordinates(c.prior, c.n_features, U, residual=0.0)
-    return dataclasses.replace(metric, coordinates=c, F=np.diag(S**2), rotation=Vt)
-
-
-def _embedded(metric: Metric, c: LinearCoordinates, D: np.ndarray) -> np.ndarray:
-    """E D for whitened rows, n_features × k; E is √w I + Q (F^½ − √w I) Qᵀ, or Q F^½ without the residual."""
-    if c.basis is None:
-        return metric.root @ D
-    if not c.residual:
-        return c.basis @ (metric.root @ D)
-    kept = np.sqrt(metric.eta * c.residual)
-    return kept * D + c.basis @ (metric.root @ (c.basis.T @ D) - kept * (c.basis.T @ D))
+    """Return the metric of orthonormal directions (k × n_outputs) of the learned space."""
+    found = metric.coordinates.reduce(metric.root, metric.eta, directions)
+    return dataclasses.replace(metric, coordinates=found.coordinates, F=found.F, rotation=found.rotation)
 
 
 def _directions_of_many_rows(metric: Metric, X: Any, k: int) -> np.ndarray:
-    """The k directions in which the transformed rows differ most, from their covariance."""
+    """Return the k directions in which the transformed rows differ most, from their covariance."""
     _, vectors = np.linalg.eigh(_learned_covariance(metric, X))
     return vectors[:, ::-1][:, :k]
 
 
 def _directions_of_few_rows(metric: Metric, X: Any, k: int) -> np.ndarray:
-    """The same from similarities of the rows: fewer rows than features, which may stay sparse.
+    """Return the k directions in which the transformed rows differ most, from the kernel matrix of few, wide rows.
 
     If u is an eigenvector of the centred n × n matrix T Tᵀ, then Tᵀu is one of TᵀT; and Tᵀu is the transform of the
     combination Xᵀu, because linear metrics transform linearly.
@@ -88,7 +67,7 @@ def _directions_of_few_rows(metric: Metric, X: Any, k: int) -> np.ndarray:
 
 
 def _learned_covariance(metric: Metric, X: Any) -> np.ndarray:
-    """Covariance of the transformed rows, a block of them at a time."""
+    """Return the covariance of the transformed rows, computed by blocks."""
     metric = dataclasses.replace(metric, normalize=False)
     if isinstance(X, SampledRows):
         covariance = X.covariance

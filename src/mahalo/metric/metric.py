@@ -1,4 +1,4 @@
-"""The learned metric: κ = w κ0 + φᵀ (F − wI) φ, as a small object that measures and transforms."""
+"""The learned metric κ = w κ0 + φᵀ (F − wI) φ: distances, similarities, transform."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike
-from sklearn.utils import check_array
 
-from ..coordinates import KernelCoordinates, LinearCoordinates
+from ..coordinates import Coordinates, LinearCoordinates
 from ..linalg import symmetrize
 from ..rows import is_lazy
-from ..validation import as_objects, at_least_single, check_count, in_double, len_of
+from ..validation import check_count, in_double, len_of
 from . import array_api
-from .among import (
+from .pairwise import (
     BLOCK_BYTES,
     all_distances,
     cosines,
@@ -29,7 +28,7 @@ from .among import (
     sq_norms,
     unit_length,
 )
-from .given import check_names, checked_block, refuse_similarities
+from .input_checks import check_names, checked_block, checked_rows, refuse_similarities, require_similarities
 from .query_side import QuerySide, query_side
 from .scaling import Scaling
 
@@ -52,7 +51,7 @@ class Metric:
 
     Parameters
     ----------
-    coordinates : LinearCoordinates or KernelCoordinates
+    coordinates : Coordinates
         φ, κ0 and ρ.
     F : ndarray of shape (rank, rank)
         Core matrix.
@@ -68,7 +67,7 @@ class Metric:
         notes down, such as names of columns, kept in files as JSON.
     """
 
-    coordinates: LinearCoordinates | KernelCoordinates
+    coordinates: Coordinates
     F: np.ndarray
     eta: float = 1.0
     normalize: bool = False
@@ -82,17 +81,29 @@ class Metric:
         return self.coordinates.n_features
 
     @property
-    def _linear(self) -> bool:
-        return isinstance(self.coordinates, LinearCoordinates)
+    def is_linear(self) -> bool:
+        """Whether `transform` is a linear map of the rows."""
+        return self.coordinates.is_linear
 
     @property
-    def _base_weight(self) -> float:
+    def linear_coordinates(self) -> LinearCoordinates:
+        """Coordinates of a linear metric; ValueError for a metric in the feature space of a kernel."""
+        if not isinstance(self.coordinates, LinearCoordinates):
+            raise ValueError(
+                "a metric in the feature space of a kernel is no linear map of the rows; use transform, distances or "
+                "kernel, or learn with kernel='linear'."
+            )
+        return self.coordinates
+
+    @property
+    def base_weight(self) -> float:
+        """Weight w = ηρ of κ0 outside the coordinates."""
         return self.eta * self.coordinates.residual
 
     @cached_property
-    def _change(self) -> np.ndarray:
-        """F − wI."""
-        return self.F - self._base_weight * np.eye(len(self.F))
+    def core_change(self) -> np.ndarray:
+        """F − wI, the learned change inside the coordinates."""
+        return self.F - self.base_weight * np.eye(len(self.F))
 
     @cached_property
     def root(self) -> np.ndarray:
@@ -103,7 +114,7 @@ class Metric:
     @cached_property
     def matrix(self) -> np.ndarray:
         """W, d × d; linear kernel only. With `normalize` the cosine is that of xᵀWy."""
-        if not self._linear:
+        if not self.is_linear:
             raise ValueError("a metric in the feature space of a kernel has no d × d matrix; use distances or kernel.")
         d = self.n_features
         if d is None or d > _WIDEST_DENSE:
@@ -116,15 +127,12 @@ class Metric:
 
     def linear_map(self) -> np.ndarray:
         """G, n_features × n_outputs, with ``transform(X) = X @ G`` (before rows are brought to unit length)."""
-        if not self._linear:
-            raise ValueError("a metric in the feature space of a kernel is no linear map; use transform.")
-        if self.n_features > _WIDEST_DENSE and self.coordinates.residual:  # type: ignore[operator]
+        c = self.linear_coordinates
+        if c.n_features > _WIDEST_DENSE and c.residual:
             raise ValueError(
-                f"the map of this metric would be {self.n_features} × {self.n_features}; learn with a basis and "
+                f"the map of this metric would be {c.n_features} × {c.n_features}; learn with a basis and "
                 "residual=False."
             )
-        c = self.coordinates
-        assert isinstance(c, LinearCoordinates)
         inside = c.basis is not None and not c.residual
         G = c.projection @ self.root if inside else self._embedded(np.eye(c.n_features))
         return G if self.rotation is None else G @ self.rotation
@@ -138,8 +146,7 @@ class Metric:
     @property
     def n_outputs(self) -> int:
         """Columns of `transform`."""
-        keeps_all = self._linear and self.coordinates.residual > 0
-        return self.coordinates.n_features if keeps_all else self.coordinates.rank  # type: ignore[return-value]
+        return self.coordinates.n_outputs
 
     def transform(self, X: Any) -> np.ndarray:
         """Rows in a space where the learned distance is the Euclidean one.
@@ -154,8 +161,8 @@ class Metric:
             return map_rows(self.transform, X, self.n_outputs)
         if (xp := array_api.namespace_of(X)) is not None:
             return array_api.transform(self, xp, X)
-        X = self._checked(X)
-        if self._too_wide(X):
+        X = self.validate_rows(X)
+        if self.is_too_wide(X):
             raise ValueError(
                 f"transform would make a dense array with {self.n_outputs} columns. Use metric.distances or "
                 "metric.kernel, which take sparse rows as they are, or learn with a basis and residual=False."
@@ -165,25 +172,12 @@ class Metric:
         T = unit_length(T) if self.normalize else T
         return T.astype(np.float32, copy=False) if getattr(X, "dtype", None) == np.float32 else T
 
-    def _too_wide(self, X: Any) -> bool:
-        """Whether `transform` refuses these rows: sparse, and what comes of them would be dense and wide."""
+    def is_too_wide(self, X: Any) -> bool:
+        """Return whether `transform` refuses these rows: sparse, with an output both dense and wide."""
         return sp.issparse(X) and self.n_outputs > _WIDEST_DENSE
 
     def _embedded(self, X: Any) -> np.ndarray:
-        """[√w I + Q (F^½ − √w I) Qᵀ] W0^½ x for every row; without residual, and for kernels, F^½ φ(x)."""
-        c = self.coordinates
-        if not isinstance(c, LinearCoordinates):
-            phi = c.map(X)
-            return phi @ self.root.astype(phi.dtype, copy=False)
-        Z = c.prior.whiten(X)
-        phi = c.map_whitened(Z)
-        if c.basis is None or not c.residual:
-            return phi @ self.root.astype(phi.dtype, copy=False)
-        kept = np.sqrt(self._base_weight)
-        change = phi @ (self.root - kept * np.eye(len(self.F))).astype(phi.dtype, copy=False)
-        change = change @ c.basis.T.astype(phi.dtype, copy=False)
-        change += kept * (Z.toarray() if sp.issparse(Z) else Z)
-        return change
+        return self.coordinates.embed(X, self.root, self.eta)
 
     # -- distances and similarities -----------------------------------------------------------------------------
 
@@ -211,10 +205,10 @@ class Metric:
         if (xp := array_api.namespace_of(X, Y)) is not None:
             refuse_similarities(cross, diag_x, diag_y)
             return array_api.distances(self, xp, X, Y, squared)
-        X = self._checked(X)
+        X = self.validate_rows(X)
         itself = Y is None
-        Y = X if itself else self._checked(Y)
-        self._need(cross, diag_x, diag_y, itself, both=True)
+        Y = X if itself else self.validate_rows(Y)
+        self._require_similarities(cross, diag_x, diag_y, itself=itself)
         dtype = np.float32 if _single(X) and _single(Y) else np.float64
         if self._explicit(X, Y):
             refuse_similarities(cross, diag_x, diag_y)
@@ -238,8 +232,8 @@ class Metric:
         Y = X if itself else Y
         cross = checked_block(cross, (len_of(X), len_of(Y)), _CROSS)
         diag_x = np.diagonal(cross) if cross is not None and itself and diag_x is None else diag_x
-        own_x = self._self_kernel(in_double(X), diag_x)
-        own_y = own_x if itself else self._self_kernel(in_double(Y), diag_y, "diag_y")
+        own_x = self.self_similarity(in_double(X), diag_x)
+        own_y = own_x if itself else self.self_similarity(in_double(Y), diag_y, "diag_y")
 
         def finish(K: np.ndarray, part: slice) -> np.ndarray:
             own = own_x[part], own_y
@@ -269,26 +263,26 @@ class Metric:
         if (xp := array_api.namespace_of(X, Y)) is not None:
             refuse_similarities(cross, diag_x, diag_y)
             return array_api.pair_distances(self, xp, X, Y, squared)
-        X, Y = self._checked(X), self._checked(Y)
+        X, Y = self.validate_rows(X), self.validate_rows(Y)
         if len_of(X) != len_of(Y):
             raise ValueError(
                 f"pair_distances compares rows one by one and needs as many of each; got {len_of(X)} and "
                 f"{len_of(Y)} rows. For all against all use distances."
             )
-        self._need(cross, diag_x, diag_y, False, both=True)
-        if self._linear:
+        self._require_similarities(cross, diag_x, diag_y)
+        if self.is_linear:
             refuse_similarities(cross, diag_x, diag_y)
         if self.normalize:
             D = self._sq_cosine_distances(in_double(X), in_double(Y), cross, diag_x, diag_y)
-        elif self._linear:
-            D = self._self_kernel(in_double(X - Y), None)  # squares may be too large or small for float32
+        elif self.is_linear:
+            D = self.self_similarity(in_double(X - Y), None)  # squares may be too large or small for float32
         else:
             X, Y = in_double(X), in_double(Y)
             phi = self.coordinates.map(X) - self.coordinates.map(Y)
-            D = np.einsum("ij,ij->i", phi @ self._change, phi)
-            if self._base_weight:
+            D = np.einsum("ij,ij->i", phi @ self.core_change, phi)
+            if self.base_weight:
                 own = self._base_diagonal(X, diag_x, "diag_x") + self._base_diagonal(Y, diag_y, "diag_y")
-                D += self._base_weight * (own - 2.0 * self._base_paired(X, Y, cross))
+                D += self.base_weight * (own - 2.0 * self._base_paired(X, Y, cross))
         D = np.maximum(D, 0.0)
         return D if squared else np.sqrt(D)
 
@@ -304,7 +298,12 @@ class Metric:
 
             check_names(self.about, X, Y)
             return nearest_rows(self.kneighbors, X, Y, k)
-        return nearest_among(self.of_scaled_rows().distances, self._checked(X), self._checked(Y), k)
+        return nearest_among(self.of_scaled_rows().distances, self.validate_rows(X), self.validate_rows(Y), k)
+
+    def without_learning(self) -> Metric:
+        """Return the distance before learning: Euclidean between the rows, or that of the kernel."""
+        coordinates, F = self.coordinates.without_learning()
+        return replace(self, coordinates=coordinates, F=F, eta=1.0, normalize=False, rotation=None)
 
     def of_scaled_rows(self) -> Metric:
         """The same metric for rows whose columns are scaled already."""
@@ -313,10 +312,10 @@ class Metric:
     def _sq_cosine_distances(self, X: Any, Y: Any, cross: Any, diag_x: Any, diag_y: Any) -> np.ndarray:
         if self._explicit(X, Y):
             return sq_norms(self._compared(X) - self._compared(Y))
-        own_x, own_y = self._self_kernel(X, diag_x), self._self_kernel(Y, diag_y, "diag_y")
-        K = np.einsum("ij,ij->i", self.coordinates.map(X) @ self._change, self.coordinates.map(Y))
-        if self._base_weight:
-            K = K + self._base_weight * self._base_paired(X, Y, cross)
+        own_x, own_y = self.self_similarity(X, diag_x), self.self_similarity(Y, diag_y, "diag_y")
+        K = np.einsum("ij,ij->i", self.coordinates.map(X) @ self.core_change, self.coordinates.map(Y))
+        if self.base_weight:
+            K = K + self.base_weight * self._base_paired(X, Y, cross)
         return is_positive(own_x) + is_positive(own_y) - 2.0 * paired_cosines(K, own_x, own_y)
 
     def _base_paired(self, X: Any, Y: Any, cross: Any) -> np.ndarray:
@@ -325,10 +324,10 @@ class Metric:
 
     def kernel(self, X: Any, Y: Any = None, *, cross: ArrayLike | None = None) -> np.ndarray:
         """Learned similarities κ(x, y); usable as SVC(kernel=metric.kernel)."""
-        X = self._checked(X)
+        X = self.validate_rows(X)
         itself = Y is None
-        Y = X if itself else self._checked(Y)
-        self._need(cross, None, None, itself, both=False)
+        Y = X if itself else self.validate_rows(Y)
+        self._require_similarities(cross, itself=True)
         if self._explicit(X, Y):
             refuse_similarities(cross)
             TX = self._embedded(X)
@@ -340,89 +339,57 @@ class Metric:
         dtype = np.float32 if _single(X) and _single(Y) else np.float64
         if not self.normalize:
             return self._by_blocks(X, Y, cross, dtype)
-        if self._precomputed and self._base_weight and (cross is None or not itself):
+        if self.coordinates.is_precomputed and self.base_weight and (cross is None or not itself):
             raise ValueError(
                 "with a precomputed kernel and normalize=True the similarity of each row with itself is needed too; "
                 "use distances with cross=, diag_x= and diag_y=: the kernel is 1 − distances(..., squared=True) / 2."
             )
-        own_x = self._self_kernel(X, np.diagonal(cross) if cross is not None and itself else None)
-        own_y = own_x if itself else self._self_kernel(Y, None)
+        own_x = self.self_similarity(X, np.diagonal(cross) if cross is not None and itself else None)
+        own_y = own_x if itself else self.self_similarity(Y, None)
         return self._by_blocks(X, Y, cross, dtype, lambda K, part: cosines(K, own_x[part], own_y))
 
     def _explicit(self, X: Any, Y: Any) -> bool:
         """Whether rows may be transformed whole: dense, linear."""
-        return self._linear and (not self.coordinates.residual or not (sp.issparse(X) or sp.issparse(Y)))
+        return self.is_linear and (not self.coordinates.residual or not (sp.issparse(X) or sp.issparse(Y)))
 
     def _by_blocks(
         self, X: Any, Y: Any, cross: Any, dtype: DTypeLike, finish: Callable = lambda K, part: K
     ) -> np.ndarray:
         """finish(κ) of all rows, a block of rows of X at a time: beside the result only a block is held."""
         n, m = len_of(X), len_of(Y)
-        change = self.coordinates.map(Y) @ self._change
+        change = self.coordinates.map(Y) @ self.core_change
         out = np.empty((n, m), dtype=dtype)
         step = max(1, BLOCK_BYTES // max(1, 8 * m))
         for a in range(0, n, step):
             part = slice(a, a + step)
             K = self.coordinates.map(X[part]) @ change.T
-            if self._base_weight:
-                K += self._base_weight * (self.coordinates.base(X[part], Y) if cross is None else cross[part])
+            if self.base_weight:
+                K += self.base_weight * (self.coordinates.base(X[part], Y) if cross is None else cross[part])
             out[part] = finish(K, part)
         return out
 
-    def _self_kernel(self, X: Any, diagonal: Any, name: str = "diag_x") -> np.ndarray:
-        """κ(x, x) for every row; `diagonal` is κ0(x, x) where it is known."""
+    def self_similarity(self, X: Any, diagonal: Any = None, name: str = "diag_x") -> np.ndarray:
+        """Return κ(x, x) for every validated row; `diagonal` is κ0(x, x), computed by default."""
         if self._explicit(X, X):
             return sq_norms(self._embedded(X))
         phi = self.coordinates.map(X)
-        own = np.einsum("ij,ij->i", phi @ self._change.astype(phi.dtype, copy=False), phi)
-        if self._base_weight:
-            own += self._base_weight * self._base_diagonal(X, diagonal, name)
+        own = np.einsum("ij,ij->i", phi @ self.core_change.astype(phi.dtype, copy=False), phi)
+        if self.base_weight:
+            own += self.base_weight * self._base_diagonal(X, diagonal, name)
         return own
+
+    def _require_similarities(self, cross: Any, diag_x: Any = None, diag_y: Any = None, *, itself: bool = False) -> None:
+        if self.coordinates.is_precomputed and self.base_weight:
+            require_similarities(cross, diag_x, diag_y, itself=itself)
 
     def _base_diagonal(self, X: Any, diagonal: Any, name: str) -> np.ndarray:
         diagonal = checked_block(diagonal, (len_of(X),), f"{name} must be κ0 of each row with itself")
         return self.coordinates.base_diagonal(X) if diagonal is None else diagonal
 
-    # -- checks ------------------------------------------------------------------------------------------------
-
-    @property
-    def _precomputed(self) -> bool:
-        return isinstance(self.coordinates, KernelCoordinates) and self.coordinates.kernel.precomputed
-
-    def _need(self, cross: Any, diag_x: Any, diag_y: Any, itself: bool, both: bool) -> None:
-        """Raise where a precomputed kernel lacks similarities that cannot be worked out."""
-        if not self._precomputed or not self._base_weight:
-            return
-        if cross is None:
-            raise ValueError(
-                "with a precomputed kernel, similarities between the rows compared cannot be computed; pass cross=, "
-                "κ0 between the rows of X and the rows of Y."
-            )
-        if both and not itself and (diag_x is None or diag_y is None):
-            raise ValueError("with a precomputed kernel pass diag_x= and diag_y=, κ0 of each row with itself.")
-
-    def _checked(self, X: Any) -> Any:
-        if is_lazy(X):
-            raise ValueError(
-                "rows on Dask are taken by transform, distances, pair_distances and kneighbors; for all else pass "
-                "X.compute(), or some of the rows."
-            )
-        coordinates = self.coordinates
-        if isinstance(coordinates, KernelCoordinates) and callable(coordinates.kernel.kind) and self.n_features is None:
-            return as_objects(X)
-        check_names(self.about, X)
-        X = check_array(
-            at_least_single(X), accept_sparse=not self._precomputed and "csr", dtype=[np.float64, np.float32]
-        )
-        if X.shape[1] != self.n_features:
-            if self._precomputed:
-                raise ValueError(
-                    f"X must hold similarities to the {self.n_features} training rows, one column each; it has "
-                    f"{X.shape[1]} columns."
-                )
-            raise ValueError(f"X has {X.shape[1]} features, but this metric was learned on {self.n_features} features.")
-        X = X if self.scaling is None else self.scaling.apply(X)
-        return sp.csr_array(X) if sp.issparse(X) else X  # the older csr_matrix would make np.matrix of a difference
+    def validate_rows(self, X: Any) -> Any:
+        """Return rows as a finite array, CSR array or array of objects, with the columns of this metric, scaled."""
+        X = checked_rows(X, self.coordinates, self.about)
+        return X if self.scaling is None else self.scaling.apply(X)
 
     def save(self, path: str | PathLike) -> None:
         """Write to a safetensors file, whole or not at all. Load with `mahalo.load`.
@@ -435,7 +402,7 @@ class Metric:
 
     def __repr__(self) -> str:
         c = self.coordinates
-        kernel = "" if isinstance(c, LinearCoordinates) else f", kernel={c.kernel.kind!r}"
+        kernel = "" if c.is_linear else f", kernel={c.kernel_name!r}"
         rank = f", rank={c.rank}" if c.rank != c.n_features else ""
         return f"Metric(n_features={self.n_features}{kernel}{rank}{', normalize=True' * self.normalize})"
 

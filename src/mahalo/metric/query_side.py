@@ -1,4 +1,4 @@
-"""The learned metric on the side of the query: stored vectors stay as they are."""
+"""Query-side form of a metric: queries are multiplied, stored vectors stay unchanged."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-
-from ..coordinates import LinearCoordinates
 
 if TYPE_CHECKING:
     from .metric import Metric
@@ -20,7 +18,7 @@ _BLOCK = 4_096  # rows whose similarity with themselves is worked out at once
 
 @dataclass(frozen=True, eq=False)
 class QuerySide:
-    """What to multiply queries with, so that inner products with unchanged vectors rank as the learned metric does.
+    """Query map under which inner products with unchanged vectors rank as the learned metric does.
 
     κ(q, x) = u·x + a with u = ``queries(q)`` and a = ``shifts(q)``, the same for all x (0 unless the metric keeps a
     scaling of columns). With s = κ(x, x) = ``stored(x)``, one number beside each stored vector,
@@ -39,7 +37,7 @@ class QuerySide:
 
     def queries(self, Q: Any) -> np.ndarray:
         """u, one dense row of n_features for each query, in its precision."""
-        Q = self.metric._checked(Q)
+        Q = self.metric.validate_rows(Q)
         U = learned_rows(self.metric, Q.astype(np.float64, copy=False))
         U = U if self.metric.scaling is None else U / self.metric.scaling.scale
         return U.astype(Q.dtype, copy=False)
@@ -51,7 +49,7 @@ class QuerySide:
 
     def stored(self, X: Any) -> np.ndarray:
         """s = κ(x, x), one number for each stored row."""
-        return self_similarities(self.metric, self.metric._checked(X))
+        return self_similarities(self.metric, self.metric.validate_rows(X))
 
     def scores(self, Q: Any, X: Any) -> np.ndarray:
         """Larger is nearer, for every query and stored row: what a database is to order by."""
@@ -67,7 +65,8 @@ class QuerySide:
 
 
 def query_side(metric: Metric) -> QuerySide:
-    if not isinstance(metric.coordinates, LinearCoordinates):
+    """Return the query-side form of a linear metric; raise ValueError for a kernel's."""
+    if not metric.is_linear:
         raise ValueError(
             "a metric in the feature space of a kernel is no linear map, so queries cannot carry it; store "
             "metric.transform(X), or search with mahalo.search.build_index(metric, X)."
@@ -76,23 +75,22 @@ def query_side(metric: Metric) -> QuerySide:
 
 
 def learned_rows(metric: Metric, Q: Any) -> np.ndarray:
-    """W q = w W0 q + W0^½ Q (F − wI) Qᵀ W0^½ q for every row, dense; W itself is not formed."""
-    c = metric.coordinates
-    assert isinstance(c, LinearCoordinates)
+    """Return W q = w W0 q + W0^½ Q (F − wI) Qᵀ W0^½ q for every row, dense; W itself is not formed."""
+    c = metric.linear_coordinates
     Z = c.prior.whiten(Q)
     phi = c.map_whitened(Z)
     if c.basis is None:
         return c.prior.compose((phi @ metric.F).T).T
-    change = (phi @ metric._change) @ c.basis.T
-    if metric._base_weight:
-        change += metric._base_weight * (Z.toarray() if sp.issparse(Z) else Z)
+    change = (phi @ metric.core_change) @ c.basis.T
+    if metric.base_weight:
+        change += metric.base_weight * (Z.toarray() if sp.issparse(Z) else Z)
     return c.prior.compose(change.T).T
 
 
 def self_similarities(metric: Metric, X: Any) -> np.ndarray:
-    """κ(x, x) for every row of checked X, some rows at a time: a dense prior makes sparse ones dense."""
+    """Return κ(x, x) for every row of validated X, some rows at a time: a dense prior makes sparse ones dense."""
     n = X.shape[0]
     parts = (X[a : a + _BLOCK] for a in range(0, n, _BLOCK))
     parts = (part.astype(np.float64) if part.dtype == np.float32 else part for part in parts)
-    own = [metric._self_kernel(part, None) for part in parts]
+    own = [metric.self_similarity(part) for part in parts]
     return np.concatenate(own) if own else np.zeros(0)

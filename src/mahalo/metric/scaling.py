@@ -1,4 +1,4 @@
-"""Columns brought to mean 0 and deviation 1 before a metric is learned, and the metric of rows as they come."""
+"""Standardisation of columns, and the metric of raw rows from one of standardised rows."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..coordinates import LinearCoordinates
-
 if TYPE_CHECKING:
     from .metric import Metric
 
-__all__ = ["Scaling", "for_rows_as_they_come"]
+__all__ = ["Scaling", "absorb_scaling"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,26 +30,26 @@ class Scaling:
 
     @classmethod
     def from_moments(cls, mean: np.ndarray, variance: np.ndarray, largest: np.ndarray) -> Scaling:
-        """The same, of rows that are not at hand; `largest` is the largest size of a value in every column."""
+        """Build from moments of the columns; `largest` is the largest absolute value of each."""
         scale = np.sqrt(variance)
         return cls(mean, np.where(scale <= 1e-12 * largest, 1.0, scale))
 
     def apply(self, X: Any) -> np.ndarray:
-        """In double precision, returned in that of X, single at least."""
+        """Return scaled rows, computed in float64, in the precision of X, single at least."""
         dense = X.toarray() if sp.issparse(X) else X
         scaled = (dense.astype(np.float64, copy=False) - self.mean) / self.scale
         return scaled.astype(np.promote_types(X.dtype, np.float32), copy=False) if X.dtype.kind == "f" else scaled
 
 
-def for_rows_as_they_come(metric: Metric, scaling: Scaling) -> Metric:
-    """The metric of x, from one learned on (x − mean) / scale.
+def absorb_scaling(metric: Metric, scaling: Scaling) -> Metric:
+    """Return the metric of x, from one learned on (x − mean) / scale.
 
     Distances of a linear metric know differences alone: W becomes S⁻¹ W S⁻¹, in the root of the prior. By cosine the
     mean counts, and under a kernel both do; then the metric keeps them and applies them first.
     """
-    c = metric.coordinates
-    if not isinstance(c, LinearCoordinates) or metric.normalize:
+    if not metric.is_linear or metric.normalize:
         return dataclasses.replace(metric, scaling=scaling)
+    c = metric.linear_coordinates
     root = np.ones(c.n_features) if c.prior.root is None else c.prior.root
     root = root / (scaling.scale if root.ndim == 1 else scaling.scale[:, None])
     prior = dataclasses.replace(c.prior, root=root)

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 
 from .. import basis as bases
 from .. import priors
-from ..coordinates import LinearCoordinates
 from ..linalg import cholesky_or_none
 from ..metric.files import pack, unpack
 from ..persistence import read_arrays, write_arrays
@@ -70,9 +69,9 @@ def _unpacked(
 ) -> OnlineMetricLearner:
     learner = kind(**{name: _param(value, arrays) for name, value in header["params"].items()})
     metric = unpack(header["metric"], _metric_arrays(arrays), path)
-    coordinates = metric.coordinates
-    if not isinstance(coordinates, LinearCoordinates):
+    if not metric.is_linear:
         raise ValueError("its metric is of a kernel, and no stream is")
+    coordinates = metric.linear_coordinates
     n_features, names, certificates = coordinates.n_features, header["names"], header["certificates"]
     n_pairs_kept, n_rows_kept = header["slots"]
     stream = _stream(arrays, header["passed"], metric.F)

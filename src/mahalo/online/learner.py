@@ -22,14 +22,14 @@ from ..constraints import (
     codes_by_appearance,
     none_if_unlabelled,
 )
-from ..coordinates import LinearSpace
+from ..coordinates import LinearCoordinates, LinearSpace
 from ..evaluation import pair_auc
 from ..learner import MetricLearner
 from ..metric import Metric
 from ..priors import Known
 from ..rows import RowBlock
 from ..solvers import Certificate
-from ..task.space import make_space
+from ..task import make_space
 from ..validation import Seed, as_generator, at_least_single, check_parameters, len_of, warn
 from .batch import batch_problem, solve_from
 from .reservoir import StoredPairs, StoredRows
@@ -231,14 +231,14 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     def _initial_state(self, X: RowBlock, y: Any, constraints: Constraints | None) -> StreamState:
         """Return the state before the first pair: the space, and empty samples."""
-        settings, rng = self._batch_learner(), as_generator(self.random_state)
+        settings, rng = self._batch_learner().fit_settings(), as_generator(self.random_state)
         codes = None if y is None else codes_by_appearance(y)
         similar = None
         if constraints is not None:
             codes, similar = none_if_unlabelled(codes), constraints.pairs.index[constraints.pairs.sign > 0]
         space = make_space(settings, X, Known(codes, similar), None, rng)
-        assert isinstance(space, LinearSpace)
         coordinates = space.coordinates
+        assert isinstance(coordinates, LinearCoordinates)
         stream = Stream.start(np.eye(coordinates.rank))
         return StreamState(
             coordinates,

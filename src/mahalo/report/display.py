@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import as_labels
-from ..coordinates import KernelCoordinates
 from ..learner import MetricLearner
 from ..linalg import symmetrize
 from ..selection import MetricPath
@@ -183,10 +182,10 @@ def _views(learner: MetricLearner, X: Any, y: Any) -> tuple[View, View]:
 def _plain(learner: MetricLearner, rows: Any, part: np.ndarray) -> np.ndarray:
     """Rows as points whose Euclidean distance is the one that nothing was learned for."""
     c = learner.metric_.coordinates
-    if isinstance(c, KernelCoordinates):
-        if c.kernel.precomputed and rows.shape[0] != rows.shape[1]:
+    if not c.is_linear:
+        if c.is_precomputed and rows.shape[0] != rows.shape[1]:
             raise ValueError("with a precomputed kernel rows are drawn that were learned from: pass the n × n matrix.")
-        K = rows[np.ix_(part, part)] if c.kernel.precomputed else c.kernel(rows[part], rows[part])
+        K = rows[np.ix_(part, part)] if c.is_precomputed else c.base(rows[part], rows[part])
         values, vectors = np.linalg.eigh(symmetrize(K.astype(np.float64)))
         return vectors * np.sqrt(np.maximum(values, 0.0))
     chosen = rows[part]

@@ -9,9 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import paired_euclidean_distances, pairwise_distances
 
-from ..coordinates import LinearCoordinates
 from ..metric import Metric
-from ..selection.held_out import unlearned
 
 __all__ = ["Distance", "Euclidean", "among", "before_learning"]
 
@@ -41,12 +39,10 @@ class Euclidean:
 
 def before_learning(metric: Metric, scale: np.ndarray | None = None) -> tuple[Distance, str]:
     """What rows were compared by before, and its name: the Euclidean distance, or that of the kernel."""
-    c = metric.coordinates
-    if isinstance(c, LinearCoordinates):
+    if metric.is_linear:
         came = "as they came" if scale is None else "with standardised columns"
         return Euclidean(scale), f"the Euclidean distance between rows {came}"
-    kind = c.kernel.kind if isinstance(c.kernel.kind, str) else "your own"
-    return unlearned(metric), f"the distance of the kernel ({kind}), with nothing learned"
+    return metric.without_learning(), f"the distance of the kernel ({metric.coordinates.kernel_name}), with nothing learned"
 
 
 def among(distance: Distance, X: Any) -> np.ndarray:

@@ -13,7 +13,6 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Constraints, Labels, as_constraints, as_labels
-from ..coordinates import KernelCoordinates
 from ..evaluation import BeforeAfter
 from ..explain import fingerprint, fit_record
 from ..explain.features import FeatureShares, feature_shares, known_pairs
@@ -244,7 +243,7 @@ class Findings:
 
     @cached_property
     def shares(self) -> FeatureShares:
-        if isinstance(self.metric.coordinates, KernelCoordinates):
+        if not self.metric.is_linear:
             raise Missing("a metric in the feature space of a kernel weighs no features; learn with kernel='linear'.")
         scaling = getattr(self.metric, "scaling", None)
         X = self.X if scaling is None else scaling.apply(self.X)
@@ -328,8 +327,7 @@ def _taken_apart(model: Any) -> tuple[Metric, MetricLearner | None, dict[str, An
             f"a report is about a fitted MetricLearner or a Metric; got {type(model).__name__}. From a pipeline pass "
             "its last step, and rows as they reach it."
         )
-    c = metric.coordinates
-    if isinstance(c, KernelCoordinates) and c.kernel.precomputed:
+    if metric.coordinates.is_precomputed:
         raise ValueError(
             "a report measures rows, and with kernel='precomputed' there are only similarities; learn with the kernel "
             "itself, by name or as a callable(X, Y)."

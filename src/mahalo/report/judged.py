@@ -22,7 +22,7 @@ from ..evaluation import (
 from ..learner import MetricLearner
 from ..metric import Metric
 from ..selection import MetricLearnerCV
-from ..selection.held_out import choosing_again, evaluate_held_out, evaluate_pairs
+from ..selection.held_out import evaluate_held_out, evaluate_pairs, search_again
 from .distance import Distance, among
 
 __all__ = ["Judged", "as_stored", "on_held_out", "on_new_rows", "on_pairs"]
@@ -94,9 +94,9 @@ def on_held_out(
     learner: MetricLearner, X: Any, y: Any, codes: np.ndarray | None, constraints: Constraints | None
 ) -> Judged:
     """Learn anew with the learner's settings, fold by fold, and judge on the rows left out."""
-    choosing, settled = choosing_again(learner, X, codes, None if y is None else as_label_array(y), constraints)
-    found = evaluate_held_out(choosing, settled=settled)
-    how = _how_held_out(len(choosing.folds), settled is None, isinstance(learner, MetricLearnerCV))
+    search, settings = search_again(learner, X, codes, None if y is None else as_label_array(y), constraints)
+    found = evaluate_held_out(search, settings=settings)
+    how = _how_held_out(len(search.folds), settings is None, isinstance(learner, MetricLearnerCV))
     return Judged("Judged on rows held out from learning.", how, found)
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from scipy.linalg import orthogonal_procrustes
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from ..coordinates import LinearCoordinates
 from ..evaluation import PairDistances, nearest_of
 from ..evaluation.pair_distances import END, N_BINS
 from ..metric import Metric
@@ -130,7 +129,7 @@ def spectrum(metric: Metric) -> tuple[list[float], int]:
     """Eigenvalues of the metric relative to its prior, largest first, and of how many directions they tell."""
     values = np.linalg.eigvalsh(metric.F)
     c = metric.coordinates
-    if isinstance(c, LinearCoordinates) and c.residual:
+    if c.is_linear and c.residual:
         # What the basis leaves out keeps its weight.
         rest = np.full(max(0, metric.n_outputs - len(values)), metric.eta * c.residual)
         values = np.concatenate([values, rest])

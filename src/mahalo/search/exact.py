@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..coordinates import LinearCoordinates
 from ..linalg import nearest_of
 from ..metric import Metric, cosines, is_positive
 from ..metric.query_side import self_similarities
@@ -152,7 +151,7 @@ class VectorSearch:
 
 def vectors_of(metric: Metric, X: Any) -> np.ndarray:
     """`transform` in double precision: of vectors rounded to single, near ones would lose their distances."""
-    return metric.of_scaled_rows().transform(in_double(metric._checked(X)))
+    return metric.of_scaled_rows().transform(in_double(metric.validate_rows(X)))
 
 
 def checked_vectors(metric: Metric, arrays: dict[str, np.ndarray], dtypes: tuple[type, ...]) -> np.ndarray:
@@ -178,7 +177,7 @@ class SimilaritySearch:
 
     @classmethod
     def of(cls, metric: Metric, X: Any) -> SimilaritySearch:
-        return cls(metric, in_double(metric._checked(X)))
+        return cls(metric, in_double(metric.validate_rows(X)))
 
     @property
     def n(self) -> int:
@@ -191,13 +190,12 @@ class SimilaritySearch:
 
     @property
     def _dense_prior(self) -> bool:
-        c = self.metric.coordinates
-        return isinstance(c, LinearCoordinates) and c.prior.dense
+        return self.metric.is_linear and self.metric.linear_coordinates.prior.dense
 
     @cached_property
     def _change(self) -> np.ndarray:
         """(F − wI) φ(x) of the stored rows."""
-        return self.metric.coordinates.map(self.rows) @ self.metric._change
+        return self.metric.coordinates.map(self.rows) @ self.metric.core_change
 
     @cached_property
     def _own(self) -> np.ndarray:
@@ -205,23 +203,23 @@ class SimilaritySearch:
 
     @cached_property
     def _whitened(self) -> Any:
-        return self.metric.coordinates.prior.whiten(self.rows)  # type: ignore[union-attr]
+        return self.metric.linear_coordinates.prior.whiten(self.rows)
 
     def add(self, X: Any) -> None:
-        more = in_double(self.metric._checked(X))
+        more = in_double(self.metric.validate_rows(X))
         sparse = sp.issparse(self.rows) or sp.issparse(more)
         self.rows = sp.csr_array(sp.vstack([self.rows, more])) if sparse else np.concatenate([self.rows, more])
         for name in ("_change", "_own", "_whitened"):
             self.__dict__.pop(name, None)
 
     def asked(self, Q: Any) -> Any:
-        return in_double(self.metric._checked(Q))
+        return in_double(self.metric.validate_rows(Q))
 
     def _base(self, Q: Any) -> np.ndarray:
         """κ0 of queries with stored rows, sparse ones staying so."""
-        c = self.metric.coordinates
-        if not isinstance(c, LinearCoordinates):
-            return c.base(Q, self.rows)
+        if not self.metric.is_linear:
+            return self.metric.coordinates.base(Q, self.rows)
+        c = self.metric.linear_coordinates
         if c.prior.dense:
             return np.asarray((self.rows @ c.prior.compose(c.prior.whiten(Q).T)).T)
         K = c.prior.whiten(Q) @ self._whitened.T
@@ -231,8 +229,8 @@ class SimilaritySearch:
         """Squared distances less a number of each row, that number, and by how much rounding may be off."""
         metric = self.metric
         K = metric.coordinates.map(Q) @ self._change.T
-        if metric._base_weight:
-            K += metric._base_weight * self._base(Q)
+        if metric.base_weight:
+            K += metric.base_weight * self._base(Q)
         own, asked = self._own, self_similarities(metric, Q)
         if metric.normalize:
             K, own, asked = cosines(K, asked, own), is_positive(own), is_positive(asked)

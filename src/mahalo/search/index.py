@@ -11,9 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from ..coordinates import LinearCoordinates
 from ..metric import Metric
-from ..parts import in_parts
 from ..rows import is_lazy
 from ..validation import check_count, len_of
 from .exact import SimilaritySearch, VectorSearch
@@ -108,7 +106,7 @@ class Index:
     def _blocks(self, Q: Any) -> Iterator[Any]:
         asked = self.parts[0].asked(Q)
         n, step = len_of(asked), min(part.step for part in self.parts)
-        return in_parts((asked[a : a + step] for a in range(0, n, step)), -(-n // step))
+        return (asked[a : a + step] for a in range(0, n, step))
 
     def _starts(self) -> np.ndarray:
         return np.cumsum([0, *(part.n for part in self.parts[:-1])])
@@ -176,7 +174,7 @@ def _metric_of(metric: Any) -> Metric:
         raise ValueError(
             f"metric must be a mahalo.Metric or a learner that has been fitted; got {type(metric).__name__}."
         )
-    if found._precomputed and found._base_weight:
+    if found.coordinates.is_precomputed and found.base_weight:
         raise ValueError(
             "with a precomputed kernel similarities between queries and stored rows are not known; use "
             "metric.distances with cross=, diag_x= and diag_y=."
@@ -225,6 +223,5 @@ def _part(metric: Metric, X: Any, backend: str, options: dict[str, int], first: 
 
 def kind_for(metric: Metric, X: Any) -> type[VectorSearch] | type[SimilaritySearch]:
     """Vectors where `transform` is exact and makes nothing dense that is wide."""
-    weight = metric._base_weight
-    linear = isinstance(metric.coordinates, LinearCoordinates)
-    return VectorSearch if not weight or (linear and not sp.issparse(X)) else SimilaritySearch
+    weight = metric.base_weight
+    return VectorSearch if not weight or (metric.is_linear and not sp.issparse(X)) else SimilaritySearch

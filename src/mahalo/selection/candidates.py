@@ -1,58 +1,65 @@
-"""What there is to choose among: every combination of the parameters that are given as lists."""
+"""Candidates of a search: every combination of the parameters that are given as lists."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["CHOSEN", "Choices"]
+from ..task import FitSettings
 
-CHOSEN = ("prior", "strategy", "n_components", "residual", "normalize")
+__all__ = ["SEARCHED", "ProblemCandidate", "Variant", "candidate_lists", "make_problems"]
+
+PROBLEM = ("prior", "strategy")
+SEARCHED = (*PROBLEM, "n_components", "residual", "normalize")
 
 
-@dataclass(frozen=True)
-class Choices:
-    """The candidates for every parameter, simpler ones first.
+class Variant(NamedTuple):
+    """Settings that make another metric of the same solution."""
 
-    Priors and strategies make problems of their own; the number of components, the residual and the cosine are
-    variants of one solution.
+    n_components: int | None
+    residual: float
+    normalize: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemCandidate:
+    """One problem, solved for every γ, with the variants that its solutions are judged under.
+
+    `settings` has the least residual of all variants, all components, and no normalisation.
     """
 
-    prior: tuple
-    strategy: tuple
-    n_components: tuple
-    residual: tuple
-    normalize: tuple
+    settings: FitSettings
+    variants: tuple[Variant, ...]
 
-    @classmethod
-    def of(cls, values: dict[str, Any]) -> Choices:
-        return cls(*(_candidates(values[name], name) for name in CHOSEN))
-
-    @property
-    def problems(self) -> list[tuple[Any, str]]:
-        """Every prior with every strategy."""
-        return list(product(self.prior, self.strategy))
-
-    @property
-    def variants(self) -> list[tuple[int | None, float, bool]]:
-        """Every number of components with every residual, by distance and by cosine."""
-        return list(product(self.n_components, self.residual, self.normalize))
-
-    @property
-    def every(self) -> list[dict[str, Any]]:
-        """One value of every parameter: all combinations."""
-        return [
-            dict(zip(CHOSEN, (*problem, *variant), strict=True))
-            for problem in self.problems
-            for variant in self.variants
-        ]
+    def settings_of(self, variant: Variant, gamma: float) -> FitSettings:
+        """Return the settings of one candidate."""
+        return replace(self.settings, **variant._asdict(), gamma=gamma)
 
 
-def _candidates(value: Any, name: str) -> tuple:
-    """Those of a list, or the one thing given."""
+def candidate_lists(values: Mapping[str, Any]) -> dict[str, tuple]:
+    """Return the candidates of every searched parameter: those of a list, or the one value."""
+    return {name: _as_candidates(values[name], name) for name in SEARCHED}
+
+
+def make_problems(base: Mapping[str, Any], lists: Mapping[str, Sequence[Any]]) -> list[ProblemCandidate]:
+    """Return every combination of the lists, simpler ones first; `base` holds all other settings."""
+    variants = tuple(Variant(*values) for values in product(*(lists[name] for name in Variant._fields)))
+    least = {"n_components": None, "normalize": False, "residual": min(v.residual for v in variants)}
+    problems = []
+    for values in product(*(lists[name] for name in PROBLEM)):
+        settings = FitSettings(**base, **dict(zip(PROBLEM, values, strict=True)), **least)
+        problem = ProblemCandidate(settings, variants)
+        for variant in variants:
+            problem.settings_of(variant, settings.gamma)  # raises where a combination is not possible
+        problems.append(problem)
+    return problems
+
+
+def _as_candidates(value: Any, name: str) -> tuple:
     if not isinstance(value, (list, tuple)) or (name == "prior" and _is_matrix(value)):
         return (value,)
     if not len(value):
@@ -60,6 +67,6 @@ def _candidates(value: Any, name: str) -> tuple:
     return tuple(value)
 
 
-def _is_matrix(value: Any) -> bool:
-    """A matrix written as a list of lists of numbers."""
+def _is_matrix(value: Sequence[Any]) -> bool:
+    """Return whether a list is a matrix, written as a list of lists of numbers."""
     return len(value) > 0 and all(isinstance(row, (list, tuple)) and np.isreal(row).all() for row in value)

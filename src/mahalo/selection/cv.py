@@ -1,4 +1,4 @@
-"""Choosing by cross-validation: γ, and whatever else is given as a list."""
+"""MetricLearnerCV: γ, and every parameter given as a list, chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -7,27 +7,33 @@ from operator import or_
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from ..basis.common import basis_needs
 from ..constraints import Constraints, PairSplit, as_label_array
 from ..learner import MetricLearner
+from ..losses import as_loss, resting_point
 from ..priors import needs_of
-from ..progress import progress, stages
+from ..progress import Progress, progress_for
 from ..rows import Needs, SampledRows, is_lazy
-from ..task import Task
-from ..validation import as_rows, check_parameters, is_linear, len_of
-from .candidates import CHOSEN, Choices
-from .choosing import Choosing, own_splits
-from .judging import Score, resolve_scoring, scorer
+from ..task import FitData, FitSettings, pose_and_solve
+from ..validation import as_rows, is_linear, len_of
+from .candidates import SEARCHED, candidate_lists, make_problems
+from .folds import SearchData
 from .path import checked_gammas
+from .scoring import Scorer, make_scorer
+from .search import CandidateSearch
+from .splits import Splitting, draw_sample, is_custom_splitter, seed_of
 
 __all__ = ["MetricLearnerCV"]
 
 DEFAULT_GAMMAS = tuple(np.logspace(-3, 2, 11))
+_NOTHING_LEARNED = 1e-6  # times the smallest γ: the prior itself
 
 
 class MetricLearnerCV(MetricLearner):
-    """MetricLearner with γ, and whatever else is given as a list, chosen by cross-validation.
+    """MetricLearner with γ, and every parameter given as a list, chosen by cross-validation.
 
     Inside every fold one warm-started path serves all γ; residual, cosine and number of components are variants of its
     solutions and cost no solve of their own. The winner is then fitted to all rows, as posed, and certified.
@@ -41,8 +47,8 @@ class MetricLearnerCV(MetricLearner):
         below 600 rows (1,500 where retrieval is judged); with constraints only, five splits by `PairSplit`.
     scoring : {"accuracy", "auc", "map", "precision@10", "recall@10"} or callable, optional
         "accuracy" (default with labels): 10-NN accuracy of held-out against training rows, unlabelled rows not scored.
-        "map" (default with holdout="classes"), "precision@k", "recall@k": retrieval among held-out rows, each in turn
-        asking for its own class.
+        "map" (default with holdout="classes"), "precision@k", "recall@k": retrieval among held-out rows, each being a
+        query for its own class.
         "auc" (default with constraints only): area under the ROC curve over pairs among held-out rows.
         A callable gets (metric, X_train, y_train, X_test, y_test) and returns a number, larger is better, in any unit:
         every γ is tried, and between problems and γ only equal scores, not near ones, go to the simpler.
@@ -140,115 +146,151 @@ class MetricLearnerCV(MetricLearner):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, *, constraints: Any = None, rows: Any = None) -> MetricLearnerCV:
+    def fit(
+        self, X: Any, y: Any = None, *, constraints: Constraints | None = None, rows: ArrayLike | None = None
+    ) -> MetricLearnerCV:
         """Choose by cross-validation, then learn on all rows. Arguments as in `MetricLearner.fit`."""
-        choosing, X, y, constraints, rows = self._choosing(X, y, constraints, rows)
-        self._choose(choosing)
-        with stages(self.verbose, "posing", Task.N_STAGES) as on_stage:
-            task = Task.of(self._refit_settings(), X, y, constraints, rows, on_stage=on_stage)
-        with progress(self.verbose, self.tol, self.gamma_) as on_step:
-            solution = task.solve(self.gamma_, on_step=on_step)
-        self._keep(X, y, task, solution)
+        with progress_for(self.verbose) as progress:
+            search, data = self._make_search(X, y, constraints, rows, progress)
+            self._fit_best(search, data, progress)
         return self
 
-    def _choosing(
-        self, X: Any, y: Any, constraints: Any, rows: Any
-    ) -> tuple[Choosing, Any, Any, Constraints | None, np.ndarray]:
-        """Folds and candidates; and what was given, as a task wants it."""
+    def make_search(
+        self, X: Any, y: Any = None, *, constraints: Constraints | None = None, rows: ArrayLike | None = None
+    ) -> CandidateSearch:
+        """Return the folds and candidates of a fit, without fitting. Arguments as in `fit`."""
+        with progress_for(self.verbose) as progress:
+            return self._make_search(X, y, constraints, rows, progress)[0]
+
+    def _fit_best(self, search: CandidateSearch, data: FitData, progress: Progress) -> None:
+        """Set what was chosen, and fit it to all rows."""
+        self._set_chosen(search)
+        task, solution = pose_and_solve(self.refit_settings(), data, progress)
+        self._store(data, task, solution)
+
+    def _make_search(
+        self, X: Any, y: Any, constraints: Constraints | None, rows: ArrayLike | None, progress: Progress
+    ) -> tuple[CandidateSearch, FitData]:
+        if self.holdout not in ("rows", "classes"):
+            raise ValueError(f"holdout must be 'rows' or 'classes'; got {self.holdout!r}.")
+        make_problems(self._base_settings(), self._lists())  # wrong parameters are reported before wrong data
         labels = None if y is None or is_lazy(X) else as_label_array(y)
-        X, y, constraints, rows = self._validated(X, y, constraints, rows)
-        held = X
+        data = self._validate(X, y, constraints, rows, progress)
+        return self.search_validated(data, labels, progress), data
+
+    def search_validated(self, data: FitData, labels: np.ndarray | None, progress: Progress) -> CandidateSearch:
+        """Return the folds and candidates for validated data; `labels` are those of `data.y` as the caller wrote them."""
+        X, y, constraints = data.X, data.y, data.constraints
+        n_rows = len_of(X)
         if isinstance(X, SampledRows):
-            if own_splits(self.cv):
+            if is_custom_splitter(self.cv):
                 raise ValueError(
                     f"with rows on Dask cv must be a number of folds, of a sample of them; got {self.cv!r}."
                 )
-            held, labels = X.X, X.labels
-        if constraints is not None and rows is None:
-            constraints.check_rows(len_of(X))
-        rows = np.arange(len_of(X)) if rows is None else as_rows(rows, len_of(X))
-        choosing = Choosing(self, held, y, labels, constraints, rows)
-        if isinstance(X, SampledRows):
-            choosing.n_total = X.n_total
-        return choosing, X, y, constraints, rows
+            held, labels, n_total = X.X, X.labels, X.n_total
+        else:
+            held, n_total = X, n_rows
+        if constraints is not None and data.rows is None:
+            constraints.check_rows(n_rows)
+        if y is None and self.holdout == "classes":
+            raise ValueError(
+                "holdout='classes' needs labels y to leave classes out by; got constraints alone. Pass y too, or use "
+                "holdout='rows'."
+            )
+        rows = np.arange(n_rows) if data.rows is None else as_rows(data.rows, n_rows)
+        seed = seed_of(self.random_state)
+        whole = constraints is not None or is_custom_splitter(self.cv)
+        sample = np.arange(n_rows) if whole else draw_sample(y, n_rows, seed)
+        found = SearchData(held, y, labels, rows, constraints, self._pairwise, sample, n_total)
+        scorer = self._scorer(y, constraints)
+        pair_split = None if constraints is None else self._pair_split(constraints)
+        splitting = Splitting(self.cv, self.holdout, scorer.by_retrieval, seed, pair_split)
+        return CandidateSearch(
+            data=found,
+            folds=splitting.make_folds(found),
+            problems=tuple(make_problems(self._base_settings(), self._lists_for(found))),
+            gammas=self._gammas(),
+            scorer=scorer,
+            splitting=splitting,
+            n_jobs=self.n_jobs,
+            progress=progress,
+        )
 
-    def _check_parameters(self) -> None:
-        if self.holdout not in ("rows", "classes"):
-            raise ValueError(f"holdout must be 'rows' or 'classes'; got {self.holdout!r}.")
-        for candidate in self._choices().every:
-            check_parameters(self._learner(**candidate, gamma=1.0))
+    def fit_settings(self) -> FitSettings:
+        """Return the checked parameters of the first candidate."""
+        return make_problems(self._base_settings(), self._lists())[0].settings
+
+    def refit_settings(self) -> FitSettings | None:  # type: ignore[override]
+        """Return the settings of the metric that was chosen; None before a fit."""
+        if not hasattr(self, "gamma_"):
+            return None
+        chosen = {name: getattr(self, f"{name}_") for name in SEARCHED}
+        return FitSettings(**self._base_settings() | chosen | {"gamma": self.gamma_})
 
     def _needs(self, has_labels: bool, sparse: bool, n_columns: int) -> Needs:
-        choices = self._choices()
-        priors = ("identity",) if self.prior is None and sparse else choices.prior
-        of_all = any(k is not None for k in choices.n_components)
-        found = basis_needs(self._value("basis"), has_labels, n_columns) | Needs("scatter" if of_all else "none")
+        lists = self._lists()
+        priors = ("identity",) if self.prior is None and sparse else lists["prior"]
+        reduces = any(k is not None for k in lists["n_components"])
+        found = basis_needs(self._value("basis"), has_labels, n_columns) | Needs("scatter" if reduces else "none")
         return reduce(or_, (needs_of(prior, has_labels) for prior in priors), found)
 
     def _defaults(self) -> dict[str, Any]:
-        """What parameters stand for that are left at None."""
+        """Return the values of parameters that are None."""
         return {"prior": ("identity", "within") if is_linear(self.kernel) else "identity", "gammas": DEFAULT_GAMMAS}
 
     def _value(self, name: str) -> Any:
         value = getattr(self, name)
         return self._defaults().get(name) if value is None else value
 
-    def _choices(self) -> Choices:
-        return Choices.of({name: self._value(name) for name in CHOSEN})
+    def _lists(self) -> dict[str, tuple]:
+        return candidate_lists({name: self._value(name) for name in SEARCHED})
+
+    def _lists_for(self, data: SearchData) -> dict[str, tuple]:
+        """Return the candidates that the data allow: one strategy for given constraints, no prior from nothing."""
+        lists = self._lists()
+        if data.constraints is not None:
+            lists["strategy"] = lists["strategy"][:1]
+        has_similar = data.y is not None or (data.constraints is not None and (data.constraints.pairs.sign > 0).any())
+        if self.prior is None and (sp.issparse(data.X) or not has_similar):
+            lists["prior"] = ("identity",)
+        return lists
+
+    def _base_settings(self) -> dict[str, Any]:
+        """Return the settings that are not searched."""
+        names = set(FitSettings.names()) - set(SEARCHED) - {"gamma"}
+        return {name: self._value(name) for name in names} | {"gamma": float(self._gammas()[-1])}
 
     def _gammas(self) -> np.ndarray:
-        return np.sort(checked_gammas(self._value("gammas")))
+        gammas = np.sort(checked_gammas(self._value("gammas")))
+        if resting_point(as_loss(self.loss)) <= 0:
+            return gammas  # with nothing learned this metric is zero
+        return np.concatenate([gammas[:1] * _NOTHING_LEARNED, gammas])
 
     def _pair_split(self, constraints: Constraints) -> PairSplit:
-        """Folds where only constraints are known."""
+        """Return the splitter for data without labels."""
         return PairSplit(constraints, random_state=self.random_state)
 
-    def _score(self, y: np.ndarray | None, constraints: Any) -> Score:
-        return scorer(self.scoring, y, constraints, unseen=self.holdout == "classes")
+    def _scorer(self, y: np.ndarray | None, constraints: Constraints | None) -> Scorer:
+        return make_scorer(self.scoring, y, constraints, unseen=self.holdout == "classes")
 
-    @property
-    def _by_retrieval(self) -> bool:
-        """Whether, with labels, held-out rows are judged by what they find among each other, each for its class."""
-        scoring = resolve_scoring(self.scoring, has_labels=True, unseen=self.holdout == "classes")
-        return isinstance(scoring, str) and scoring not in ("accuracy", "auc")
-
-    def _primary_measure(self, *, labelled: bool) -> str:
-        """Return the measure of evaluation that settings are chosen by; for a callable, the default one."""
-        if not labelled:
-            return "pair AUC"
-        if isinstance(self.scoring, str) and self.scoring != "accuracy":
-            return {"map": "MAP", "auc": "AUC"}.get(self.scoring, self.scoring.replace("precision", "P"))
-        return "MAP" if self.holdout == "classes" else "10-NN"
-
-    def _learner(self, **values: Any) -> MetricLearner:
-        """A MetricLearner of these values and all other parameters of this one."""
-        names = set(MetricLearner().get_params()) & set(self.get_params()) - set(values) - {"verbose"}
-        return MetricLearner(**{name: self._value(name) for name in names}, **values)
-
-    @property
-    def _simplest(self) -> MetricLearner:
-        """Of all candidates the first."""
-        return self._learner(**self._choices().every[0], gamma=float(self._gammas()[0]))
-
-    def _refit_settings(self) -> MetricLearner | None:
-        return self._learner(**self._chosen, gamma=self.gamma_) if hasattr(self, "gamma_") else None
-
-    @property
-    def _chosen(self) -> dict[str, Any]:
-        return {name: getattr(self, f"{name}_") for name in CHOSEN}
-
-    def _choose(self, choosing: Choosing) -> None:
-        table, scores = choosing.table, choosing.scores
+    def _set_chosen(self, search: CandidateSearch) -> None:
+        candidates, scores = search.candidates, search.scores
         mean = scores.mean(axis=1)
-        best = choosing.best()
-        for name in CHOSEN:
-            setattr(self, f"{name}_", table[best][name])
-        self.gamma_ = float(table[best]["gamma"])
+        best = search.best()
+        settings = [candidate.settings for candidate in candidates]
+        for name in SEARCHED:
+            setattr(self, f"{name}_", getattr(settings[best], name))
+        self.gamma_ = candidates[best].gamma
         self.best_index_ = best
         self.best_score_ = float(mean[best])
-        self.cv_results_ = {name: [row[name] for row in table] for name in CHOSEN} | {
-            "gamma": np.array([row["gamma"] for row in table]),
+        self.cv_results_ = {name: [getattr(one, name) for one in settings] for name in SEARCHED} | {
+            "gamma": np.array([candidate.gamma for candidate in candidates]),
             "mean_score": mean,
             "std_score": scores.std(axis=1),
             "scores": scores,
         }
+
+    @property
+    def learned_nothing_(self) -> bool:
+        """Whether the prior itself was best: a γ below all candidates."""
+        return self.gamma_ < checked_gammas(self._value("gammas")).min()

@@ -1,8 +1,9 @@
-"""Training and held-out rows, and distances between them under the variants of one solution."""
+"""Folds of a search: training and held-out rows, and distances between them."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -15,7 +16,72 @@ from ..coordinates import LinearCoordinates
 from ..evaluation import pair_auc
 from ..metric import Metric, cosines, is_positive, leading_part
 
-__all__ = ["Fold"]
+__all__ = ["Fold", "SearchData"]
+
+
+@dataclass(frozen=True, eq=False)
+class SearchData:
+    """Rows that a search may use, and the sample of them that it does.
+
+    Attributes
+    ----------
+    X, y, labels, rows
+        All rows, their class codes (−1: unlabelled), their labels as the caller wrote them, and their numbers in the
+        numbering of the constraints.
+    constraints : Constraints or None
+    pairwise : bool
+        Whether X is a precomputed kernel matrix.
+    sample : ndarray
+        Positions of the rows that folds are made of.
+    n_total : int
+        Number of rows of which X is itself a sample; that of X where it is none.
+    """
+
+    X: Any
+    y: np.ndarray | None
+    labels: np.ndarray | None
+    rows: np.ndarray
+    constraints: Constraints | None
+    pairwise: bool
+    sample: np.ndarray
+    n_total: int
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def n_classes(self) -> int:
+        """Number of classes in the sample."""
+        if self.y is None:
+            return 0
+        codes = self.y[self.sample]
+        return len(np.unique(codes[codes >= 0]))
+
+    @property
+    def class_names(self) -> list[str]:
+        """Names of the classes, in the order of their codes."""
+        if self.y is None:
+            return []
+        names = [""] * (int(self.y.max(initial=-1)) + 1)
+        codes, first = np.unique(self.y, return_index=True)
+        for code, row in zip(codes.tolist(), first.tolist(), strict=True):
+            if code >= 0:
+                names[code] = str(code if self.labels is None else self.labels[row])
+        return names
+
+    def fold(self, train: np.ndarray, test: np.ndarray) -> Fold:
+        """Return a fold of all rows."""
+        return Fold(self.X, self.y, self.labels, self.rows, train, test, self.pairwise)
+
+    def sampled_folds(self, splits: Iterable[tuple[np.ndarray, np.ndarray]]) -> tuple[Fold, ...]:
+        """Return folds of the sample, from splits of it."""
+        part = self.sample
+        if len(part) == self.n_rows:
+            return tuple(self.fold(*split) for split in splits)
+        X = self.X[np.ix_(part, part)] if self.pairwise else self.X[part]
+        y, labels = (None if a is None else a[part] for a in (self.y, self.labels))
+        return tuple(Fold(X, y, labels, self.rows[part], *split, self.pairwise) for split in splits)
 
 
 @dataclass(frozen=True)
@@ -32,8 +98,8 @@ class Fold:
     train: np.ndarray
     test: np.ndarray
     pairwise: bool
-    kept: dict = field(default_factory=dict, repr=False)  # what tasks on the training rows share
-    _parts_kept: dict = field(default_factory=dict, repr=False)
+    scatter_cache: dict = field(default_factory=dict, repr=False)  # shared by tasks on the training rows
+    _distance_cache: dict = field(default_factory=dict, repr=False)
 
     @cached_property
     def X_train(self) -> Any:
@@ -52,6 +118,7 @@ class Fold:
         return None if self.y is None else self.y[self.test]
 
     def labels_of(self, part: np.ndarray) -> np.ndarray | None:
+        """Return the labels of some rows as the caller wrote them."""
         return None if self.labels is None else self.labels[part]
 
     @property
@@ -61,7 +128,7 @@ class Fold:
     # -- distances under one variant of a metric --------------------------------------------------------------------
 
     def variant(self, metric: Metric, n_components: int | None, normalize: bool) -> Metric:
-        """The metric by distance or by cosine, or of fewer directions."""
+        """Return the metric with or without normalisation, reduced to its leading components."""
         metric = dataclasses.replace(metric, normalize=normalize)
         if n_components is None:
             return metric
@@ -69,10 +136,10 @@ class Fold:
         return leading_part(metric, self.X_train, min(n_components, metric.n_outputs))
 
     def sq_distances(self, metric: Metric, *, among: bool) -> np.ndarray:
-        """Of held-out rows to training rows, or among themselves."""
-        c = metric.coordinates
-        if isinstance(c, LinearCoordinates) and c.basis is not None and not sp.issparse(self.X):
-            return self._parts(c, among, centred=not metric.normalize).sq_distances(metric)
+        """Return squared distances of held-out rows to training rows, or among themselves."""
+        if metric.is_linear and metric.linear_coordinates.basis is not None and not sp.issparse(self.X):
+            c = metric.linear_coordinates
+            return self._basis_distances(c, among, centred=not metric.normalize).sq_distances(metric)
         if not self.pairwise:
             return metric.distances(self.X_test, None if among else self.X_train, squared=True)
         own = np.diagonal(self.X)
@@ -100,24 +167,24 @@ class Fold:
             diag_y=own[b],
         )
 
-    def _parts(self, c: LinearCoordinates, among: bool, centred: bool) -> _Parts:
-        """What all metrics over the same basis share, kept for the last one asked for."""
-        kept = self._parts_kept.get((among, centred))
-        if kept is None or kept.coordinates.basis is not c.basis:
+    def _basis_distances(self, c: LinearCoordinates, among: bool, centred: bool) -> _BasisDistances:
+        """Return the distances over a basis, cached for the last basis."""
+        cached = self._distance_cache.get((among, centred))
+        if cached is None or cached.coordinates.basis is not c.basis:
             X, Y = (rows.astype(np.float64) for rows in (self.X_test, self.X_test if among else self.X_train))
             if centred:  # a common shift changes no distance and spares digits where rows are far from the origin
                 centre = Y.mean(axis=0)
                 X, Y = X - centre, Y - centre
-            kept = self._parts_kept[among, centred] = _Parts(c, X, Y)
-        return kept
+            cached = self._distance_cache[among, centred] = _BasisDistances(c, X, Y)
+        return cached
 
     def auc(self, metric: Metric, constraints: Constraints | None) -> float:
-        """Of telling similar from dissimilar pairs among held-out rows."""
+        """Return the AUC of similar against dissimilar pairs among held-out rows."""
         sq_distances = partial(self.sq_pair_distances, metric)
         return pair_auc(sq_distances, len(self.test), self.y_test, constraints, self.rows[self.test])
 
     def sq_pair_distances(self, metric: Metric, index: np.ndarray) -> np.ndarray:
-        """Of pairs of held-out rows."""
+        """Return squared distances of pairs of held-out rows."""
         i, j = index.T
         if not self.pairwise:
             return metric.pair_distances(self.X_test[i], self.X_test[j], squared=True)
@@ -128,8 +195,8 @@ class Fold:
         )
 
 
-class _Parts:
-    """κ = φᵀ F φ + w (κ0 − φᵀφ) of some rows with others: φ and the second term's factor, whatever F and w are."""
+class _BasisDistances:
+    """Distances under κ = φᵀ F φ + w (κ0 − φᵀφ) for any F and w: φ and κ0 − φᵀφ of all rows are computed once."""
 
     def __init__(self, coordinates: LinearCoordinates, X: np.ndarray, Y: np.ndarray):
         self.coordinates = coordinates
@@ -138,7 +205,7 @@ class _Parts:
 
     @cached_property
     def _outside(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """κ0 − φᵀφ of all rows with all, and of each with itself."""
+        """Factor κ0 − φᵀφ of all rows with all, and of each with itself."""
         Zx, Zy = (self.coordinates.prior.whiten(rows) for rows in self._rows)
         own = (
             np.einsum("ij,ij->i", Z, Z) - np.einsum("ij,ij->i", p, p) for Z, p in ((Zx, self.phi_x), (Zy, self.phi_y))
@@ -146,6 +213,7 @@ class _Parts:
         return Zx @ Zy.T - self.phi_x @ self.phi_y.T, *own
 
     def sq_distances(self, metric: Metric) -> np.ndarray:
+        """Return squared distances of all rows of X to all rows of Y."""
         F, weight = metric.F, metric.eta * metric.coordinates.residual
         moved = self.phi_x @ F
         K = moved @ self.phi_y.T

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
 from ..constraints import Constraints
-from ..coordinates import LinearCoordinates
 from ..evaluation import (
     BeforeAfter,
     Estimate,
@@ -29,42 +28,39 @@ from ..evaluation import (
 )
 from ..learner import MetricLearner
 from ..metric import Metric
-from ..priors import Prior
-from ..progress import parts_of
-from ..task import Task
-from ..validation import len_of
-from .choosing import LOOSE, Choosing
+from ..progress import SILENT
+from ..task import FitData, FitSettings, pose
 from .cv import MetricLearnerCV
 from .folds import Fold
+from .search import LOOSE_TOL, CandidateSearch
 
-__all__ = ["choosing_again", "choosing_of", "evaluate_held_out", "evaluate_pairs", "refits", "unlearned"]
+__all__ = ["evaluate_held_out", "evaluate_pairs", "refits", "search_again"]
 
 _MOST_PAIRED = 1_000  # queries of a fold whose pairs are drawn in histograms
 
 
 def evaluate_held_out(
-    choosing: Choosing,
+    search: CandidateSearch,
     *,
-    settled: dict[str, Any] | None = None,
+    settings: FitSettings | None = None,
     lda: bool = True,
     names: tuple[str, str] = ("before", "after"),
 ) -> BeforeAfter:
-    """Compare the learned distance with the one before learning, and with LDA, on rows that it was not learned from.
+    """Compare the learned distance with the one before learning, and with LDA, on held-out rows.
 
-    Every fold is fitted as the learner itself is, to all training rows of the fold, with the settings chosen by the
-    other folds (or with the candidate `settled`). Held-out queries, a sample where there are many, are compared with
-    all training rows; with ``holdout="classes"`` with all other held-out rows. Where only constraints are known, the
-    held-out pairs are compared with each other.
+    Every fold is fitted as the final fit is, to all training rows of the fold, with the settings chosen by the other
+    folds (or with `settings`). Held-out queries, a sample where there are many, are compared with all training rows;
+    with ``holdout="classes"`` with all other held-out rows. Without labels, held-out similar pairs are compared with
+    dissimilar ones.
 
     `lda=False` leaves LDA out, which saves its fits.
     """
-    unseen = choosing.cv.holdout == "classes"
-    primary = choosing.cv._primary_measure(labelled=choosing.folds[0].y is not None)
+    unseen, primary, data = search.splitting.holdout == "classes", search.scorer.measure, search.data
     rng = np.random.default_rng(0)
     scored = []
-    for fold, before, after in refits(choosing, settled):
+    for fold, before, after in refits(search, settings):
         if fold.y is None:
-            scored.append(_score_pairs(fold, before, after, choosing.constraints))
+            scored.append(_score_pairs(fold, before, after, data.constraints))
         else:
             share = len(fold.test) / (fold.y >= 0).sum()
             scored.append(_score_rows(fold, before, after, primary, rng, share, unseen=unseen, lda=lda))
@@ -72,38 +68,22 @@ def evaluate_held_out(
         searched = "rows of pairs that are known"
     else:
         searched = "other held-out rows of classes that were not learned from" if unseen else "training rows"
-        if choosing.n_total > choosing.n_held:
-            searched += f" (of a sample of {choosing.n_held:,} of {choosing.n_total:,} rows)"
-    return compare_folds(scored, primary=primary, names=names, searched=searched, class_names=choosing.class_names)
+        if data.n_total > data.n_rows:
+            searched += f" (of a sample of {data.n_rows:,} of {data.n_total:,} rows)"
+    return compare_folds(scored, primary=primary, names=names, searched=searched, class_names=data.class_names)
 
 
-def refits(choosing: Choosing, settled: dict[str, Any] | None = None) -> Iterator[tuple[Fold, Metric, Metric]]:
+def refits(search: CandidateSearch, settings: FitSettings | None = None) -> Iterator[tuple[Fold, Metric, Metric]]:
     """Yield, for every fold, the fold, the distance before learning and the one learned from its training rows."""
-    folds = list(enumerate(choosing.folds_of_all()))
-    for k, fold in parts_of(folds, choosing.cv.verbose, "evaluating", lambda item: f"fold {item[0] + 1}"):
-        candidate = choosing.table[choosing.best(without=k)] if settled is None else settled
-        values = {name: candidate[name] for name in ("prior", "strategy")}
-        values |= {"residual": candidate["residual"], "n_components": None, "normalize": False}
-        learner = choosing.cv._learner(**values, gamma=candidate["gamma"], tol=max(choosing.cv.tol, LOOSE))
-        data = fold.X_train, fold.y_train, choosing.constraints, fold.train_rows
-        task = Task.of(learner, *data, quiet=True, kept=fold.kept)
-        metric = task.metric(task.solve(candidate["gamma"]))
-        yield fold, unlearned(metric), fold.variant(metric, candidate["n_components"], candidate["normalize"])
-
-
-def unlearned(metric: Metric) -> Metric:
-    """Return the distance before learning: Euclidean between rows as they come, or that of the kernel."""
-    c = metric.coordinates
-    if isinstance(c, LinearCoordinates):
-        # κ = κ0 where no direction is learned in, and nothing is left out
-        assert metric.n_features is not None
-        nowhere = np.zeros((metric.n_features, 0))
-        return Metric(LinearCoordinates(Prior(), metric.n_features, nowhere), np.zeros((0, 0)))
-    # κ = κ0 where F is the identity, and nothing is left out
-    plain = dataclasses.replace(c, residual=1.0)
-    return dataclasses.replace(
-        metric, coordinates=plain, F=np.eye(len(metric.F)), eta=1.0, normalize=False, rotation=None
-    )
+    folds = search.folds_of_all()
+    tracked = search.progress.track(enumerate(folds), len(folds), "evaluating:", lambda item: f"fold {item[0] + 1}")
+    for k, fold in tracked:
+        chosen = search.candidates[search.best(without=k)].settings if settings is None else settings
+        plain = replace(chosen, n_components=None, normalize=False, tol=max(chosen.tol, LOOSE_TOL))
+        data = FitData(fold.X_train, fold.y_train, search.data.constraints, fold.train_rows)
+        task = pose(plain, data, quiet=True, scatter_cache=fold.scatter_cache)
+        metric = task.metric(task.solve(chosen.gamma))
+        yield fold, metric.without_learning(), fold.variant(metric, chosen.n_components, chosen.normalize)
 
 
 # -- scores of one fold --------------------------------------------------------------------------------------------
@@ -182,37 +162,25 @@ def evaluate_pairs(distance: np.ndarray, ends: np.ndarray, similar: np.ndarray, 
     return {"pair AUC": Estimate(auc, rows[members], influence[members])}
 
 
-# -- folds and candidates ------------------------------------------------------------------------------------------
+def search_again(
+    learner: MetricLearner, X: Any, codes: np.ndarray | None, labels: np.ndarray | None, constraints: Constraints | None
+) -> tuple[CandidateSearch, FitSettings | None]:
+    """Return the search by which a fitted learner chose, or could, and its settings.
 
-
-def choosing_of(
-    cv: MetricLearnerCV, X: Any, y: Any = None, constraints: Constraints | None = None
-) -> tuple[Choosing, Any]:
-    """Return folds and candidates of a `MetricLearnerCV`, and the rows for a fit (on Dask a sample of them)."""
-    choosing, X, *_ = cv._choosing(X, y, constraints, None)
-    return choosing, X
-
-
-def choosing_again(
-    learner: MetricLearner, X: Any, codes: np.ndarray | None, labels: Any, constraints: Constraints | None
-) -> tuple[Choosing, dict[str, Any] | None]:
-    """Return the folds that a fitted learner chose by, or would, and its chosen candidate.
-
-    None in place of the candidate where the scores of all candidates on these folds are known, so that every fold can
+    None in place of the settings where the scores of all candidates on these folds are known, so that every fold can
     be fitted with the choice of the others.
     """
     cv = learner if isinstance(learner, MetricLearnerCV) else _with_one_candidate(learner)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
-        choosing = Choosing(cv, X, codes, labels, constraints, np.arange(len_of(X)))
+        search = cv.search_validated(FitData(X, codes, constraints), labels, SILENT)
     if cv is not learner:
-        return choosing, choosing.table[-1]
-    known = np.asarray(cv.cv_results_["scores"])
+        return search, search.candidates[-1].settings
+    scores = np.asarray(cv.cv_results_["scores"])
     same_folds = learner.random_state is None or isinstance(learner.random_state, (int, np.integer))
-    if same_folds and known.shape == (len(choosing.table), len(choosing.folds)) and len(choosing.folds) > 1:
-        choosing.scores = known
-        return choosing, None
-    return choosing, cv._chosen | {"gamma": cv.gamma_}
+    if same_folds and scores.shape == (len(search.candidates), len(search.folds)) and len(search.folds) > 1:
+        return replace(search, known_scores=scores), None
+    return search, cv.refit_settings()
 
 
 def _with_one_candidate(learner: MetricLearner) -> MetricLearnerCV:

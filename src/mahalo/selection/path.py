@@ -1,4 +1,4 @@
-"""All γ at once: the whole regularisation path."""
+"""Regularisation path: metrics of all γ."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..constraints import Constraints
 from ..learner import MetricLearner
 from ..metric import Metric
-from ..progress import Parts, progress, stages
 from ..solvers import Certificate
-from ..task import Task
 from ..validation import check_gamma
 
 __all__ = ["MetricPath", "checked_gammas", "metric_path"]
@@ -41,9 +40,15 @@ class MetricPath:
 
 
 def metric_path(
-    X: Any, y: Any = None, *, gammas: Any = None, constraints: Any = None, rows: Any = None, **params: Any
+    X: Any,
+    y: Any = None,
+    *,
+    gammas: ArrayLike | None = None,
+    constraints: Constraints | None = None,
+    rows: ArrayLike | None = None,
+    **params: Any,
 ) -> MetricPath:
-    """The metrics of many γ for the price of a few fits.
+    """Return the metrics of many γ for the price of a few fits.
 
     Parameters
     ----------
@@ -64,25 +69,18 @@ def metric_path(
         raise ValueError(f"metric_path takes gammas=, all of them at once; got gamma={params['gamma']!r}.")
     gammas = checked_gammas(np.logspace(-2, 3, 21) if gammas is None else gammas)
     learner = MetricLearner(**params, gamma=float(gammas.max()))
-    X, y, constraints, rows = learner._validated(X, y, constraints, rows)
-    with stages(learner.verbose, "posing", Task.N_STAGES) as on_stage:
-        task = Task.of(learner, X, y, constraints, rows, on_stage=on_stage)
-    solutions, parts = {}, Parts(len(gammas))
-    with progress(learner.verbose, learner.tol, float(gammas.max()), "path", parts) as on_step:
-        for k, solution in task.path(gammas, on_step):
-            solutions[k] = solution
-            parts.advance()
-    ordered = [solutions[k] for k in range(len(gammas))]
+    task, solutions = learner.solve_path(X, y, gammas, constraints=constraints, rows=rows)
     return MetricPath(
         gammas=gammas,
-        metrics=task.metrics(ordered),
-        certificates=tuple(solution.certificate for solution in ordered),
-        duals=np.array([task.duals(solution) for solution in ordered]),
+        metrics=task.metrics(solutions),
+        certificates=tuple(solution.certificate for solution in solutions),
+        duals=np.array([task.duals(solution) for solution in solutions]),
         constraints=task.constraints,
     )
 
 
-def checked_gammas(gammas: Any) -> np.ndarray:
+def checked_gammas(gammas: ArrayLike) -> np.ndarray:
+    """Return γ values as an array; raise ValueError if one is not positive."""
     gammas = np.atleast_1d(np.asarray(gammas, dtype=np.float64))
     if gammas.ndim != 1 or not len(gammas):
         raise ValueError(f"gammas must be a list of numbers; got shape {gammas.shape}.")

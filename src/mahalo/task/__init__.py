@@ -1,7 +1,18 @@
 """One posed task between data and solver."""
 
-from .sampled import sampled
-from .space import start_metric
-from .task import Task
+from .sample import sample_lazy_rows
+from .settings import FitData, FitSettings
+from .space import make_space, start_metric
+from .task import Task, pose, pose_and_solve, solve_path
 
-__all__ = ["Task", "sampled", "start_metric"]
+__all__ = [
+    "FitData",
+    "FitSettings",
+    "Task",
+    "make_space",
+    "pose",
+    "pose_and_solve",
+    "sample_lazy_rows",
+    "solve_path",
+    "start_metric",
+]

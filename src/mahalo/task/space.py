@@ -1,4 +1,4 @@
-"""Where distances are measured and learned: features under a prior, or the feature space of a kernel; over a basis."""
+"""Space in which distances are measured and learned: features under a prior, or a kernel's feature space."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..basis.common import FixedBasis, Seen
 from ..constraints import class_codes
 from ..coordinates import (
     BaseKernel,
-    EmbeddedCoordinates,
     EmbeddedSpace,
     KernelSpace,
     LinearSpace,
+    Space,
     embedding,
     orthonormal,
 )
@@ -24,35 +24,42 @@ from ..coordinates.embedded import MOST_ROWS
 from ..errors import NotPositiveDefiniteError
 from ..metric import Metric
 from ..priors import Known, Prior
+from ..progress import SILENT, Progress
 from ..rows import InMemoryRows, SampledRows, VectorRows, combine
-from ..validation import as_generator, is_linear, len_of, warn
+from ..validation import as_generator, len_of, warn
+from .settings import FitSettings
 
-__all__ = ["Space", "make_space", "start_metric"]
-
-
-Space = LinearSpace | KernelSpace | EmbeddedSpace
+__all__ = ["make_space", "start_metric"]
 
 
 def make_space(
-    settings: Any, X: Any, known: Known, rows: Any, rng: np.random.Generator, *, quiet: bool = False
+    settings: FitSettings,
+    X: Any,
+    known: Known,
+    rows: np.ndarray | None,
+    rng: np.random.Generator,
+    *,
+    quiet: bool = False,
+    progress: Progress = SILENT,
 ) -> Space:
-    """The space that the parameters of a learner ask for."""
-    linear = is_linear(settings.kernel)
+    """Return the space that the settings ask for."""
+    linear = settings.is_linear
     basis = None
     if settings.basis is not None:
         basis = as_basis(settings.basis, kernel_space=not linear, has_labels=known.codes is not None)
         if not quiet:
-            _say_if_too_many(basis, X.shape[1] if linear else len_of(X), "columns" if linear else "rows")
+            _warn_if_too_many(basis, X.shape[1] if linear else len_of(X), "columns" if linear else "rows")
     if linear:
-        return _linear_space(settings, X if isinstance(X, SampledRows) else InMemoryRows(X), basis, known, rng, quiet)
+        held = X if isinstance(X, SampledRows) else InMemoryRows(X)
+        return _linear_space(settings, held, basis, known, rng, quiet, progress)
     kernel = BaseKernel.of(settings.kernel, settings.kernel_params)
-    if not _is_identity(settings.prior):
+    if not settings.has_identity_prior:
         if isinstance(basis, FixedBasis):
             raise ValueError(
                 "a basis J of one's own is not for a prior over a kernel's coordinates; give one of the two."
             )
         try:
-            outer = embedding(KernelSpace(kernel, X), rng, known.codes)
+            outer = embedding(KernelSpace(kernel, X), rng, known.codes, progress)
         except NotPositiveDefiniteError as error:
             raise NotPositiveDefiniteError(
                 "the kernel matrix has negative eigenvalues, so there are no coordinates to put "
@@ -61,48 +68,53 @@ def make_space(
             ) from error
         if len_of(X) > MOST_ROWS:  # coordinates are of rows that were drawn, and may be others for the next prior
             known = replace(known, kept={})
-        return EmbeddedSpace.of(outer, X, lambda held: _linear_space(settings, held, basis, known, rng, quiet))
-    J = None if basis is None else _combinations(basis, kernel, X, known.codes, rows, rng)
-    return KernelSpace(kernel, X, J, float(settings.residual), settings.psd)
+        return EmbeddedSpace.of(
+            outer, X, lambda held: _linear_space(settings, held, basis, known, rng, quiet, progress)
+        )
+    J = None if basis is None else _combinations(basis, kernel, X, known.codes, rows, rng, progress)
+    return KernelSpace(kernel, X, J, float(settings.residual), settings.psd, progress)
 
 
 def _linear_space(
-    settings: Any, rows: VectorRows, basis: Any, known: Known, rng: np.random.Generator, quiet: bool
+    settings: FitSettings,
+    rows: VectorRows,
+    basis: Any,
+    known: Known,
+    rng: np.random.Generator,
+    quiet: bool,
+    progress: Progress,
 ) -> LinearSpace:
     prior = Prior.of(settings.prior, rows, known)
-    if prior.root is None and not _is_identity(settings.prior) and not quiet:
+    if prior.root is None and not settings.has_identity_prior and not quiet:
         warn(
             f"prior={settings.prior!r}: rows that are alike do not differ, so their covariance says nothing; the "
             "identity takes its place. Give classes more than one row, or leave prior='identity'."
         )
     if basis is None:
         return LinearSpace(prior, rows)
-    return LinearSpace(prior, rows, orthonormal(_vectors(basis, prior, rows, known, rng)), float(settings.residual))
+    R = _vectors(basis, prior, rows, known, rng, progress)
+    return LinearSpace(prior, rows, orthonormal(R), float(settings.residual))
 
 
-def _is_identity(prior: Any) -> bool:
-    return isinstance(prior, str) and prior == "identity"
-
-
-def _say_if_too_many(basis: Any, most: int, what: str) -> None:
+def _warn_if_too_many(basis: Any, most: int, what: str) -> None:
     asked = getattr(basis, "k", None)
     if asked is not None and asked > most:
         warn(f"a basis of {asked} directions was asked for, but X has {most} {what}: there are at most {most}.")
 
 
-def start_metric(settings: Any, X: Any, y: Any = None) -> Metric:
-    """What a learner starts from: the prior as a metric, over the basis if there is one."""
+def start_metric(settings: FitSettings, X: Any, y: Any = None) -> Metric:
+    """Return the metric that a fit starts from: the prior, over the basis if there is one."""
     known = Known(None if y is None else class_codes(y))
     space = make_space(settings, X, known, None, as_generator(settings.random_state), quiet=True)
-    coordinates = space.coordinates
-    F = np.eye(coordinates.rank)
-    if isinstance(coordinates, EmbeddedCoordinates):
-        coordinates, F = coordinates.settled(F, coordinates.residual)
+    start = space.coordinates
+    coordinates, F = start.finish(np.eye(start.rank), 1.0, start.residual)
     return Metric(coordinates, F, normalize=settings.normalize)
 
 
-def _vectors(basis: Any, prior: Prior, rows: VectorRows, known: Known, rng: np.random.Generator) -> np.ndarray:
-    """R, n_features × k, of whitened rows."""
+def _vectors(
+    basis: Any, prior: Prior, rows: VectorRows, known: Known, rng: np.random.Generator, progress: Progress
+) -> np.ndarray:
+    """Return R, n_features × k, in the space of whitened rows."""
     n, d = rows.shape
     if isinstance(basis, FixedBasis):
         R = basis.array
@@ -111,7 +123,7 @@ def _vectors(basis: Any, prior: Prior, rows: VectorRows, known: Known, rng: np.r
         R = prior.whiten(R.T).T
         return np.asarray(R.todense() if sp.issparse(R) else R, dtype=np.float64)
     whitened = prior.whitened(rows)
-    seen = Seen(n, whitened, lambda index: _gram_of(whitened.take(index)), known.codes, known.similar, prior.level)
+    seen = Seen(n, whitened, lambda index: _gram_of(whitened.take(index)), known.codes, known.similar, prior.level, progress=progress)
     if hasattr(basis, "vectors"):
         return np.asarray(basis.vectors(seen, rng), dtype=np.float64)
     return combine(whitened, basis.coefficients(seen, rng)).T
@@ -123,19 +135,25 @@ def _gram_of(Z: Any) -> np.ndarray:
 
 
 def _combinations(
-    basis: Any, kernel: BaseKernel, X: Any, codes: np.ndarray | None, rows: Any, rng: np.random.Generator
+    basis: Any,
+    kernel: BaseKernel,
+    X: Any,
+    codes: np.ndarray | None,
+    rows: np.ndarray | None,
+    rng: np.random.Generator,
+    progress: Progress,
 ) -> Any:
-    """J, n_samples × k, of the objects' images."""
+    """Return J, n_samples × k, combinations of the objects' images."""
     n = len_of(X)
     if isinstance(basis, FixedBasis):
         return _on_rows_of(basis.array, rows, n)
     plain = KernelSpace(kernel, X)
-    seen = Seen(n, None, lambda index: plain.gram(index).astype(np.float64), codes, block=plain.geometry.block)
+    seen = Seen(n, None, lambda index: plain.gram(index).astype(np.float64), codes, block=plain.block, progress=progress)
     return basis.coefficients(seen, rng)
 
 
 def _on_rows_of(J: Any, rows: Any, n_samples: int) -> Any:
-    """J over the rows of X: renumbered like constraints where X is a part of the data."""
+    """Return J over the rows of X, renumbered like constraints where X is a part of the data."""
     if rows is not None and J.shape[0] > int(np.max(rows)):
         J = sp.csr_array(J)[np.asarray(rows)]
     if J.shape[0] != n_samples:

@@ -1,4 +1,4 @@
-"""Distances of many rows with many others, from their coordinates or their similarities."""
+"""Distances between all rows of two sets, from their coordinates or their similarities."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def sq_norms(T: np.ndarray) -> np.ndarray:
 
 
 def unit_length(T: np.ndarray) -> np.ndarray:
-    """Rows of length 1; zero rows stay zero."""
+    """Return rows of length 1; zero rows stay zero."""
     size = np.abs(T).max(axis=1, keepdims=True, initial=0.0)
     T = np.divide(T, size, out=np.zeros_like(T), where=size > 0)  # so that squares neither overflow nor vanish
     length = np.sqrt(sq_norms(T))[:, None]
@@ -44,14 +44,14 @@ def is_positive(own: np.ndarray) -> np.ndarray:
 
 
 def cosines(K: np.ndarray, own_x: np.ndarray, own_y: np.ndarray) -> np.ndarray:
-    """κ(x, y) / √(κ(x, x) κ(y, y)) of all rows with all, 0 where a row has no length; K is used up."""
+    """Return κ(x, y) / √(κ(x, x) κ(y, y)) of all rows with all, 0 where a row has no length; K is overwritten."""
     K *= _inverse_length(own_x)[:, None]
     K *= _inverse_length(own_y)
     return K
 
 
 def paired_cosines(K: np.ndarray, own_x: np.ndarray, own_y: np.ndarray) -> np.ndarray:
-    """The same of each row with one other."""
+    """Return κ(x_k, y_k) / √(κ(x_k, x_k) κ(y_k, y_k)) for every k."""
     return K * _inverse_length(own_x) * _inverse_length(own_y)
 
 
@@ -61,7 +61,7 @@ def _inverse_length(own: np.ndarray) -> np.ndarray:
 
 
 def all_distances(TX: np.ndarray, TY: np.ndarray, squared: bool, dtype: DTypeLike) -> np.ndarray:
-    """√(‖x‖² + ‖y‖² − 2 xᵀy) for all rows of both."""
+    """Return √(‖x‖² + ‖y‖² − 2 xᵀy) for all rows of both."""
     # A common shift changes no distance and spares digits where points are far from the origin.
     centre = TY.mean(axis=0)
     TX, TY = TX - centre, TY - centre
@@ -82,7 +82,7 @@ def all_distances(TX: np.ndarray, TY: np.ndarray, squared: bool, dtype: DTypeLik
 
 
 def finished(D: np.ndarray, own_x: np.ndarray, own_y: np.ndarray, squared: bool) -> np.ndarray:
-    """Distances in the place of similarities D, from the similarity of each row with itself."""
+    """Return distances from similarities D, which are overwritten, and the similarity of each row with itself."""
     # One product for all rows: in smaller blocks, what BLAS copies of TY outweighs what staying in cache would save.
     D = np.ascontiguousarray(D)
     own_x, own_y = own_x.astype(D.dtype, copy=False), own_y.astype(D.dtype, copy=False)
@@ -91,7 +91,7 @@ def finished(D: np.ndarray, own_x: np.ndarray, own_y: np.ndarray, squared: bool)
 
 
 def nearest_among(distances: Callable[[Any, Any], np.ndarray], X: Any, Y: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of each row of X: distances to its k nearest rows of Y, and their numbers, nearest first."""
+    """Return the distances of each row of X to its k nearest rows of Y, and their numbers, nearest first."""
     step = max(1, BLOCK_BYTES // max(1, 8 * len_of(Y)))
     found = []
     for a in range(0, len_of(X), step):

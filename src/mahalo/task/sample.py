@@ -1,4 +1,4 @@
-"""Rows that do not fit into memory: those of them that a fit looks at, with what it must know of all."""
+"""Sample of rows that do not fit into memory, with the moments of all of them."""
 
 from __future__ import annotations
 
@@ -8,30 +8,35 @@ from typing import Any
 import numpy as np
 
 from ..constraints import Constraints, labels_by_appearance, reject_constraints
+from ..progress import Progress
 from ..rows import Needs, SampledRows
-from ..validation import as_generator, is_linear
+from ..validation import as_generator
+from .settings import FitSettings
 
-__all__ = ["sampled"]
+__all__ = ["sample_lazy_rows"]
 
 
-def sampled(
-    settings: Any,
+def sample_lazy_rows(
+    settings: FitSettings,
     X: Any,
     y: Any,
     constraints: Constraints | None,
     needs: Callable[[bool, int], Needs],
-    show: Callable[[str], None] | None,
+    progress: Progress,
 ) -> SampledRows:
-    """Rows on Dask that are constrained or drawn, and moments of all, as `needs` says (sparse? how many columns?)."""
+    """Return constrained and randomly drawn rows of a Dask collection, with moments of all its rows.
+
+    ``needs(sparse, n_columns)`` says which moments the fit needs.
+    """
     from ..rows.dask import DaskRows
 
-    if not is_linear(settings.kernel):
+    if not settings.is_linear:
         raise ValueError(
             f"kernel={settings.kernel!r} needs rows in memory; with rows on Dask use kernel='linear', or fit on some "
             "of them, such as X[:10_000].compute()."
         )
     reject_constraints(y)
-    lazy = DaskRows(X, y, labels_by_appearance, show)
+    lazy = DaskRows(X, y, labels_by_appearance, progress.show if progress else None)
     wanted = np.empty(0, dtype=np.int64)
     if constraints is not None:
         constraints.check_rows(lazy.n_total)

@@ -1,0 +1,134 @@
+"""Distances between rows in the feature space of a kernel."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..constraints import sq_distances
+from ..linalg import nearest_of
+from ..progress import SILENT, Progress
+from .base_kernel import BaseKernel
+
+__all__ = ["KernelGeometry", "MixedGeometry"]
+
+_DENSE_SHARE = 64  # entries per pair up to which the whole kernel matrix of the rows is computed at once
+_SAMPLE_ROWS = 200
+_CALL_ROWS = 100  # rows per call of a user's kernel function
+
+
+class RowMap(Protocol):
+    """Coordinates φ of rows."""
+
+    def map(self, X: Any) -> np.ndarray: ...
+
+
+class KernelGeometry:
+    """Rows under a kernel κ; with a precomputed one X is the kernel matrix."""
+
+    def __init__(self, kernel: BaseKernel, X: Any) -> None:
+        self.kernel, self.X = kernel, X
+
+    @property
+    def n_rows(self) -> int:
+        return self.X.shape[0]
+
+    def block(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Return the kernel matrix of some rows with others."""
+        if self.kernel.precomputed:
+            return np.asarray(self.X[np.ix_(rows, others)])
+        return self.kernel(self.X[rows], self.X[others])
+
+    def paired(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Return κ(x_k, y_k) for every k."""
+        if self.kernel.precomputed:
+            return np.asarray(self.X[rows, others], dtype=np.float64)
+        return self.kernel.paired(self.X[rows], self.X[others])
+
+    def self_similarity(self, rows: np.ndarray) -> np.ndarray:
+        """Return κ(x, x) of some rows."""
+        return self.paired(rows, rows) if self.kernel.precomputed else self.kernel.diagonal(self.X[rows])
+
+    def gram(self, rows: np.ndarray, progress: Progress = SILENT) -> np.ndarray:
+        """Return κ among some rows; a user's function, which may be slow, is called for some rows at a time."""
+        if not callable(self.kernel.kind) or len(rows) <= _CALL_ROWS:
+            return self.block(rows, rows)
+        parts = range(0, len(rows), _CALL_ROWS)
+        return np.concatenate([self.block(rows[a : a + _CALL_ROWS], rows) for a in progress.track(parts, len(parts), "part")])
+
+    def sq_distances(self, index: np.ndarray) -> np.ndarray:
+        """Return the squared distance of each pair of rows."""
+        if not len(index):
+            return np.zeros(0)
+        own, between = self._similarities(index)
+        D = own - 2.0 * between
+        # The difference of nearly equal numbers is rounding, not distance.
+        small, rounding = 1e-6 * own, 20 * self.precision * own
+        D[(-small <= D) & (rounding >= D)] = 0.0
+        if not self.kernel.precomputed and self._vectors:
+            near = np.flatnonzero(np.abs(D) <= small)
+            D[near[sq_distances(self.X, index[near]) == 0]] = 0.0
+        return D
+
+    def _similarities(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return κ(x, x) + κ(y, y) and κ(x, y) of every pair."""
+        rows, compact = np.unique(index, return_inverse=True)
+        i, j = compact.reshape(index.shape).T
+        if self.kernel.precomputed or len(rows) ** 2 > _DENSE_SHARE * len(index):
+            diagonal = self.self_similarity(rows)
+            between = self.paired(rows[i], rows[j])
+            return diagonal[i] + diagonal[j], np.where(i == j, diagonal[i], between)
+        K = self.gram(rows)
+        return K[i, i].astype(np.float64) + K[j, j], K[i, j].astype(np.float64)
+
+    @property
+    def _vectors(self) -> bool:
+        return getattr(self.X, "ndim", 1) == 2
+
+    @cached_property
+    def precision(self) -> float:
+        """Relative precision of the kernel's numbers."""
+        return float(np.finfo(self.gram(np.arange(1)).dtype).eps)
+
+    def sample_sq_distances(self, rng: np.random.Generator) -> np.ndarray:
+        """Return squared distances between distinct rows, of a sample where there are many."""
+        n = self.n_rows
+        rows = np.arange(n) if n <= _SAMPLE_ROWS else rng.choice(n, _SAMPLE_ROWS, replace=False)
+        distances = self.sq_distances(rows[np.column_stack(np.tril_indices(len(rows), -1))])
+        return distances[distances > 0]
+
+    def nearest(self, anchors: np.ndarray, candidates: np.ndarray, k: int) -> np.ndarray:
+        """Return the k nearest candidates of each anchor, nearest first."""
+        own = self.self_similarity(candidates)
+        found = np.empty((len(anchors), k), dtype=np.intp)
+        step = max(1, (1 << 21) // max(1, len(candidates)))
+        for a in range(0, len(anchors), step):
+            # κ(x,x) is the same for all candidates of a row.
+            D = own - 2.0 * self.block(anchors[a : a + step], candidates)
+            found[a : a + step] = nearest_of(D, k)
+        return candidates[found]
+
+
+class MixedGeometry(KernelGeometry):
+    """Geometry of ρ κ(x, y) + (1 − ρ) φ(x)ᵀ φ(y): all of feature space at weight ρ, the coordinates φ at weight 1."""
+
+    def __init__(self, kernel: BaseKernel, X: Any, coordinates: RowMap, residual: float) -> None:
+        super().__init__(kernel, X)
+        self.coordinates, self.residual = coordinates, residual
+
+    @cached_property
+    def _phi(self) -> np.ndarray:
+        return np.asarray(self.coordinates.map(self.X), dtype=np.float64)
+
+    def block(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+        inside = self._phi[rows] @ self._phi[others].T
+        return self.residual * super().block(rows, others) + (1.0 - self.residual) * inside
+
+    def paired(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+        inside = np.einsum("ij,ij->i", self._phi[rows], self._phi[others])
+        return self.residual * super().paired(rows, others) + (1.0 - self.residual) * inside
+
+    def self_similarity(self, rows: np.ndarray) -> np.ndarray:
+        return self.paired(rows, rows)
