@@ -11,12 +11,12 @@ from sklearn.base import clone
 
 from mahalo import Constraints, MetricLearner
 from mahalo.losses import SDPFrobenius, SDPLogDet
-from mahalo.task import Task
+from mahalo.task import FitData, Task, pose
 
 from .problems import pair_problem
 from .tables import Table, standardised
 
-__all__ = ["KINDS", "SPACES", "holding_down", "laplacian", "needs_objective", "pose"]
+__all__ = ["KINDS", "SPACES", "holding_down", "laplacian", "needs_objective", "pose_table"]
 
 # Beyond this many rows a table is sampled for the RBF kernel, where the rank is the number of rows.
 KERNEL_ROWS = 80
@@ -112,7 +112,7 @@ SPACES: dict[str, Callable[[Table], MetricLearner]] = {
 }
 
 
-def pose(table: Table, kind: str, space: str, loss, per_class: int = 100, **settings) -> Task:
+def pose_table(table: Table, kind: str, space: str, loss, per_class: int = 100, **settings) -> Task:
     """What a learner with this loss and these settings has to solve.
 
     Bounds are percentiles of squared distances between rows; under the kernel, of those in its feature space.
@@ -127,7 +127,7 @@ def pose(table: Table, kind: str, space: str, loss, per_class: int = 100, **sett
     constraints = KINDS[kind](in_space, y, per_class)
     if needs_objective(loss):
         constraints = constraints + holding_down(in_space, y)
-    return Task.of(learner, X, y, constraints, None, quiet=True)
+    return pose(learner.fit_settings(), FitData(X, y, constraints, None), quiet=True)
 
 
 def _feature_space(learner: MetricLearner, X: np.ndarray) -> np.ndarray:

@@ -12,10 +12,10 @@ from threadpoolctl import threadpool_limits
 from mahalo import Constraints, MetricLearner
 from mahalo.losses import Frobenius, LogDet, SDPFrobenius, SDPLogDet, VonNeumann
 from mahalo.solvers import Problem
-from mahalo.task import Task
+from mahalo.task import FitData, Task, pose
 
 from .convex import SOLVERS, ConvexFit, solve_by_cvxpy
-from .loss_problems import KERNEL_ROWS, KINDS, SPACES, laplacian, needs_objective, pose
+from .loss_problems import KERNEL_ROWS, KINDS, SPACES, laplacian, needs_objective, pose_table
 from .problems import pair_problem, primal_of, simulated_classes
 from .report import Check, Report
 from .report import Table as ReportTable
@@ -91,7 +91,7 @@ class _Sweep:
 
 def _sweep(table: Table, method: str, kind: str, space: str, gammas: tuple[float, ...]) -> _Sweep:
     loss, settings = METHODS[method]
-    task = pose(table, kind, space, loss, tol=TOL, **settings)
+    task = pose_table(table, kind, space, loss, tol=TOL, **settings)
     start = time.perf_counter()
     gaps = tuple(_gap(task, gamma) for gamma in gammas)
     seconds = time.perf_counter() - start
@@ -207,7 +207,7 @@ def _compare(case: _Case, settings: Settings) -> _Comparison:
     """Ours, theirs, ours again."""
     X, constraints = _simulated(case)
     learner = MetricLearner(loss=case.loss, tol=TOL)
-    task = Task.of(learner, X, None, constraints, None)
+    task = pose(learner.fit_settings(), FitData(X, None, constraints, None))
 
     def ours() -> float:
         return fastest(lambda: task.solve(GAMMA))

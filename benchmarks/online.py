@@ -18,7 +18,7 @@ from mahalo import Constraints, Metric, MetricLearner, OnlineMetricLearner
 from mahalo.active import Implied, next_pairs
 from mahalo.basis import BetweenBasis
 from mahalo.evaluation import average_precision, ranked
-from mahalo.task import Task
+from mahalo.task import FitData, pose
 
 from .report import Check, Report, Table
 from .settings import Settings
@@ -75,7 +75,7 @@ def _against_refits(settings: Settings, checks: list, rows: list) -> None:
     shown = [k for k in range(1000, n + 1, 1000) if k in (1000, 5000, 10_000, 20_000, 50_000, 100_000)]
     seconds, solution = [], None
     for k in shown:
-        task = Task.of(MetricLearner(), X, None, pairs.take(every < k), None, quiet=True)
+        task = pose(MetricLearner().fit_settings(), FitData(X, None, pairs.take(every < k), None), quiet=True)
         began = solution
         seconds.append(processor_seconds_of(lambda task=task, began=began: task.solve(1.0, start=began)))  # type: ignore
         solution = task.solve(1.0, start=began)

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from mahalo import Constraints, MetricLearner
 from mahalo.constraints.forms import EdgeForms
 from mahalo.solvers import Problem, certify
-from mahalo.task import Task
+from mahalo.task import FitData, Task, pose
 
 from .tables import standardised
 
@@ -51,7 +51,7 @@ class PairProblem:
 
     def task(self, tol: float = 1e-4) -> Task:
         """As a fit with the identity as prior poses it."""
-        return Task.of(MetricLearner(prior="identity", tol=tol), self.X, None, self.constraints(), None)
+        return pose(MetricLearner(prior="identity", tol=tol).fit_settings(), FitData(self.X, None, self.constraints()))
 
     def as_stated(self, gamma: float) -> Problem:
         """In the units of X and without the help of a task, to judge anybody's matrix by."""

@@ -28,10 +28,14 @@ settings.load_profile("repeatable")
 @pytest.fixture
 def exact_folds(monkeypatch):
     """Folds once, solved to the end: what a plain loop over them would do."""
-    from mahalo.selection import choosing
+    from mahalo.selection import search, splits
 
-    for name, value in {"LOOSE": 0.0, "_FALLEN": np.inf, "_MOST_REPEATS": 1}.items():
-        monkeypatch.setattr(choosing, name, value)
+    for module, name, value in (
+        (search, "LOOSE_TOL", 0.0),
+        (search, "_MAX_DROP", np.inf),
+        (splits, "_MAX_REPEATS", 1),
+    ):
+        monkeypatch.setattr(module, name, value)
 
 
 def pytest_configure(config):

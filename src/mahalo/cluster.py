@@ -17,7 +17,7 @@ from .constraints import Constraints, as_constraints, reject_constraints
 from .learner import MetricLearner
 from .metric import Metric, leading_part
 from .task import start_metric
-from .validation import Seed, as_generator, as_objects, at_least_single, is_linear
+from .validation import Seed, as_generator, as_objects, at_least_single
 
 __all__ = ["MetricKMeans"]
 

@@ -129,6 +129,7 @@ class EmbeddingAdapter(MetricLearnerCV):
         if self.scoring is not None:
             return super()._scorer(y, constraints)
         if y is None:
+            assert constraints is not None
             return Scorer(partial(_pair_precision, constraints=constraints), "pair AUC", by_retrieval=True)
         return Scorer(_retrieval_score, "retrieval", by_retrieval=True)
 
@@ -136,11 +137,11 @@ class EmbeddingAdapter(MetricLearnerCV):
         # A pair is lost unless both its ends are on one side: small test sets leave more to learn from.
         return PairSplit(constraints, n_splits=10, test_size=0.2, random_state=self.random_state)
 
-    def _set_chosen(self, search: CandidateSearch) -> None:
-        super()._set_chosen(search)
-        self.before_after_: BeforeAfter | None = None
-        if search.data.y is not None and len(search.folds) > 1:
-            self.before_after_ = evaluate_held_out(search, lda=False, names=("frozen", "adapted"))
+    def _evaluate(self, search: CandidateSearch) -> BeforeAfter | None:
+        """Compare frozen and adapted vectors on held-out rows; None where one fold leaves no other to choose by."""
+        if search.data.y is None or len(search.folds) < 2:
+            return None
+        return evaluate_held_out(search, lda=False, names=("frozen", "adapted"))
 
     @property
     def matrix_(self) -> np.ndarray:
@@ -174,7 +175,8 @@ class EmbeddingAdapter(MetricLearnerCV):
 def _retrieval_score(metric: Metric, fold: Fold) -> float:
     """Return the mean of P@1, P@10 and MAP among held-out rows."""
     found = retrieval(metric, fold)
-    return float(np.mean([precision_at(found, 1).mean(), precision_at(found, 10).mean(), average_precision(found).mean()]))
+    values = precision_at(found, 1), precision_at(found, 10), average_precision(found)
+    return float(np.mean([value.mean() for value in values]))
 
 
 def _pair_precision(metric: Metric, fold: Fold, constraints: Constraints) -> float:

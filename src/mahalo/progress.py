@@ -71,12 +71,21 @@ class Progress:
         Shows a line that the next one may replace. None: nothing is reported.
     print_line : callable(str), optional
         Shows a line that stays. Default: `show`.
+    show_first : callable(str), optional
+        Shows the first line of tracked work. Default: `show`.
     prefix : str
         Text before every line.
     """
 
-    def __init__(self, show: Show | None = None, print_line: Show | None = None, prefix: str = "") -> None:
+    def __init__(
+        self,
+        show: Show | None = None,
+        print_line: Show | None = None,
+        show_first: Show | None = None,
+        prefix: str = "",
+    ) -> None:
         self._show, self._print_line, self._prefix = show, print_line or show, prefix
+        self._show_first = show_first or show
 
     def __bool__(self) -> bool:
         return self._show is not None
@@ -94,7 +103,7 @@ class Progress:
     def stage(self, title: str) -> Progress:
         """Show the title of a stage, and return a reporter that puts it before every line."""
         self.show(title)
-        return Progress(self._show, self._print_line, f"{self._prefix}{title}: ")
+        return Progress(self._show, self._print_line, prefix=f"{self._prefix}{title}: ")
 
     def track(self, work: Iterable[T], n: int, title: str, name: Callable[[T], str] | None = None) -> Iterator[T]:
         """Yield the n items of `work`; before each, show "title 2 of 5, name, 30 s left"."""
@@ -104,7 +113,9 @@ class Progress:
         countdown = Countdown(n)
         for item in work:
             named = "" if name is None else f", {name(item)}"
-            self.show(f"{title} {countdown.position}{named}{countdown.time_left}")
+            show = self._show if countdown.done else self._show_first
+            assert show is not None
+            show(_cut(f"{self._prefix}{title} {countdown.position}{named}{countdown.time_left}"))
             yield item
             countdown.advance()
 
@@ -154,11 +165,14 @@ def progress_for(verbose: int | Show) -> Iterator[Progress]:
         yield Progress(_write)
     elif (console := _terminal()) is not None:
         with console.status("…") as status:
-            yield Progress(lambda text: status.update(_cut(text, _WIDTH - 2)), console.out)  # beside the spinner
+            yield Progress(
+                lambda text: status.update(_cut(text, _WIDTH - 2)),  # beside the spinner
+                lambda text: console.print(text, highlight=False, markup=False),
+            )
     elif "ipykernel" in sys.modules:
         yield Progress(_overwrite, _overwrite_and_keep)
     else:
-        yield Progress(_throttled(), _write)
+        yield Progress(_throttled(), _write, show_first=_write)
 
 
 def _write(text: str) -> None:

@@ -8,7 +8,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
@@ -25,7 +24,6 @@ __all__ = [
     "check_bounds",
     "check_count",
     "check_gamma",
-    "check_parameters",
     "check_percentiles",
     "check_sampling",
     "in_double",
@@ -121,57 +119,6 @@ def check_percentiles(percentiles: Any) -> None:
         raise ValueError(f"percentiles must lie between 0 and 100; got {percentiles!r}.")
     if low > high:
         raise ValueError(f"percentiles are (low, high), such as (1, 99); got {percentiles!r}. Swap them.")
-
-
-def check_parameters(settings: Any) -> None:
-    """Raise where a parameter of a learner is not what it should be, or does not go with another."""
-    s = settings
-    check_gamma(s.gamma)
-    if not (isinstance(s.tol, Real) and 0 < float(s.tol) < np.inf):
-        raise ValueError(f"tol must be a positive number; got {s.tol!r}.")
-    check_count(s.max_iter, "max_iter", or_none=True)
-    if s.psd not in ("error", "clip", "shift"):
-        raise ValueError(f"psd must be 'error', 'clip' or 'shift'; got {s.psd!r}.")
-    _check_space(s)
-    if not isinstance(s.normalize, (bool, np.bool_)):
-        raise ValueError(f"normalize must be True or False; got {s.normalize!r}.")
-    if s.solver not in ("auto", "newton", "dual", "bregman"):
-        raise ValueError(f"solver must be 'auto', 'newton', 'dual' or 'bregman'; got {s.solver!r}.")
-    check_count(s.n_components, "n_components", or_none=True)
-    check_sampling(s.strategy, s.pairs_per_class)
-    check_bounds(s.bounds)
-    check_percentiles(s.percentiles)
-
-
-def _check_space(s: Any) -> None:
-    """Kernel, prior and basis."""
-    weight = isinstance(s.residual, (Real, np.bool_)) and 0.0 <= float(s.residual) <= 1.0
-    if not weight:
-        raise ValueError(
-            f"residual must be a weight from 0 (False: the basis alone) to 1 (True: all of the prior outside it); got "
-            f"{s.residual!r}."
-        )
-    if float(s.residual) != 1.0 and s.basis is None:
-        what = "weighs what lies outside a basis" if s.residual else "learns the part inside a basis alone"
-        raise ValueError(f"residual={s.residual!r} {what}; give a basis too, such as basis=20.")
-    linear = is_linear(s.kernel)
-    matrix = sp.issparse(s.prior) or isinstance(s.prior, (list, tuple)) or hasattr(s.prior, "__array__")
-    if not linear and (matrix or (isinstance(s.prior, str) and s.prior == "diagonal")):
-        raise ValueError(
-            "a diagonal prior, or a matrix, is over features and needs kernel='linear'; with another kernel use "
-            "prior='within' or prior='covariance', or leave prior='identity'."
-        )
-    if sp.issparse(s.prior):
-        raise ValueError(
-            f"prior must be a dense matrix; got a sparse one of shape {s.prior.shape}. Pass prior.toarray(), or "
-            "prior='identity' or 'diagonal' where that is what it is."
-        )
-    if not (s.kernel_params is None or isinstance(s.kernel_params, dict)):
-        raise ValueError(f"kernel_params must be a dict, such as {{'gamma': 0.1}}; got {s.kernel_params!r}.")
-    if linear and s.psd != "error":
-        raise ValueError(f"psd={s.psd!r} is for kernels that may be indefinite; kernel='linear' never is.")
-    if linear and s.kernel_params:
-        raise ValueError(f"kernel='linear' takes no kernel_params; got {sorted(s.kernel_params)}.")
 
 
 def as_generator(random_state: Seed) -> np.random.Generator:

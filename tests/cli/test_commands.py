@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 import mahalo
 from mahalo import MetricLearner
 from mahalo.pairs import PairClassifier
-from mahalo.selection import choosing
+from mahalo.selection import splits
 
 COLUMNS = ("--columns", "width,height,depth")
 FIT = ("--label", "kind", "--drop", "name", "--gamma", "1", "--out", "m.safetensors", "--force")
@@ -111,7 +111,7 @@ def test_neighbours_in_a_file(model, run, name):
 
 
 def test_choosing_says_what_it_chose_and_by_how_many_rows(trees, run, monkeypatch):
-    monkeypatch.setattr(choosing, "_MOST_ROWS", 24)
+    monkeypatch.setattr(splits, "_MAX_ROWS", 24)
     code, out, _ = run("fit", "trees.csv", "--label", "kind", "--id", "name", "--out", "m.safetensors", "--json")
     told = json.loads(out)
     assert code == 0 and told["rows_to_choose_by"] == 24 and told["candidates"] == 48

@@ -30,7 +30,7 @@ from mahalo.constraints import VectorGeometry
 from mahalo.coordinates import BaseKernel, KernelCoordinates, KernelSpace, embedding
 from mahalo.rows import InMemoryRows
 from mahalo.solvers import newton
-from mahalo.task import Task
+from mahalo.task import FitData, pose
 
 KernelProjections = sys.modules["mahalo.solvers.bregman"].KernelProjections
 
@@ -374,7 +374,7 @@ def test_fewer_points_of_the_same_problem(rng):
         np.testing.assert_allclose(one.F, two.F, atol=1e-4 * np.abs(one.F).max())
     shared = problem_of(random_pair_constraints(rng, X[:6], 12), X, 1.0)
     assert shared.compact().forms is shared.forms
-    task = Task.of(MetricLearner(kernel="rbf"), X, None, constraints, None)
+    task = pose(MetricLearner(kernel="rbf").fit_settings(), FitData(X, None, constraints, None))
     assert task.problem.points.shape == (11, 20)  # what a fit solves: ten differences and the origin
 
 

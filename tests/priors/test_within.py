@@ -15,7 +15,7 @@ from mahalo.basis import BetweenBasis
 from mahalo.linalg import within
 from mahalo.priors import Covariance, Known, Prior, Within, needs_of
 from mahalo.rows import InMemoryRows
-from mahalo.task import Task, start_metric
+from mahalo.task import FitData, pose, start_metric
 
 
 def centred(X, y):
@@ -194,7 +194,7 @@ def test_residual_is_a_prior_written_out(rng, rho):
     written = MetricLearner(prior=start, basis=U, tol=1e-10, random_state=0).fit(X, y)
     np.testing.assert_allclose(weighed.metric_.matrix, written.metric_.matrix, atol=1e-6)
     assert weighed.certificate_.primal == pytest.approx(written.certificate_.primal, rel=1e-8)
-    np.testing.assert_allclose(start_metric(weighed, X, y).matrix, start, atol=1e-12)
+    np.testing.assert_allclose(start_metric(weighed.fit_settings(), X, y).matrix, start, atol=1e-12)
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.3, 1.0])
@@ -332,7 +332,7 @@ def test_what_priors_share_is_of_the_same_coordinates(rng, monkeypatch):
         draws = np.random.default_rng(0)
         for prior in (Within(shrinkage=0.1), Within(shrinkage=0.2)):
             learner = MetricLearner(kernel="rbf", prior=prior, random_state=draws, pairs_per_class=10)
-            task = Task.of(learner, X, y, None, None, kept=kept)
+            task = pose(learner.fit_settings(), FitData(X, y, None, None), scatter_cache=kept)
         return task.metric(task.solve(1.0)).distances(X)
 
     np.testing.assert_array_equal(second({}), second(None))

@@ -1,4 +1,4 @@
-"""What `verbose` shows: nothing, now and then, or every step; with rich or without."""
+"""Lines that `verbose` shows: none, one a second, or every step; with rich or without."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -17,8 +17,7 @@ from sklearn.datasets import load_wine
 from mahalo import MetricLearner, MetricLearnerCV
 from mahalo import progress as shown
 from mahalo.basis import ClassBasis, KMeansBasis
-from mahalo.parts import in_parts
-from mahalo.progress import Parts, parts_of, progress, say, shown_by, stages
+from mahalo.progress import SILENT, Countdown, Progress, progress_for
 from mahalo.solvers import Step
 
 STEP = Step(gamma=0.5, primal=1.0, relative_gap=1e-3, max_violation=0.25, step_length=1.0, inner_iterations=3)
@@ -41,24 +40,30 @@ def clock(monkeypatch) -> Callable[[float], None]:
     return wait
 
 
+@contextmanager
+def solver_steps(verbose, title="learning", countdown=None):
+    with progress_for(verbose) as progress, progress.solver_steps(title, 1e-4, 1.0, countdown) as on_step:
+        yield on_step
+
+
 def test_silence_needs_no_calls(capsys):
-    with progress(0, 1e-4, 1.0) as on_step:
+    with solver_steps(0) as on_step:
         assert on_step is None
     assert capsys.readouterr() == ("", "")
 
 
 def test_every_step_is_a_line(capsys):
-    with progress(2, 1e-4, 1.0, "path") as on_step:
+    with solver_steps(2, "path") as on_step:
         for _ in range(3):
             on_step(STEP)
     out, err = capsys.readouterr()
     *steps, last = err.splitlines()
     assert not out and len(steps) == 3 and last.startswith("path: 3 steps, ")
-    assert steps[1].startswith("path: step 2, γ 0.5 → 1, relative gap 1.0e-03 → 1e-04, largest violation 0.25, ")
+    assert steps[1].startswith("path: step 2, γ 0.5 → 1, relative gap 1.0e-03 → 1e-04, largest violation 0.25")
 
 
 def test_without_a_terminal_a_line_a_second_at_most(capsys, clock):
-    with progress(1, 1e-4, 1.0) as on_step:
+    with solver_steps(1) as on_step:
         for _ in range(35):
             clock(0.1)
             on_step(STEP)
@@ -73,18 +78,19 @@ def test_on_a_terminal_rich_is_used_where_it_is_installed(monkeypatch, clock, ri
     monkeypatch.setenv("TERM", "xterm")
     if not rich:
         monkeypatch.setitem(sys.modules, "rich.console", None)
-    with progress(True, 1e-4, 1.0) as on_step:
+    with solver_steps(True) as on_step:
         on_step(STEP)
     assert ("\x1b[" in terminal.getvalue()) == rich
-    assert terminal.getvalue().endswith("learning: 1 steps, 0.00 s\n")
+    assert "learning: 1 steps, 0.00 s\n" in terminal.getvalue()
 
 
 # -- parts ----------------------------------------------------------------------------------------------------
 
 
 def test_parts_say_which_of_how_many_and_the_time_left(capsys, clock):
-    for _ in parts_of(range(4), 1, "choosing", lambda k: f"fold {k + 1}"):
-        clock(10.0)
+    with progress_for(1) as progress:
+        for _ in progress.track(range(4), 4, "choosing:", lambda k: f"fold {k + 1}"):
+            clock(10.0)
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
         "choosing: 1 of 4, fold 1",
@@ -95,17 +101,17 @@ def test_parts_say_which_of_how_many_and_the_time_left(capsys, clock):
 
 
 def test_parts_are_silent_unless_asked(capsys):
-    assert list(parts_of("abc", 0, "choosing", str)) == ["a", "b", "c"]
+    assert list(SILENT.track("abc", 3, "choosing:", str)) == ["a", "b", "c"]
     assert capsys.readouterr() == ("", "")
 
 
 def test_steps_of_a_path_say_which_part_they_are_of(capsys, clock):
-    parts = Parts(5)
-    with progress(1, 1e-4, 1.0, "path", parts) as on_step:
+    countdown = Countdown(5)
+    with solver_steps(1, "path", countdown) as on_step:
         for _ in range(5):
             clock(60.0)
             on_step(STEP)
-            parts.advance()
+            countdown.advance()
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith("path: 1 of 5, step 1") and lines[3].startswith("path: 4 of 5, 3 min left"[:13])
     assert max(map(len, lines)) <= 80
@@ -113,35 +119,31 @@ def test_steps_of_a_path_say_which_part_they_are_of(capsys, clock):
 
 def test_in_notebooks_one_line_takes_the_place_of_another(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
-    with progress(1, 1e-4, 1.0) as on_step:
+    with solver_steps(1) as on_step:
         on_step(STEP)
         on_step(STEP)
     shown_text = capsys.readouterr().err
-    assert shown_text.count("\n") == 1 and shown_text.count("\r") == 4
+    assert shown_text.count("\n") == 1 and shown_text.count("\r") == 3 and shown_text.endswith("\n")
     assert all(len(line.rstrip()) <= 80 for line in shown_text.split("\r"))
 
 
 def test_stages_that_take_long_are_named(capsys, clock):
-    with stages(1, "posing", 3) as begin:
-        begin("prior and basis")
+    with progress_for(1) as progress:
+        progress.stage("posing: 1 of 3, prior and basis")
         clock(2.0)
-        begin("constraints and bounds")
-    assert capsys.readouterr().err == "posing: 2 of 3, constraints and bounds, 2.0 s so far\n"
-    with stages(0, "posing", 3) as begin:
-        assert begin is None
+        progress.stage("posing: 2 of 3, constraints and bounds")
+    assert capsys.readouterr().err == "posing: 2 of 3, constraints and bounds\n"
 
 
-def test_parts_of_a_stage_have_the_time_left(capsys, clock):
-    with stages(1, "posing", 3) as begin:
-        begin("prior or kernel, and basis")
-        for _ in in_parts("abc", 3):
-            for _ in in_parts("inner", 5):  # which nobody hears of
-                clock(2.0)
+def test_items_of_a_stage_have_the_time_left(capsys, clock):
+    with progress_for(1) as progress:
+        stage = progress.stage("posing: 1 of 3, prior or kernel, and basis")
+        for _ in stage.track("abc", 3, "part"):
+            clock(10.0)
     assert capsys.readouterr().err.splitlines() == [
         "posing: 1 of 3, prior or kernel, and basis: part 2 of 3, 20 s left",
         "posing: 1 of 3, prior or kernel, and basis: part 3 of 3, 10 s left",
     ]
-    assert list(in_parts("after", 5)) == list("after") and capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
@@ -157,40 +159,37 @@ def test_parts_of_a_stage_have_the_time_left(capsys, clock):
 def test_bases_kernels_and_neighbours_say_which_part_they_are_at(settings, stage):
     X, y = load_wine(return_X_y=True)
     seen: list[str] = []
-    with shown_by(seen.append):
-        MetricLearner(**settings, verbose=1).fit((X - X.mean(axis=0)) / X.std(axis=0), y)
+    MetricLearner(**settings, verbose=seen.append).fit((X - X.mean(axis=0)) / X.std(axis=0), y)
     assert any(line.startswith(stage) for line in seen), seen
     assert max(map(len, seen)) <= 80
 
 
-def test_whoever_asks_for_the_lines_gets_them_all(capsys):
+def test_a_callable_gets_all_lines(capsys):
     seen: list[str] = []
-    with shown_by(seen.append):
-        say("one")
-        assert list(parts_of(["a", "b"], 1, "working", str)) == ["a", "b"]
-    say("after")
-    assert seen[0] == "one" and [line.split(",")[0] for line in seen[1:]] == ["working: 1 of 2", "working: 2 of 2"]
-    assert capsys.readouterr().err == "after\n"
+    with progress_for(seen.append) as progress:
+        progress.print_line("one")
+        assert list(progress.track(["a", "b"], 2, "working:", str)) == ["a", "b"]
+    assert seen == ["one", "working: 1 of 2, a", "working: 2 of 2, b, 0 s left"]
+    assert capsys.readouterr() == ("", "")
 
 
-def test_a_handler_gets_lines_of_its_own_thread_alone(capsys):
-    """One thread fits without a handler, one with its own, while a third has installed another."""
+def test_a_reporter_without_output_is_false():
+    assert not SILENT and Progress(print)
+
+
+def test_fits_in_threads_report_to_their_own_callable(capsys):
     X, y = load_wine(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    here: list[str] = []
-    there: list[str] = []
+    lines: list[list[str]] = [[], []]
 
-    def fit(seen=None):
-        with nullcontext() if seen is None else shown_by(seen.append):
-            MetricLearner(verbose=2, random_state=0).fit(X, y)
+    def fit(seen):
+        MetricLearner(verbose=seen.append, random_state=0).fit(X, y)
 
-    with shown_by(here.append), ThreadPoolExecutor(2) as pool:
-        for done in [pool.submit(fit), pool.submit(fit, there)]:
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(fit, seen) for seen in lines]:
             done.result()
-        assert here == []
-        fit()
-    assert any(line.startswith("learning") for line in here) and len(there) == len(here)
-    assert "learning" in capsys.readouterr().err
+    assert any(line.startswith("learning") for line in lines[0]) and len(lines[0]) == len(lines[1])
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
@@ -198,8 +197,8 @@ def test_folds_worked_on_at_once_report_to_the_caller(capfd, backend):
     """joblib asks for more work from threads of its own; what they show is the caller's."""
     X, y = load_wine(return_X_y=True)
     seen: list[str] = []
-    learner = MetricLearnerCV(gammas=[0.1], strategy="random", n_jobs=2, verbose=1)
-    with shown_by(seen.append), parallel_config(backend=backend):
+    learner = MetricLearnerCV(gammas=[0.1], strategy="random", n_jobs=2, verbose=seen.append)
+    with parallel_config(backend=backend):
         learner.fit((X - X.mean(axis=0)) / X.std(axis=0), y)
     choosing = [line for line in seen if line.startswith("choosing")]
     assert len(choosing) == len(learner.cv_results_["scores"][0]) * 2  # folds × priors
@@ -210,7 +209,7 @@ def test_a_slow_kernel_shows_how_far_it_is(capsys, clock):
     X, y = load_wine(return_X_y=True)
 
     def slow(A, B):
-        clock(0.5 * (len(A) >= 78))  # of the matrix of all rows; not of pairs that bounds are taken from
+        clock(2.0 * (len(A) >= 78))  # of the matrix of all rows; not of pairs that bounds are taken from
         return A @ B.T / 1e5 + np.exp(-1e-5 * cdist(A, B, "sqeuclidean"))
 
     MetricLearner(kernel=slow, verbose=1, random_state=0).fit(X, y)

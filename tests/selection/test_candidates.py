@@ -14,8 +14,9 @@ from mahalo import Constraints, MetricLearner, MetricLearnerCV
 from mahalo.basis import BetweenBasis
 from mahalo.evaluation import average_precision, precision_at, ranked, recall_at
 from mahalo.priors import Within
-from mahalo.selection.choosing import Choosing
+from mahalo.selection.candidates import ProblemCandidate, Variant
 from mahalo.selection.held_out import refits
+from mahalo.selection.search import CandidateSearch
 
 
 def test_average_precision_is_that_of_scikit_learn(rng):
@@ -72,9 +73,9 @@ def test_variants_are_judged_as_metrics_of_their_own(rng, exact_folds):
     """Residual and cosine judged without a solve of their own: the distances are those of the metric itself."""
     X, y = labelled_data(rng, n=60, d=6, apart=0.5)
     learner = MetricLearnerCV(basis=BetweenBasis(), residual=[0.0, 0.5], normalize=[False, True])
-    choosing = Choosing(learner, X, y, y, None, np.arange(60))
-    fold = choosing.folds[0]
-    task = choosing.task("within", "random", fold)
+    search = learner.make_search(X, y)
+    fold = search.folds[0]
+    task = search.fold_tasks.pose(problem_of(search, "within", "random"), fold)
     solution = task.solve(0.5)
     for residual in (0.0, 0.5):
         for normalize in (False, True):
@@ -91,9 +92,9 @@ def test_variants_of_rows_far_from_the_origin_and_of_zero_rows(rng, exact_folds)
     far[:, 2] += 1.7e9
     with_zeros[::10] = 0.0
     for rows, normalize, tolerance in ((far, False, 1e-5), (with_zeros, True, 1e-9)):
-        choosing = Choosing(MetricLearnerCV(basis=BetweenBasis()), rows, y, y, None, np.arange(60))
-        fold = choosing.folds[0]
-        task = choosing.task("identity", "random", fold)
+        search = MetricLearnerCV(basis=BetweenBasis()).make_search(rows, y)
+        fold = search.folds[0]
+        task = search.fold_tasks.pose(problem_of(search, "identity", "random"), fold)
         metric = fold.variant(task.metric(task.solve(0.5)), None, normalize)
         for among, others in ((True, fold.X_test), (False, fold.X_train)):
             expected = metric.distances(fold.X_test, others, squared=True)
@@ -108,9 +109,9 @@ def test_a_prior_over_a_kernel_is_judged_as_it_is_returned(rng, exact_folds, bas
     X, y = labelled_data(rng, n=60, d=4, apart=0.5)
     same = {"kernel": "rbf", "kernel_params": {"gamma": 0.05}, "prior": "within", "basis": basis}
     learner = MetricLearnerCV(**same, residual=[residual], strategy=["random"], gammas=[0.1, 1.0])
-    choosing = Choosing(learner, X, y, y, None, np.arange(60))
-    fold = choosing.folds[0]
-    task = choosing.task(choosing.choices.prior[0], "random", fold)
+    search = learner.make_search(X, y)
+    fold = search.folds[0]
+    task = search.fold_tasks.pose(search.problems[0], fold)
     found = fold.variant(task.metric(task.solve(0.5), residual), None, False)
     alone = MetricLearner(
         **same, residual=residual, gamma=0.5, tol=task._settings.tol, pairs_per_class=task._settings.pairs_per_class
@@ -121,11 +122,11 @@ def test_a_prior_over_a_kernel_is_judged_as_it_is_returned(rng, exact_folds, bas
 
 def test_classes_are_held_out_whole(rng):
     X, y = labelled_data(rng, n=120, n_classes=6)
-    choosing = Choosing(MetricLearnerCV(holdout="classes"), X, y, y, None, np.arange(120))
-    assert len(choosing.folds) == 3
-    for fold in choosing.folds:
+    search = MetricLearnerCV(holdout="classes").make_search(X, y)
+    assert len(search.folds) == 3
+    for fold in search.folds:
         assert not set(y[fold.train]) & set(y[fold.test])
-    held_out = np.concatenate([fold.test for fold in choosing.folds])
+    held_out = np.concatenate([fold.test for fold in search.folds])
     assert sorted(held_out) == list(range(120))
     assert MetricLearnerCV(holdout="classes", gammas=[0.1]).fit(X, y).best_score_ > 0.2
 
@@ -177,18 +178,18 @@ def test_folds_hold_two_rows_of_a_class_where_these_look_for_each_other(rng):
     for each, n_folds in ((3, 2), (5, 3)):
         X, y = labelled_data(rng, n=3 * each)
         for scoring in ("map", "precision@3"):
-            choosing = Choosing(MetricLearnerCV(scoring=scoring), X, y, y, None, np.arange(3 * each))
-            assert len(choosing.folds) == 3 * n_folds
-            assert all(np.bincount(y[fold.test]).max() >= 2 for fold in choosing.folds)
-        choosing = Choosing(MetricLearnerCV(scoring="accuracy"), X, y, y, None, np.arange(3 * each))
-        assert len(choosing.folds) == 9
+            search = MetricLearnerCV(scoring=scoring).make_search(X, y)
+            assert len(search.folds) == 3 * n_folds
+            assert all(np.bincount(y[fold.test]).max() >= 2 for fold in search.folds)
+        search = MetricLearnerCV(scoring="accuracy").make_search(X, y)
+        assert len(search.folds) == 9
 
 
 @pytest.mark.parametrize(("n", "by_vote", "by_retrieval"), [(150, 3, 3), (700, 1, 3), (800, 1, 2), (1_500, 1, 1)])
 def test_folds_are_repeated_where_rows_are_few(rng, n, by_vote, by_retrieval):
     X, y = labelled_data(rng, n=n)
     for scoring, n_repeats in (("accuracy", by_vote), ("map", by_retrieval)):
-        assert len(Choosing(MetricLearnerCV(scoring=scoring), X, y, y, None, np.arange(n)).folds) == 3 * n_repeats
+        assert len(MetricLearnerCV(scoring=scoring).make_search(X, y).folds) == 3 * n_repeats
 
 
 @pytest.mark.parametrize(
@@ -199,9 +200,9 @@ def test_fewer_pairs_in_a_fold_count_for_more_where_retrieval_is_judged(rng, n_c
     X, y = labelled_data(rng, n=240, n_classes=n_classes)
     for scoring, expected in (("map", weight), ("accuracy", 1.0)):
         learner = MetricLearnerCV(scoring=scoring, pairs_per_class=each)
-        choosing = Choosing(learner, X, y, y, None, np.arange(240))
-        assert choosing.weight_of_pairs("random") == expected
-        assert choosing.weight_of_pairs("neighbors") == 1.0
+        search = learner.make_search(X, y)
+        assert pair_weight(search, "random") == expected
+        assert pair_weight(search, "neighbors") == 1.0
 
 
 def test_the_weight_of_pairs_is_in_scores(rng):
@@ -209,7 +210,7 @@ def test_the_weight_of_pairs_is_in_scores(rng):
     X, y = labelled_data(rng, n=240, n_classes=40, apart=0.8)
     heavy = MetricLearnerCV(scoring="map", strategy="random", prior="identity", gammas=[0.01, 0.1])
     plain = MetricLearnerCV(scoring="map", strategy="random", prior="identity", gammas=[0.04, 0.4], pairs_per_class=125)
-    tables = [Choosing(cv, X, y, y, None, np.arange(240)) for cv in (heavy, plain)]
+    tables = [cv.make_search(X, y) for cv in (heavy, plain)]
     # The first candidate is the prior itself.
     np.testing.assert_allclose(tables[0].scores[1:], tables[1].scores[1:], rtol=0, atol=1e-12)
 
@@ -217,10 +218,10 @@ def test_the_weight_of_pairs_is_in_scores(rng):
 def test_folds_are_evaluated_as_the_learner_is_fitted(rng):
     """All pairs, all directions, the candidate's own γ: as `MetricLearner` is fitted to the fold's training rows."""
     X, y = labelled_data(rng, n=240, n_classes=40, apart=0.8)
-    X = np.column_stack([X, rng.normal(size=(240, 110))])  # more columns than choosing learns in
+    X = np.column_stack([X, rng.normal(size=(240, 110))])  # more columns than search learns in
     cv = MetricLearnerCV(scoring="map", strategy="random", prior="identity", gammas=[0.01, 0.1])
-    choosing = Choosing(cv, X, y, y, None, np.arange(240))
-    found = refits(choosing, choosing.table[-1])
+    search = cv.make_search(X, y)
+    found = refits(search, search.candidates[-1].settings)
     fold, _, after = next(found)
     learner = MetricLearner(gamma=0.1, pairs_per_class=None, tol=1e-2).fit(X[fold.train], y[fold.train])
     np.testing.assert_allclose(after.matrix, learner.metric_.matrix, rtol=1e-9, atol=1e-12)
@@ -231,8 +232,8 @@ def test_classes_held_out_are_judged_by_map_whether_it_is_named_or_not(rng):
     X, y = labelled_data(rng, n=160, n_classes=20, apart=0.8)
     given = {"holdout": "classes", "strategy": "random", "prior": "identity", "gammas": [0.01, 0.1]}
     default, named = (MetricLearnerCV(scoring=scoring, **given) for scoring in (None, "map"))
-    tables = [Choosing(cv, X, y, y, None, np.arange(160)) for cv in (default, named)]
-    assert [choosing.weight_of_pairs("random") for choosing in tables] == [2.0, 2.0]
+    tables = [cv.make_search(X, y) for cv in (default, named)]
+    assert [pair_weight(search, "random") for search in tables] == [2.0, 2.0]
     np.testing.assert_array_equal(tables[0].scores, tables[1].scores)
 
 
@@ -249,28 +250,47 @@ def test_jobs_change_nothing(rng):
 
 
 def test_splits_of_ones_own_are_of_all_rows(rng, monkeypatch):
-    """Where choosing looks at a part of the rows, splits given by row numbers still mean those rows."""
-    monkeypatch.setattr("mahalo.selection.choosing._MOST_ROWS", 30)
+    """Where search looks at a part of the rows, splits given by row numbers still mean those rows."""
+    monkeypatch.setattr("mahalo.selection.splits._MAX_ROWS", 30)
     X, y = labelled_data(rng, n=60, apart=0.5)
     splits = [(np.arange(40), np.arange(40, 60))]
-    choosing = Choosing(MetricLearnerCV(cv=splits), X, y, y, None, np.arange(60))
-    np.testing.assert_array_equal(choosing.folds[0].test, np.arange(40, 60))
-    assert len(Choosing(MetricLearnerCV(), X, y, y, None, np.arange(60)).folds[0].y) == 30
+    search = MetricLearnerCV(cv=splits).make_search(X, y)
+    np.testing.assert_array_equal(search.folds[0].test, np.arange(40, 60))
+    assert len(MetricLearnerCV().make_search(X, y).folds[0].y) == 30
 
 
 def test_of_variants_within_one_standard_error_the_first_in_the_list_is_taken():
-    choosing = SimpleNamespace(
-        cv=SimpleNamespace(scoring=None),
-        folds=[SimpleNamespace(test=range(1000))] * 4,
-        gammas=np.array([0.1, 1.0]),
-        choices=SimpleNamespace(problems=["one"], variants=["first", "second", "third"]),
-        #                 first, second, third at γ = 0.1 and 1; four folds
-        scores=np.array(
-            [[0.10] * 4, [0.5, 0.5, 0.5, 0.5], [0.2] * 4, [0.8, 0.6, 0.8, 0.6], [0.3] * 4, [0.71, 0.71, 0.71, 0.71]]
-        ),
+    #             first, second, third at γ = 0.1 and 1; four folds
+    scores = np.array(
+        [[0.10] * 4, [0.5, 0.5, 0.5, 0.5], [0.2] * 4, [0.8, 0.6, 0.8, 0.6], [0.3] * 4, [0.71, 0.71, 0.71, 0.71]]
     )
+
+    def search():
+        return CandidateSearch(
+            fit_data=None,
+            data=None,
+            folds=(SimpleNamespace(test=range(1000)),) * 4,
+            problems=(
+                ProblemCandidate(None, (Variant(1, 1.0, False), Variant(2, 1.0, False), Variant(3, 1.0, False))),
+            ),
+            gammas=np.array([0.1, 1.0]),
+            least_gamma=0.1,
+            scorer=SimpleNamespace(in_unit_interval=True),
+            splitting=None,
+            known_scores=scores,
+        )
+
     # At γ = 1: the first is far behind; the second is behind by .01 ± .058, a tie.
-    assert Choosing.best(choosing) == 3
+    assert search().best() == 3
     # Without the folds in which it was ahead it is not.
-    choosing.scores[3] = [0.6, 0.61, 0.6, 0.61]
-    assert Choosing.best(choosing) == 5
+    scores[3] = [0.6, 0.61, 0.6, 0.61]
+    assert search().best() == 5
+
+
+def problem_of(search, prior, strategy):
+    return next(p for p in search.problems if (p.settings.prior, p.settings.strategy) == (prior, strategy))
+
+
+def pair_weight(search, strategy):
+    settings = next(p.settings for p in search.problems if p.settings.strategy == strategy)
+    return search.fold_tasks.pair_weight(settings)

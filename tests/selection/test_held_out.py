@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from mahalo import Constraints, MetricLearner, MetricLearnerCV
 from mahalo.evaluation import Estimate, FoldScores, compare_folds, intervals, ranked_auc
 from mahalo.pairs import PairSplit
-from mahalo.selection.held_out import choosing_of, evaluate_held_out, unlearned
+from mahalo.selection.held_out import evaluate_held_out
 
 
 def test_auc_of_a_ranking_is_that_of_scikit_learn(rng):
@@ -24,16 +24,16 @@ def test_auc_of_a_ranking_is_that_of_scikit_learn(rng):
 
 def test_repeated_folds_count_each_row_once(rng):
     X, y = labelled_data(rng, n=60, d=3)
-    choosing, _ = choosing_of(MetricLearnerCV(gammas=[0.1, 1.0]), X, y)
-    assert len(choosing.folds) > 3
-    found = evaluate_held_out(choosing)
+    search = MetricLearnerCV(gammas=[0.1, 1.0]).make_search(X, y)
+    assert len(search.folds) > 3
+    found = evaluate_held_out(search)
     assert found.n_queries == 60 and set(found.before) == {"10-NN", "P@1", "P@10", "MAP", "AUC"}
     assert "before" in str(found) and "60 held-out queries" in str(found)
 
 
 def test_noise_is_not_sold_as_gain(rng):
     X, y = rng.standard_normal((150, 8)), np.arange(150) % 3
-    found = evaluate_held_out(choosing_of(MetricLearnerCV(), X, y)[0])
+    found = evaluate_held_out(MetricLearnerCV().make_search(X, y))
     for name in found.before:
         assert found.after[name] - found.before[name] < 0.03 + found.interval[name]
 
@@ -41,10 +41,10 @@ def test_noise_is_not_sold_as_gain(rng):
 def test_gain_is_seen(rng):
     y = np.arange(150) % 3
     X = np.column_stack([y + 0.3 * rng.standard_normal(150), 5 * rng.standard_normal((150, 6))])
-    choosing, _ = choosing_of(MetricLearnerCV(gammas=[10.0], prior="within"), X, y)
+    search = MetricLearnerCV(gammas=[10.0], prior="within").make_search(X, y)
     for found in (
-        evaluate_held_out(choosing),
-        evaluate_held_out(choosing, settled=choosing.table[-1]),
+        evaluate_held_out(search),
+        evaluate_held_out(search, settings=search.candidates[-1].settings),
     ):
         assert found.after["MAP"] - found.before["MAP"] > found.interval["MAP"] + 0.1
 
@@ -52,7 +52,7 @@ def test_gain_is_seen(rng):
 def test_pairs_alone_are_judged_by_the_rows_they_are_about(rng):
     X, y = labelled_data(rng, n=80, d=4)
     pairs = Constraints.from_labels(y, pairs_per_class=80)
-    found = evaluate_held_out(choosing_of(MetricLearnerCV(gammas=[1.0]), X, constraints=pairs)[0])
+    found = evaluate_held_out(MetricLearnerCV(gammas=[1.0]).make_search(X, constraints=pairs))
     assert set(found.before) == {"pair AUC"} and 40 < found.n_queries <= 80
     assert 0 < found.interval["pair AUC"] < 0.2 and "rows of pairs that are known" in str(found)
 
@@ -61,19 +61,8 @@ def test_one_split_has_an_interval_over_its_rows(rng):
     X, y = labelled_data(rng, n=80, d=4)
     pairs = Constraints.from_labels(y, pairs_per_class=80)
     cv = MetricLearnerCV(gammas=[1.0], cv=PairSplit(pairs, n_splits=1, random_state=0))
-    found = evaluate_held_out(choosing_of(cv, X, constraints=pairs)[0], settled=cv_candidate(1.0))
+    found = evaluate_held_out(cv.make_search(X, constraints=pairs), settings=MetricLearner().fit_settings())
     assert 0 < found.interval["pair AUC"] < 0.5 and "inf" not in str(found)
-
-
-def cv_candidate(gamma):
-    return {
-        "prior": "identity",
-        "strategy": "random",
-        "n_components": None,
-        "residual": True,
-        "normalize": False,
-        "gamma": gamma,
-    }
 
 
 def test_folds_that_differ_widen_the_interval():
@@ -102,10 +91,10 @@ def test_one_query_has_no_interval():
 def test_nothing_learned_is_the_plain_distance(rng):
     X = rng.normal(size=(12, 5))
     y = np.arange(12) % 2
-    linear = unlearned(MetricLearner(basis=2).fit(X, y).metric_)
+    linear = MetricLearner(basis=2).fit(X, y).metric_.without_learning()
     np.testing.assert_allclose(linear.distances(X), euclidean_distances(X), atol=1e-7)
     K = rbf_kernel(X, gamma=0.2)
-    kernel = unlearned(MetricLearner(kernel="rbf", kernel_params={"gamma": 0.2}, basis=3).fit(X, y).metric_)
+    kernel = MetricLearner(kernel="rbf", kernel_params={"gamma": 0.2}, basis=3).fit(X, y).metric_.without_learning()
     np.testing.assert_allclose(kernel.distances(X), np.sqrt(np.maximum(2 - 2 * K, 0)), atol=1e-7)
 
 

@@ -32,8 +32,7 @@ from mahalo import Constraints, InfeasibleError, MetricLearner, MetricLearnerCV,
 from mahalo.losses import Frobenius
 from mahalo.metric import metric as metric_module
 from mahalo.pairs import PairSplit
-from mahalo.selection import choosing
-from mahalo.selection.choosing import Choosing
+from mahalo.selection import search
 
 GAMMAS = [0.01, 1.0, 30.0]
 
@@ -597,7 +596,7 @@ def test_a_class_of_one_row_is_told_of_once(rng, cv):
 def test_folds_follow_the_generator_given(rng, make):
     """With 0 for a seed whatever was given, all of these would be cut alike."""
     X, y = labelled_data(rng, n=60, apart=0.5)
-    cuts = [Choosing(MetricLearnerCV(random_state=make(k)), X, y, y, None, np.arange(60)).folds[0] for k in range(5)]
+    cuts = [MetricLearnerCV(random_state=make(k)).make_search(X, y).folds[0] for k in range(5)]
     assert len({tuple(fold.test) for fold in cuts}) == 5
     fits = [MetricLearnerCV(gammas=[0.1, 1.0], random_state=make(3)).fit(X, y) for _ in range(2)]
     np.testing.assert_array_equal(fits[0].cv_results_["scores"], fits[1].cv_results_["scores"])
@@ -607,7 +606,7 @@ def test_folds_follow_the_generator_given(rng, make):
 def test_rows_to_choose_by_follow_the_generator_given(rng, make):
     """Of more rows than folds are made of."""
     X, y = labelled_data(rng, n=3_600)
-    seen = [Choosing(MetricLearnerCV(random_state=make(k)), X, y, y, None, np.arange(3_600)).folds[0] for k in (1, 2)]
+    seen = [MetricLearnerCV(random_state=make(k)).make_search(X, y).folds[0] for k in (1, 2)]
     assert set(seen[0].rows) != set(seen[1].rows)
 
 
@@ -633,13 +632,13 @@ def test_warnings_point_at_the_callers_line(rng):
 )
 def test_no_class_is_merged_with_another_to_choose_on_wide_rows(monkeypatch, rng, n_classes, n_columns, directions):
     asked = []
-    found = choosing.as_basis
+    found = search.as_basis
 
     def noted(basis, **values):
         asked.append(basis)
         return found(basis, **values)
 
-    monkeypatch.setattr(choosing, "as_basis", noted)
+    monkeypatch.setattr(search, "as_basis", noted)
     y = np.repeat(np.arange(n_classes), 4)
     X = rng.standard_normal((len(y), n_columns)) + y[:, None] % 7
     MetricLearnerCV(gammas=[0.1], cv=2, prior="identity", strategy="random", pairs_per_class=5, random_state=0).fit(

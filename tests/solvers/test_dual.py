@@ -32,7 +32,7 @@ from mahalo.solvers import certify, dual, newton
 from mahalo.solvers.dual_state import DualState
 from mahalo.solvers.plain_steps import foresee
 from mahalo.solvers.walk import Walk
-from mahalo.task import Task
+from mahalo.task import FitData, pose
 
 losses = pytest.mark.parametrize("plain_loss", ALL_LOSSES, ids=repr)
 resting = pytest.mark.parametrize("plain_loss", RESTING, ids=repr)
@@ -165,7 +165,7 @@ def test_steps_that_go_to_and_fro_are_made_to_climb(loss, n_features, seed, gamm
     constraints = Constraints.from_labels(y, pairs_per_class=250, random_state=seed)
     if isinstance(loss, SDPFrobenius):
         constraints += Constraints.linear_objective(np.eye(len(X)) / np.square(X).sum())
-    problem = Task.of(MetricLearner(loss=loss, gamma=gamma), X, None, constraints, None).problem
+    problem = pose(MetricLearner(loss=loss, gamma=gamma).fit_settings(), FitData(X, None, constraints, None)).problem
     solution = dual(problem, tol=1e-6)
     assert solution.certificate.converged
     assert solution.n_iter <= 40
@@ -235,7 +235,9 @@ def test_more_budget_never_leaves_less_and_the_last_step_is_the_answer(rng, plai
 
 
 def _at_rest(plain_loss, constraints, X, gamma):
-    problem = Task.of(MetricLearner(loss=plain_loss.loss), X, None, constraints, None).problem.with_gamma(gamma)
+    problem = pose(
+        MetricLearner(loss=plain_loss.loss).fit_settings(), FitData(X, None, constraints, None)
+    ).problem.with_gamma(gamma)
     return problem, resting_point(plain_loss.loss) * np.eye(problem.rank), np.zeros(problem.n_constraints)
 
 
@@ -651,7 +653,7 @@ def test_bounds_whose_squares_leave_float64_do_no_harm(rng, upper, weight, gamma
 
 def test_callbacks_keep_their_own_floating_point_warnings(rng):
     X, y = labelled_data(rng)
-    problem = Task.of(MetricLearner(loss="frobenius"), X, y, None, None).problem
+    problem = pose(MetricLearner(loss="frobenius").fit_settings(), FitData(X, y, None, None)).problem
     with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
         dual(problem, on_step=lambda step: np.log(np.zeros(1)))
 

@@ -8,11 +8,11 @@ from builders import assert_same_metric, dense_forms, labelled_data
 
 from mahalo import Constraints, InfeasibleError, MetricLearner
 from mahalo.losses import Frobenius, SDPLogDet
-from mahalo.task import Task, start_metric
+from mahalo.task import FitData, pose, start_metric
 
 
 def task_of(X, y=None, constraints=None, rows=None, **settings):
-    return Task.of(MetricLearner(pairs_per_class=15, **settings), X, y, constraints, rows)
+    return pose(MetricLearner(pairs_per_class=15, **settings).fit_settings(), FitData(X, y, constraints, rows))
 
 
 def everything(rng, X, y):
@@ -35,7 +35,7 @@ def test_units_are_its_own_business(rng, exponent):
     one, other = task.solve(1.0), scaled.solve(1.0)
     np.testing.assert_array_equal(scaled.metric(other).matrix, task.metric(one).matrix)
     np.testing.assert_array_equal(scaled.duals(other), np.ldexp(task.duals(one), -2 * exponent))
-    values, of_scaled = task.duals_and_values(one)[1], scaled.duals_and_values(other)[1]
+    values, of_scaled = task.values(one), scaled.values(other)
     np.testing.assert_array_equal(of_scaled, np.ldexp(values, 2 * exponent))
 
 
@@ -44,7 +44,7 @@ def test_values_are_those_of_the_constraints_under_the_metric(rng, loss):
     X, y = labelled_data(rng)
     task = task_of(X, constraints=everything(rng, X, y), loss=loss, prior="diagonal")
     solution = task.solve(1.0)
-    W, (duals, values) = task.metric(solution).matrix, task.duals_and_values(solution)
+    W, duals, values = task.metric(solution).matrix, task.duals(solution), task.values(solution)
     plain = [np.trace(W @ X.T @ C @ X) for C in dense_forms(task.constraints, len(X))]
     np.testing.assert_allclose(values, plain, rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(duals, task.duals(solution))
@@ -54,7 +54,8 @@ def test_duals_of_logdet_pairs_belong_to_their_values(rng):
     """s = γ (1/b − 1/v) on the violated side, 0 elsewhere, in the units of X."""
     X, y = labelled_data(rng)
     task = task_of(1e3 * X, y, tol=1e-12)
-    duals, values = task.duals_and_values(task.solve(0.7))
+    solution = task.solve(0.7)
+    duals, values = task.duals(solution), task.values(solution)
     c = task.constraints
     expected = np.maximum(c.sign * 0.7 * (1 / c.bound - 1 / values), 0.0)
     np.testing.assert_allclose(duals, expected, atol=1e-5 * duals.max())
@@ -148,7 +149,7 @@ def test_what_a_task_starts_from_is_what_a_tiny_gamma_learns(rng, prior):
     task = task_of(X, y, prior=prior)
     np.testing.assert_allclose(
         task.metric(task.solve(1e-12)).matrix,
-        start_metric(MetricLearner(prior=prior), X, y).matrix,
+        start_metric(MetricLearner(prior=prior).fit_settings(), X, y).matrix,
         rtol=1e-6,
         atol=1e-9,
     )

@@ -18,7 +18,6 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from ..learner import MetricLearner
-from ..progress import shown_by
 from ..report import figures
 from ..report.comparing import ComparedMetrics, Fit, compare
 from ..report.evaluation import view
@@ -163,8 +162,15 @@ def _compared(example: _Example, seed: int, console: Console) -> _Told:
     with console.status(f"{example.name} …") as status, warnings.catch_warnings(), threadpool_limits(1):
         # A fit that stops early is counted in the table; a warning would say it twice.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        with shown_by(lambda text: status.update(f"{example.name}: {text}")):
-            return _Told(example, X, y, halves, compare(X, y, distances, cv=halves, random_state=seed, verbose=1))
+        compared = compare(
+            X,
+            y,
+            distances,
+            cv=halves,
+            random_state=seed,
+            verbose=lambda text: status.update(f"{example.name}: {text}"),
+        )
+        return _Told(example, X, y, halves, compared)
 
 
 def _print_told(console: Console, told: _Told) -> None:

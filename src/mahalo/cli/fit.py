@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -61,7 +62,7 @@ def fit(
     source = Source(data, label, labels, id, ids, columns, drop, one_hot, pairs, triplets, encoding)
     settings = Settings(embeddings, encoder, standardise, gamma, prior, kernel, components, holdout, seed)
     with watching(log) as watch:
-        outcome = learned(gathered(source, settings.kernel, watch), settings)
+        outcome = learned(gathered(source, settings.kernel, watch), replace(settings, verbose=watch.show))
         outcome.metric.save(out)  # type: ignore[union-attr]
     if json:
         print_json(outcome.summary() | {"out": str(out)})
@@ -109,7 +110,7 @@ def evaluate(
     source = Source(data, label, labels, id, ids, columns, drop, one_hot, pairs, triplets, encoding)
     settings = Settings(embeddings, None, standardise, gamma, prior, kernel, components, holdout, seed)
     with watching(log) as watch:
-        outcome = evaluated(gathered(source, settings.kernel, watch), settings)
+        outcome = evaluated(gathered(source, settings.kernel, watch), replace(settings, verbose=watch.show))
     if json:
         print_json(outcome.summary())
     else:

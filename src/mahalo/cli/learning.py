@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +17,11 @@ from ..evaluation import BeforeAfter
 from ..explain import fit_notes, fit_record
 from ..learner import MetricLearner
 from ..metric import Metric, Scaling, absorb_scaling
+from ..priors import Within
 from ..selection import MetricLearnerCV
-from ..selection.candidates import CHOSEN
-from ..selection.choosing import Choosing
-from ..selection.held_out import choosing_of, evaluate_held_out
+from ..selection.candidates import SEARCHED
+from ..selection.held_out import evaluate_held_out
+from ..task import FitSettings
 from ..validation import is_precomputed, len_of, warn
 from .held_out import judgeable, too_few
 from .known import Known
@@ -43,6 +45,7 @@ class Settings:
     components: int | None = None
     holdout: str = "rows"
     seed: int = 0
+    verbose: int | Callable[[str], None] = 1
 
     def scales(self, X: Any) -> bool:
         """Whether columns are standardised: not those of embeddings, which have one unit, nor zeros of sparse rows."""
@@ -56,7 +59,7 @@ class Settings:
     def of_cv(self) -> dict[str, Any]:
         """As parameters of a learner that chooses."""
         values: dict[str, Any] = {"kernel": self.kernel, "holdout": self.holdout, "random_state": self.seed}
-        values |= {"n_components": self.components, "verbose": 1}
+        values |= {"n_components": self.components, "verbose": self.verbose}
         return values if self.prior is None else values | {"prior": self.prior}
 
 
@@ -109,43 +112,6 @@ class Outcome:
             summary["certificate"] = dataclasses.asdict(self.learner.certificate_)
             summary["steps"] = self.learner.n_iter_
         return _plain(summary)
-
-
-class _Judged(MetricLearnerCV):
-    """Says how it does on held-out rows, beside what it chooses."""
-
-    before_after_: BeforeAfter | None
-
-    def _choose(self, choosing: Choosing) -> None:
-        if len(judgeable(choosing)) < len(choosing.folds):
-            raise ValueError(f"γ cannot be chosen: {too_few(choosing)}. Give more, or settle γ: --gamma 1.")
-        super()._choose(choosing)
-        self.n_looked_at_ = len_of(choosing.folds[0].X)
-        self.before_after_ = self._before_after(choosing)
-
-    def _before_after(self, choosing: Choosing) -> BeforeAfter | None:
-        return evaluate_held_out(choosing)
-
-    def judge(self, known: Known, X: Any) -> None:
-        """Choose and judge, without a fit to all rows."""
-        self._choose(choosing_of(self, X, known.y, known.constraints)[0])
-
-    @property
-    def untouched(self) -> bool:
-        """Whether the start itself was best: a γ below all that were asked for."""
-        return self.gamma_ < self._gammas()[0]
-
-    def settle(self, gamma: float, prior: str | None) -> None:
-        """On this γ, and on the first of everything else."""
-        first = {name: _first(self._value(name)) for name in CHOSEN}
-        self.set_params(gammas=[gamma], **first | {"prior": prior or first["prior"], "strategy": "random"})
-
-    def learner_of(self, candidate: dict[str, Any]) -> MetricLearner:
-        return self._learner(**candidate).set_params(verbose=self.verbose)
-
-
-class _JudgedAdapter(_Judged, EmbeddingAdapter):
-    pass
 
 
 def learned(known: Known, settings: Settings) -> Outcome:
@@ -202,63 +168,73 @@ def _scaled(known: Known, settings: Settings) -> tuple[Any, Scaling | None]:
     return known.scaled(scaling), scaling
 
 
-def _cv(settings: Settings) -> _Judged:
+def _estimator(settings: Settings) -> MetricLearnerCV:
+    """Return the learner of the settings; with a γ of the user's, its only candidate beside nothing learned."""
     if is_precomputed(settings.kernel):
         raise ValueError("--kernel precomputed takes similarities, not a table of rows; use MetricLearner in Python.")
-    return (_JudgedAdapter if settings.embeddings else _Judged)(**settings.of_cv())
+    kind = EmbeddingAdapter if settings.embeddings else MetricLearnerCV
+    values = settings.of_cv()
+    if settings.gamma is not None:
+        first = {name: _first(getattr(kind(**values), name)) for name in SEARCHED}
+        first["prior"] = settings.prior or first["prior"] or (Within() if settings.embeddings else "identity")
+        values |= first | {"gammas": [settings.gamma], "strategy": "random"}
+    return kind(**values)
 
 
 def _chosen(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
-    cv = _cv(settings)
-    if fit:
-        cv.fit(X, known.y, constraints=known.constraints)
-    else:
-        cv.judge(known, X)
-    chosen = {"gamma": cv.gamma_} | {name: getattr(cv, f"{name}_") for name in CHOSEN}
+    cv = _estimator(settings)
+    search = cv.make_search(X, known.y, constraints=known.constraints)
+    if len(judgeable(search)) < len(search.folds):
+        raise ValueError(f"γ cannot be chosen: {too_few(search)}. Give more, or settle γ: --gamma 1.")
+    best = search.best()
+    evaluation = evaluate_held_out(search)
+    chosen = search.candidates[best]
     return Outcome(
         known=known,
         standardised=settings.scales(known.X),
-        evaluation=cv.before_after_,
-        chosen=chosen,
-        n_candidates=len(cv.cv_results_["gamma"]),
-        n_looked_at=cv.n_looked_at_,
-        untouched=cv.untouched,
-        score=cv.best_score_,
-        learner=cv if fit else None,
+        evaluation=evaluation,
+        chosen=_searched_values(chosen.settings),
+        n_candidates=len(search.candidates),
+        n_looked_at=len_of(search.folds[0].X),
+        untouched=search.learns_nothing(best),
+        score=float(search.scores[best].mean()),
+        learner=cv.fit_best(search, evaluation) if fit else None,
     )
 
 
 def _settled(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
-    """With a γ of the user's own there is nothing to choose: the defaults of the learner, judged as they are."""
-    cv = _settled_cv(settings)
-    choosing, X = choosing_of(cv, X, known.y, known.constraints)
-    chosen, n_looked_at = choosing.table[-1], len_of(choosing.folds[0].X)
-    choosing.folds = judgeable(choosing)
-    if choosing.folds:
-        evaluation = evaluate_held_out(choosing, settled=chosen)
+    """Evaluate and fit the one candidate that a γ of the user's leaves."""
+    search = _estimator(settings).make_search(X, known.y, constraints=known.constraints)
+    chosen = search.candidates[-1].settings
+    folds = judgeable(search)
+    if folds:
+        evaluation = evaluate_held_out(search.with_folds(folds), settings=chosen)
     elif fit:
-        warn(f"nothing was judged: {too_few(choosing)}.")
+        warn(f"nothing was judged: {too_few(search)}.")
         evaluation = None
     else:
-        raise ValueError(f"nothing can be judged: {too_few(choosing)}. Give more.")
-    learner = cv.learner_of(chosen) if fit else None
-    if learner is not None:
-        learner.fit(X, known.y, constraints=known.constraints)
-    return Outcome(known, settings.scales(known.X), evaluation, chosen, 1, n_looked_at, learner=learner)
+        raise ValueError(f"nothing can be judged: {too_few(search)}. Give more.")
+    learner = None
+    if fit:
+        learner = _learner_of(chosen, settings).fit(X, known.y, constraints=known.constraints)
+    n_rows = len_of(search.folds[0].X)
+    return Outcome(known, settings.scales(known.X), evaluation, _searched_values(chosen), 1, n_rows, learner=learner)
 
 
-def _settled_cv(settings: Settings) -> _Judged:
-    assert settings.gamma is not None
-    cv = _cv(settings)
-    cv.settle(settings.gamma, settings.prior)
-    return cv
+def _learner_of(chosen: FitSettings, settings: Settings) -> MetricLearner:
+    values = {name: getattr(chosen, name) for name in FitSettings.names()}
+    return MetricLearner(**values, verbose=settings.verbose)
+
+
+def _searched_values(settings: FitSettings) -> dict[str, Any]:
+    return {name: getattr(settings, name) for name in ("gamma", *SEARCHED)}
 
 
 def settled(settings: Settings) -> MetricLearner:
-    """The learner that a γ of the user's own settles."""
-    cv = _settled_cv(settings)
-    [candidate] = cv._choices().every
-    return cv.learner_of(candidate | {"gamma": settings.gamma})
+    """Return the learner that a γ of the user's leaves."""
+    assert settings.gamma is not None
+    first = _estimator(settings).fit_settings()
+    return _learner_of(dataclasses.replace(first, gamma=settings.gamma), settings)
 
 
 def _first(value: Any) -> Any:

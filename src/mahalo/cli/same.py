@@ -74,7 +74,7 @@ def learned_classifier(
     scaling = Scaling.of(known.X) if settings.scales(known.X) else None
     watch.show("learning: same or not")
     classifier = PairClassifier(
-        _learner(settings),
+        _learner(dataclasses.replace(settings, verbose=watch.show)),
         threshold=str(calling.threshold),
         fpr=calling.fpr,
         base_rate=calling.base_rate,

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 
 from ..search import Index, Neighbors
+from ..validation import len_of
 from .naming import named, plain_name, quoted
 from .tables import write
 from .watching import Watch
 
 __all__ = ["Found", "nearest", "nearest_others"]
+
+_QUERIES = 4_096  # searched at once
 
 
 @dataclass(frozen=True)
@@ -68,8 +71,11 @@ class Found:
 
 def nearest(index: Index, Q: Any, k: int, watch: Watch) -> Neighbors:
     """The k nearest rows of each query."""
-    with watch.told_of_parts("searching: part"):
-        return index.kneighbors(Q, k)
+    blocks = range(0, len_of(Q), _QUERIES)
+    found = [index.kneighbors(Q[a : a + _QUERIES], k) for a in watch.parts("searching: part", blocks)]
+    return (
+        Neighbors(*(np.concatenate(parts) for parts in zip(*found, strict=True))) if found else index.kneighbors(Q, k)
+    )
 
 
 def nearest_others(index: Index, X: Any, k: int, watch: Watch) -> Neighbors:

@@ -12,8 +12,7 @@ from typing import IO, Any, TypeVar
 
 from rich.console import Console
 
-from ..parts import watched_by
-from ..progress import Parts, shown_by
+from ..progress import Progress
 
 __all__ = ["Watch", "watching"]
 
@@ -50,25 +49,11 @@ class Watch:
 
     def parts(self, title: str, items: Sequence[T]) -> Iterator[T]:
         """The items one by one, with how many are done and the time left."""
-        began = time.perf_counter()
-        for k, item in enumerate(items):
-            left = f", {(time.perf_counter() - began) * (len(items) - k) / k:.0f} s left" if k else ""
-            self.show(f"{title} {k + 1} of {len(items)}{left}")
-            yield item
+        return Progress(self.show).track(items, len(items), title)
 
-    @contextlib.contextmanager
-    def told_of_parts(self, title: str) -> Iterator[None]:
-        """Inside, how many parts of work that goes by parts are done, and the time left."""
-        parts = Parts(0)
-
-        def on_part(done: int, of: int) -> None:
-            nonlocal parts
-            parts = Parts(of) if not done else parts
-            parts.done = done
-            self.show(f"{title} {parts}")
-
-        with watched_by(on_part):
-            yield
+    def __deepcopy__(self, memo: dict) -> Watch:
+        """Return the watch itself: estimators that are cloned report to the same terminal."""
+        return self
 
     def _write_log(self, text: str) -> None:
         if self._log is None:
@@ -86,7 +71,6 @@ def watching(log: Path | None) -> Iterator[Watch]:
         watch = Watch(None if log is None else stack.enter_context(open(log, "a", encoding="utf-8")))
         if sys.stderr.isatty():
             watch.live = stack.enter_context(Console(stderr=True).status("…"))
-        stack.enter_context(shown_by(watch.show))
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")  # those for who writes code
         warnings.simplefilter("default", UserWarning)

@@ -1,4 +1,4 @@
-"""Coordinates of rows, r numbers each: linear, in the span of the constraints, in a kernel's feature space, or over a basis."""
+"""Coordinates of rows: linear, in the span of the constraints, in the feature space of a kernel, or over a basis."""
 
 from .base_kernel import BaseKernel
 from .embedded import EmbeddedCoordinates, EmbeddedSpace, embedding

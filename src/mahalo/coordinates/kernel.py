@@ -136,7 +136,15 @@ class KernelSpace:
     span of all constrained objects. ρ is the weight of the `residual`, what lies outside.
     """
 
-    def __init__(self, kernel: BaseKernel, X: Any, J: Any = None, residual: float = 1.0, psd: str = "error", progress: Progress = SILENT) -> None:
+    def __init__(
+        self,
+        kernel: BaseKernel,
+        X: Any,
+        J: Any = None,
+        residual: float = 1.0,
+        psd: str = "error",
+        progress: Progress = SILENT,
+    ) -> None:
         self.kernel, self.X, self.residual, self.psd = kernel, X, residual, psd
         self.n_features = X.shape[1] if getattr(X, "ndim", 1) == 2 else None
         self._geometry = KernelGeometry(kernel, X)

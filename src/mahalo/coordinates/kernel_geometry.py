@@ -56,7 +56,9 @@ class KernelGeometry:
         if not callable(self.kernel.kind) or len(rows) <= _CALL_ROWS:
             return self.block(rows, rows)
         parts = range(0, len(rows), _CALL_ROWS)
-        return np.concatenate([self.block(rows[a : a + _CALL_ROWS], rows) for a in progress.track(parts, len(parts), "part")])
+        return np.concatenate(
+            [self.block(rows[a : a + _CALL_ROWS], rows) for a in progress.track(parts, len(parts), "part")]
+        )
 
     def sq_distances(self, index: np.ndarray) -> np.ndarray:
         """Return the squared distance of each pair of rows."""

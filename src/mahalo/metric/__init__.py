@@ -1,9 +1,9 @@
 """The learned metric: measured with, saved and loaded, reduced to its leading directions."""
 
-from .pairwise import cosines, is_positive
 from .files import load
 from .leading import leading_part
 from .metric import Metric
+from .pairwise import cosines, is_positive
 from .query_side import QuerySide
 from .scaling import Scaling, absorb_scaling
 
@@ -11,8 +11,8 @@ __all__ = [
     "Metric",
     "QuerySide",
     "Scaling",
-    "cosines",
     "absorb_scaling",
+    "cosines",
     "is_positive",
     "leading_part",
     "load",

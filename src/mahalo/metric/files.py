@@ -51,6 +51,7 @@ def pack(metric: Metric) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays |= {"basis": c.basis, "prior_root": c.prior.root}
         arrays |= {"prior_directions": c.prior.directions, "prior_gain": c.prior.gain}
     else:
+        assert isinstance(c, KernelCoordinates)
         named = isinstance(c.kernel.kind, str)
         header |= {
             "kernel": c.kernel.kind if named else None,

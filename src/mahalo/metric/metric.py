@@ -17,6 +17,7 @@ from ..linalg import symmetrize
 from ..rows import is_lazy
 from ..validation import check_count, in_double, len_of
 from . import array_api
+from .input_checks import check_names, checked_block, checked_rows, refuse_similarities, require_similarities
 from .pairwise import (
     BLOCK_BYTES,
     all_distances,
@@ -28,7 +29,6 @@ from .pairwise import (
     sq_norms,
     unit_length,
 )
-from .input_checks import check_names, checked_block, checked_rows, refuse_similarities, require_similarities
 from .query_side import QuerySide, query_side
 from .scaling import Scaling
 
@@ -378,7 +378,9 @@ class Metric:
             own += self.base_weight * self._base_diagonal(X, diagonal, name)
         return own
 
-    def _require_similarities(self, cross: Any, diag_x: Any = None, diag_y: Any = None, *, itself: bool = False) -> None:
+    def _require_similarities(
+        self, cross: Any, diag_x: Any = None, diag_y: Any = None, *, itself: bool = False
+    ) -> None:
         if self.coordinates.is_precomputed and self.base_weight:
             require_similarities(cross, diag_x, diag_y, itself=itself)
 

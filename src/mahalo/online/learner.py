@@ -22,7 +22,7 @@ from ..constraints import (
     codes_by_appearance,
     none_if_unlabelled,
 )
-from ..coordinates import LinearCoordinates, LinearSpace
+from ..coordinates import LinearCoordinates
 from ..evaluation import pair_auc
 from ..learner import MetricLearner
 from ..metric import Metric
@@ -30,7 +30,7 @@ from ..priors import Known
 from ..rows import RowBlock
 from ..solvers import Certificate
 from ..task import make_space
-from ..validation import Seed, as_generator, at_least_single, check_parameters, len_of, warn
+from ..validation import Seed, as_generator, at_least_single, len_of, warn
 from .batch import batch_problem, solve_from
 from .reservoir import StoredPairs, StoredRows
 from .state import StreamState, restore_on_error
@@ -198,7 +198,7 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self, X: Any, y: Any, constraints: Constraints | None, rows: Any, *, first: bool
     ) -> tuple[Any, Any, Constraints | None]:
         """Check parameters and data; return rows, labels and constraints. `first` resets the number of features."""
-        check_parameters(self._batch_learner())
+        self._batch_learner().fit_settings()  # raises if a parameter is wrong
         names = ("eta", "schedule", "targets", "half_life", "pairs_per_row", "n_pairs_kept", "n_rows_kept")
         check_stream_parameters(**{name: getattr(self, name) for name in names})
         constraints = as_constraints(constraints)

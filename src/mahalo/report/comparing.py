@@ -23,7 +23,7 @@ from ..evaluation import LDA, intervals, lda_projection, score_queries
 from ..learner import MetricLearner
 from ..metric import Metric
 from ..online import OnlineMetricLearner
-from ..progress import parts_of
+from ..progress import Progress, progress_for
 from ..selection import MetricLearnerCV
 from ..validation import in_double, is_precomputed
 
@@ -139,7 +139,7 @@ def compare(
     y_test: Any = None,
     cv: Any = None,
     random_state: int = 0,
-    verbose: int = 0,
+    verbose: int | Callable[[str], None] = 0,
 ) -> ComparedMetrics:
     """Distances before and after learning, on rows they were not learned from.
 
@@ -180,7 +180,9 @@ def compare(
         splits = _splits(X, codes, cv, random_state)
         halves = [_Half(X[a], codes[a], X[b], codes[b], b) for a, b in splits]
         judged_on = f"rows held out in {len(halves)} folds"
-    return _compared(halves, named, X_test is not None, judged_on, np.random.default_rng(random_state), verbose)
+    with progress_for(verbose) as progress:
+        rng = np.random.default_rng(random_state)
+        return _compared(halves, named, X_test is not None, judged_on, rng, progress)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +197,7 @@ class _Half:
 
 
 def _compared(
-    halves: list[_Half], named: dict[str, Any], keep: bool, judged_on: str, rng: np.random.Generator, verbose: int
+    halves: list[_Half], named: dict[str, Any], keep: bool, judged_on: str, rng: np.random.Generator, progress: Progress
 ) -> ComparedMetrics:
     spaces = None if LDA in named else [lda_projection(half.train, half.c_train) for half in halves]
     references = (PLAIN,) if spaces is None or None in spaces else (PLAIN, LDA)
@@ -203,7 +205,7 @@ def _compared(
     fits: dict[str, list[Fit]] = {name: [] for name in named}
     rows = []
     work = [(half, name) for half in halves for name in scores]
-    for half, name in parts_of(work, verbose, "comparing", lambda item: item[1]):
+    for half, name in progress.track(work, len(work), "comparing:", lambda item: item[1]):
         if name == PLAIN:  # the first of every half
             asked = _asked(half.c_train, half.c_test, rng)
             rows.append(half.rows[asked])

@@ -42,7 +42,10 @@ def before_learning(metric: Metric, scale: np.ndarray | None = None) -> tuple[Di
     if metric.is_linear:
         came = "as they came" if scale is None else "with standardised columns"
         return Euclidean(scale), f"the Euclidean distance between rows {came}"
-    return metric.without_learning(), f"the distance of the kernel ({metric.coordinates.kernel_name}), with nothing learned"
+    return (
+        metric.without_learning(),
+        f"the distance of the kernel ({metric.coordinates.kernel_name}), with nothing learned",
+    )
 
 
 def among(distance: Distance, X: Any) -> np.ndarray:

@@ -22,7 +22,7 @@ from ..explain.suspects import DoubtfulConstraints, DoubtfulRows, doubtful_const
 from ..explain.suspects import Judged as Suspected
 from ..learner import MetricLearner
 from ..metric import Metric
-from ..metric.given import names_of_columns
+from ..metric.input_checks import names_of_columns
 from ..rows import stratified_sample
 from ..validation import as_objects, at_least_single, len_of
 from .distance import Distance, among, before_learning

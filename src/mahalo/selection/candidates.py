@@ -48,7 +48,7 @@ def candidate_lists(values: Mapping[str, Any]) -> dict[str, tuple]:
 def make_problems(base: Mapping[str, Any], lists: Mapping[str, Sequence[Any]]) -> list[ProblemCandidate]:
     """Return every combination of the lists, simpler ones first; `base` holds all other settings."""
     variants = tuple(Variant(*values) for values in product(*(lists[name] for name in Variant._fields)))
-    least = {"n_components": None, "normalize": False, "residual": min(v.residual for v in variants)}
+    least: dict[str, Any] = {"n_components": None, "normalize": False, "residual": min(v.residual for v in variants)}
     problems = []
     for values in product(*(lists[name] for name in PROBLEM)):
         settings = FitSettings(**base, **dict(zip(PROBLEM, values, strict=True)), **least)

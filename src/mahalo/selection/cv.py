@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import or_
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..basis.common import basis_needs
 from ..constraints import Constraints, PairSplit, as_label_array
+from ..evaluation import BeforeAfter
 from ..learner import MetricLearner
 from ..losses import as_loss, resting_point
 from ..priors import needs_of
@@ -148,11 +149,10 @@ class MetricLearnerCV(MetricLearner):
 
     def fit(
         self, X: Any, y: Any = None, *, constraints: Constraints | None = None, rows: ArrayLike | None = None
-    ) -> MetricLearnerCV:
+    ) -> Self:
         """Choose by cross-validation, then learn on all rows. Arguments as in `MetricLearner.fit`."""
         with progress_for(self.verbose) as progress:
-            search, data = self._make_search(X, y, constraints, rows, progress)
-            self._fit_best(search, data, progress)
+            self._fit_best(self._make_search(X, y, constraints, rows, progress), progress)
         return self
 
     def make_search(
@@ -160,26 +160,38 @@ class MetricLearnerCV(MetricLearner):
     ) -> CandidateSearch:
         """Return the folds and candidates of a fit, without fitting. Arguments as in `fit`."""
         with progress_for(self.verbose) as progress:
-            return self._make_search(X, y, constraints, rows, progress)[0]
+            return self._make_search(X, y, constraints, rows, progress)
 
-    def _fit_best(self, search: CandidateSearch, data: FitData, progress: Progress) -> None:
-        """Set what was chosen, and fit it to all rows."""
+    def fit_best(self, search: CandidateSearch, before_after: BeforeAfter | None = None) -> Self:
+        """Fit the best candidate of a search to all rows; `before_after` is its evaluation, if it was made."""
+        with progress_for(self.verbose) as progress:
+            self._fit_best(search, progress, before_after)
+        return self
+
+    def _fit_best(self, search: CandidateSearch, progress: Progress, before_after: BeforeAfter | None = None) -> None:
         self._set_chosen(search)
-        task, solution = pose_and_solve(self.refit_settings(), data, progress)
-        self._store(data, task, solution)
+        self.before_after_ = self._evaluate(search) if before_after is None else before_after
+        settings = self.refit_settings()
+        assert settings is not None
+        task, solution = pose_and_solve(settings, search.fit_data, progress)
+        self._store(search.fit_data, task, solution)
+
+    def _evaluate(self, search: CandidateSearch) -> BeforeAfter | None:
+        """Return the evaluation on held-out rows that a fit makes by itself: none."""
+        return None
 
     def _make_search(
         self, X: Any, y: Any, constraints: Constraints | None, rows: ArrayLike | None, progress: Progress
-    ) -> tuple[CandidateSearch, FitData]:
+    ) -> CandidateSearch:
         if self.holdout not in ("rows", "classes"):
             raise ValueError(f"holdout must be 'rows' or 'classes'; got {self.holdout!r}.")
         make_problems(self._base_settings(), self._lists())  # wrong parameters are reported before wrong data
         labels = None if y is None or is_lazy(X) else as_label_array(y)
         data = self._validate(X, y, constraints, rows, progress)
-        return self.search_validated(data, labels, progress), data
+        return self.search_validated(data, labels, progress)
 
     def search_validated(self, data: FitData, labels: np.ndarray | None, progress: Progress) -> CandidateSearch:
-        """Return the folds and candidates for validated data; `labels` are those of `data.y` as the caller wrote them."""
+        """Return the folds and candidates for validated data; `labels` are the labels as the caller wrote them."""
         X, y, constraints = data.X, data.y, data.constraints
         n_rows = len_of(X)
         if isinstance(X, SampledRows):
@@ -206,10 +218,12 @@ class MetricLearnerCV(MetricLearner):
         pair_split = None if constraints is None else self._pair_split(constraints)
         splitting = Splitting(self.cv, self.holdout, scorer.by_retrieval, seed, pair_split)
         return CandidateSearch(
+            fit_data=data,
             data=found,
             folds=splitting.make_folds(found),
             problems=tuple(make_problems(self._base_settings(), self._lists_for(found))),
             gammas=self._gammas(),
+            least_gamma=float(np.min(checked_gammas(self._value("gammas")))),
             scorer=scorer,
             splitting=splitting,
             n_jobs=self.n_jobs,
@@ -289,8 +303,3 @@ class MetricLearnerCV(MetricLearner):
             "std_score": scores.std(axis=1),
             "scores": scores,
         }
-
-    @property
-    def learned_nothing_(self) -> bool:
-        """Whether the prior itself was best: a γ below all candidates."""
-        return self.gamma_ < checked_gammas(self._value("gammas")).min()

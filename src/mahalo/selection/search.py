@@ -49,22 +49,28 @@ class CandidateSearch:
 
     Attributes
     ----------
+    fit_data : FitData
+        Data of the final fit.
     data : SearchData
-        All rows, and the sample of them that `folds` are made of.
+        All rows in memory, and the sample of them that `folds` are made of.
     folds : tuple of Fold
     problems : tuple of ProblemCandidate
         Simpler ones first.
     gammas : ndarray
         Increasing; candidates of every problem.
+    least_gamma : float
+        Least γ of the caller; a smaller one in `gammas` learns nothing.
     scorer : Scorer
     splitting : Splitting
         How `folds` were made.
     """
 
+    fit_data: FitData
     data: SearchData
     folds: tuple[Fold, ...]
     problems: tuple[ProblemCandidate, ...]
     gammas: np.ndarray
+    least_gamma: float
     scorer: Scorer
     splitting: Splitting
     n_jobs: int | None = None
@@ -90,7 +96,7 @@ class CandidateSearch:
         work = [(problem, fold) for problem in self.problems for fold in range(len(self.folds))]
         tracked = self.progress.track(work, len(work), "choosing:", _name_of_work)
         found = Parallel(n_jobs=self.n_jobs)(
-            delayed(_path_scores)(self._task_maker, problem, self.folds[k], self.gammas, self.scorer)
+            delayed(_path_scores)(self.fold_tasks, problem, self.folds[k], self.gammas, self.scorer)
             for problem, k in tracked
         )
         n = len(self.folds)
@@ -103,7 +109,8 @@ class CandidateSearch:
         return scores
 
     @property
-    def _task_maker(self) -> FoldTasks:
+    def fold_tasks(self) -> FoldTasks:
+        """Tasks of the problems inside folds."""
         return FoldTasks(self.data, self.scorer.by_retrieval)
 
     def _check_finite(self, scores: np.ndarray) -> None:
@@ -161,6 +168,10 @@ class CandidateSearch:
     def folds_of_all(self) -> tuple[Fold, ...]:
         """Return the folds, extended from the sample to all rows."""
         return self.splitting.extend_folds(self.data, self.folds)
+
+    def learns_nothing(self, candidate: int) -> bool:
+        """Return whether a candidate is the prior itself."""
+        return self.candidates[candidate].gamma < self.least_gamma
 
     def with_folds(self, folds: Sequence[Fold]) -> CandidateSearch:
         """Return a search over some of the folds."""

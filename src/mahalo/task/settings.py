@@ -107,8 +107,8 @@ class FitSettings:
             )
         if sp.issparse(self.prior):
             raise ValueError(
-                f"prior must be a dense matrix; got a sparse one of shape {self.prior.shape}. Pass prior.toarray(), or "
-                "prior='identity' or 'diagonal' where that is what it is."
+                f"prior must be a dense matrix; got a sparse one of shape {np.shape(self.prior)}. Pass "
+                "prior.toarray(), or prior='identity' or 'diagonal' where that is what it is."
             )
         if not (self.kernel_params is None or isinstance(self.kernel_params, dict)):
             raise ValueError(f"kernel_params must be a dict, such as {{'gamma': 0.1}}; got {self.kernel_params!r}.")

@@ -123,7 +123,15 @@ def _vectors(
         R = prior.whiten(R.T).T
         return np.asarray(R.todense() if sp.issparse(R) else R, dtype=np.float64)
     whitened = prior.whitened(rows)
-    seen = Seen(n, whitened, lambda index: _gram_of(whitened.take(index)), known.codes, known.similar, prior.level, progress=progress)
+    seen = Seen(
+        n,
+        whitened,
+        lambda index: _gram_of(whitened.take(index)),
+        known.codes,
+        known.similar,
+        prior.level,
+        progress=progress,
+    )
     if hasattr(basis, "vectors"):
         return np.asarray(basis.vectors(seen, rng), dtype=np.float64)
     return combine(whitened, basis.coefficients(seen, rng)).T
@@ -148,7 +156,9 @@ def _combinations(
     if isinstance(basis, FixedBasis):
         return _on_rows_of(basis.array, rows, n)
     plain = KernelSpace(kernel, X)
-    seen = Seen(n, None, lambda index: plain.gram(index).astype(np.float64), codes, block=plain.block, progress=progress)
+    seen = Seen(
+        n, None, lambda index: plain.gram(index).astype(np.float64), codes, block=plain.block, progress=progress
+    )
     return basis.coefficients(seen, rng)
 
 

@@ -164,6 +164,7 @@ def pose(
     space = make_space(settings, X, known, rows, rng, quiet=quiet, progress=stage)
     stage = progress.stage(f"posing: 2 of {_N_STAGES}, constraints and bounds")
     if constraints is None:
+        assert data.y is not None
         constraints = Constraints.from_labels(
             data.y,
             space.geometry,
@@ -270,5 +271,3 @@ def _warn_of_gap(solution: Solution, tol: float) -> None:
         "prior='diagonal' helps.",
         ConvergenceWarning,
     )
-
-
