@@ -564,8 +564,8 @@ def test_a_saved_index_is_asked_for_other_rows(model, run):
 
 
 FEW = {
-    "few": ("--pairs", "a,b,same\n0,2,1\n1,3,1\n0,1,0\n2,5,0\n", "2 alike and 2 unalike pairs"),
-    "alike": ("--pairs", "a,b,same\n" + "".join(f"{k},{k + 2},1\n" for k in range(30)), "30 alike and 0 unalike"),
+    "few": ("--pairs", "a,b,same\n0,2,1\n1,3,1\n0,1,0\n2,5,0\n", "2 similar and 2 dissimilar pairs"),
+    "alike": ("--pairs", "a,b,same\n" + "".join(f"{k},{k + 2},1\n" for k in range(30)), "30 similar and 0 dissimilar"),
     "triplets": ("--triplets", "a,b,c\n0,2,1\n1,3,0\n", "there are 2 triplets"),
 }
 

@@ -227,8 +227,8 @@ def test_embeddings_keep_their_scale_and_the_name_of_their_encoder(trees, run):
 def test_a_fit_that_did_not_converge_is_written_and_said(trees, run, monkeypatch):
     from mahalo.cli import learning
 
-    made = learning._cv
-    monkeypatch.setattr(learning, "_cv", lambda settings: made(settings).set_params(max_iter=1))
+    made = learning._estimator
+    monkeypatch.setattr(learning, "_estimator", lambda settings: made(settings).set_params(max_iter=1))
     code, out, err = run("fit", "trees.csv", *FIT)
     assert code == 1 and "NOT converged" in out and "gap" in err
     assert mahalo.load("m.safetensors").about["fitted"]["certificate"]["converged"] is False

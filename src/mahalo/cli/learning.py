@@ -216,7 +216,8 @@ def _settled(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
         raise ValueError(f"nothing can be judged: {too_few(search)}. Give more.")
     learner = None
     if fit:
-        learner = _learner_of(chosen, settings).fit(X, known.y, constraints=known.constraints)
+        rows = search.fit_data.X  # of rows on Dask the sample, which is drawn once
+        learner = _learner_of(chosen, settings).fit(rows, known.y, constraints=known.constraints)
     n_rows = len_of(search.folds[0].X)
     return Outcome(known, settings.scales(known.X), evaluation, _searched_values(chosen), 1, n_rows, learner=learner)
 

@@ -232,7 +232,8 @@ class MetricLearnerCV(MetricLearner):
 
     def fit_settings(self) -> FitSettings:
         """Return the checked parameters of the first candidate."""
-        return make_problems(self._base_settings(), self._lists())[0].settings
+        problem = make_problems(self._base_settings(), self._lists())[0]
+        return problem.settings_of(problem.variants[0], problem.settings.gamma)
 
     def refit_settings(self) -> FitSettings | None:  # type: ignore[override]
         """Return the settings of the metric that was chosen; None before a fit."""
