@@ -4,17 +4,27 @@ Arrays and distances come in, named results go out; the only thing fitted here i
 """
 
 from . import intervals
-from .comparison import VOTE_NOTE, BeforeAfter, ClassResult, Confusion, FoldScores, compare_folds, measure_title
+from .comparison import (
+    LDA_NOTE,
+    VOTE_NOTE,
+    BeforeAfter,
+    ClassResult,
+    Confusion,
+    FoldScores,
+    compare_folds,
+    measure_title,
+)
 from .estimate import Estimate, Measured, pool
 from .lda import LDA, lda_projection
 from .pair_distances import PairDistances
-from .queries import QueryScores, choose_queries, score_queries
+from .queries import N_NEIGHBORS, QueryScores, choose_queries, choose_voters, score_neighbors, score_queries
 from .ranking import (
     auc_of_pairs,
     average_precision,
     knn_predict,
     known_pairs,
     nearest_of,
+    nearest_rows,
     pair_auc,
     precision_at,
     ranked,
@@ -26,6 +36,8 @@ from .ranking import (
 
 __all__ = [
     "LDA",
+    "LDA_NOTE",
+    "N_NEIGHBORS",
     "VOTE_NOTE",
     "BeforeAfter",
     "ClassResult",
@@ -38,6 +50,7 @@ __all__ = [
     "auc_of_pairs",
     "average_precision",
     "choose_queries",
+    "choose_voters",
     "compare_folds",
     "intervals",
     "knn_predict",
@@ -45,12 +58,14 @@ __all__ = [
     "lda_projection",
     "measure_title",
     "nearest_of",
+    "nearest_rows",
     "pair_auc",
     "pool",
     "precision_at",
     "ranked",
     "ranked_auc",
     "recall_at",
+    "score_neighbors",
     "score_queries",
     "share_below",
     "vote",

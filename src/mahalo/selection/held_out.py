@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 
 from ..constraints import Constraints
@@ -22,9 +23,12 @@ from ..evaluation import (
     QueryScores,
     auc_of_pairs,
     choose_queries,
+    choose_voters,
     compare_folds,
     known_pairs,
     lda_projection,
+    nearest_rows,
+    score_neighbors,
     score_queries,
 )
 from ..learner import MetricLearner
@@ -69,7 +73,7 @@ def evaluate_held_out(
             share = len(fold.test) / (fold.y >= 0).sum()
             scored.append(_score_rows(fold, before, after, primary, rng, share, unseen=unseen, lda=lda))
     if scored[0].scores is None:
-        searched = "rows of pairs that are known"
+        searched = "rows"
     else:
         searched = "other held-out rows of classes that were not learned from" if unseen else "training rows"
         if choosing.n_total > choosing.n_held:
@@ -139,14 +143,32 @@ def _score_rows(
 
     sides = [score(partial(by_metric, metric)) for metric in (before, after)]
     rival = None
-    if lda and not fold.pairwise and (space := lda_projection(fold.X_train, fold.y[fold.train])) is not None:
+    space = lda_projection(fold.X_train, fold.y[fold.train]) if lda and not fold.pairwise else None
+    if space is not None:
         points = space(fold.X_test[queries]), space((fold.X_test if unseen else fold.X_train)[index])
         rival = score(lambda block: euclidean_distances(points[0][block], points[1], squared=True))
+    voters = queries[:0]
+    if (
+        not unseen
+        and not fold.pairwise
+        and isinstance(after.coordinates, LinearCoordinates)
+        and not sp.issparse(fold.X)
+    ):
+        voters = choose_voters(candidates, queries, len(index) * fold.X.shape[1], rng, share)
+    if len(voters):
+        rows = fold.X_test[voters], fold.X_train[index]
+
+        def join(scores: QueryScores, space: Callable[[np.ndarray], np.ndarray]) -> QueryScores:
+            nearest = nearest_rows(space(rows[0]), space(rows[1]))
+            return scores.join(score_neighbors(index_codes[nearest], test_codes[voters], index_codes))
+
+        sides = [join(sides[0], before.transform), join(sides[1], after.transform)]
+        rival = None if rival is None or space is None else join(rival, space)
     paired = queries if len(queries) <= _MOST_PAIRED else np.sort(rng.choice(queries, _MOST_PAIRED, replace=False))
     drawn = (_pair_distances(fold, metric, paired) for metric in (before, after))
     return FoldScores(
         n_index=len(index) - unseen,
-        rows=fold.test[queries],
+        rows=fold.test[np.append(queries, voters)],
         scores=(sides[0], sides[1]),
         lda=rival,
         pair_distances=(next(drawn), next(drawn)),
@@ -169,7 +191,9 @@ def _score_pairs(fold: Fold, before: Metric, after: Metric, constraints: Constra
     sides = [np.sqrt(np.maximum(fold.sq_pair_distances(metric, ends), 0.0)) for metric in (before, after)]
     measured = [evaluate_pairs(distances, ends, similar, fold.test) for distances in sides]
     drawn = [PairDistances.of(distances, similar) for distances in sides]
-    return FoldScores(0, measured=(measured[0], measured[1]), pair_distances=(drawn[0], drawn[1]))
+    return FoldScores(
+        0, measured=(measured[0], measured[1]), pairs=fold.test[ends], pair_distances=(drawn[0], drawn[1])
+    )
 
 
 def evaluate_pairs(distance: np.ndarray, ends: np.ndarray, similar: np.ndarray, rows: np.ndarray) -> Measured:
