@@ -251,8 +251,8 @@ def _figure(value: float) -> str:
 class FoldScores:
     """Scores of one fold before and after, and of LDA where it was fitted.
 
-    Either `scores` of labelled queries, whose numbers among all rows are `rows`, or `measured` values of pairs, whose numbers of rows are
-    `pairs`, of shape (n_pairs, 2).
+    Either `scores` of labelled queries, whose numbers among all rows are `rows`, or `measured` values of pairs, the
+    numbers of whose two rows are in `pairs`.
     """
 
     n_index: int
