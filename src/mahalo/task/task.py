@@ -18,7 +18,7 @@ from ..losses import LogDet, Loss, as_loss, resting_point
 from ..metric import Metric, leading_part
 from ..priors import Known
 from ..rows import SampledRows
-from ..solvers import Problem, Solution, Step, contradiction, solve
+from ..solvers import Problem, Solution, Step, contradiction_error, solve
 from ..validation import as_generator, as_rows, len_of, warn
 from .space import Space, make_space
 
@@ -202,7 +202,7 @@ class Task:
         more = f"; and {len(involved) - 4} more" if len(involved) > 4 else ""
         multipliers, scale = np.zeros((2, len(self._given)))
         multipliers[self._given], scale[self._given] = error.multipliers, self.problem.scale
-        error = contradiction(multipliers, scale, error.outcome, error.trace_bound)
+        error = contradiction_error(multipliers, scale, error.outcome, error.trace_bound)
         return InfeasibleError(
             f"{error} In words: {listed}{more}.",
             outcome=error.outcome,
