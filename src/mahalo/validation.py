@@ -209,8 +209,8 @@ def at_least_single(X: Any) -> Any:
 
 
 def in_double(X: Any) -> Any:
-    """Single precision as double: what is left of a difference between near rows takes it."""
-    return X.astype(np.float64) if _kinds(X) == {np.dtype(np.float32)} else X
+    """Half or single precision as double: what is left of a difference between near rows takes it."""
+    return X.astype(np.float64) if _kinds(X) in ({np.dtype(np.float16)}, {np.dtype(np.float32)}) else X
 
 
 def _kinds(X: Any) -> set:

@@ -14,11 +14,13 @@ from threadpoolctl import threadpool_limits
 from ..embeddings import EmbeddingAdapter
 from ..evaluation import BeforeAfter
 from ..explain import fit_notes, fit_record
+from ..explain.suspects import FoldMetric
 from ..learner import MetricLearner
 from ..metric import Metric, Scaling, for_rows_as_they_come
 from ..selection import MetricLearnerCV
 from ..selection.candidates import CHOSEN
 from ..selection.choosing import Choosing
+from ..selection.folds import Fold
 from ..selection.held_out import choosing_of, evaluate_held_out
 from ..validation import is_precomputed, len_of, warn
 from .held_out import judgeable, too_few
@@ -74,6 +76,7 @@ class Outcome:
     score: float | None = None
     metric: Metric | None = None
     learner: MetricLearner | None = None
+    folds: tuple[FoldMetric, ...] = ()  # of the evaluation
 
     @property
     def converged(self) -> bool:
@@ -124,7 +127,8 @@ class _Judged(MetricLearnerCV):
         self.before_after_ = self._before_after(choosing)
 
     def _before_after(self, choosing: Choosing) -> BeforeAfter | None:
-        return evaluate_held_out(choosing)
+        evaluation, self.folds_ = _evaluated_by_fold(choosing)
+        return evaluation
 
     def judge(self, known: Known, X: Any) -> None:
         """Choose and judge, without a fit to all rows."""
@@ -142,6 +146,19 @@ class _Judged(MetricLearnerCV):
 
     def learner_of(self, candidate: dict[str, Any]) -> MetricLearner:
         return self._learner(**candidate).set_params(verbose=self.verbose)
+
+
+def _evaluated_by_fold(
+    choosing: Choosing, settled: dict[str, Any] | None = None
+) -> tuple[BeforeAfter, tuple[FoldMetric, ...]]:
+    """Return the evaluation and the metrics of its folds; none where whole classes are held out."""
+    metrics: list[FoldMetric] = []
+
+    def keep(fold: Fold, metric: Metric) -> None:
+        metrics.append(FoldMetric(fold.train, fold.test, metric))
+
+    evaluation = evaluate_held_out(choosing, settled=settled, on_fold=keep)
+    return evaluation, () if choosing.cv.holdout == "classes" else tuple(metrics)
 
 
 class _JudgedAdapter(_Judged, EmbeddingAdapter):
@@ -225,6 +242,7 @@ def _chosen(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
         untouched=cv.untouched,
         score=cv.best_score_,
         learner=cv if fit else None,
+        folds=cv.folds_,
     )
 
 
@@ -234,17 +252,18 @@ def _settled(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
     choosing, X = choosing_of(cv, X, known.y, known.constraints)
     chosen, n_looked_at = choosing.table[-1], len_of(choosing.folds[0].X)
     choosing.folds = judgeable(choosing)
+    evaluation: BeforeAfter | None = None
+    folds: tuple[FoldMetric, ...] = ()
     if choosing.folds:
-        evaluation = evaluate_held_out(choosing, settled=chosen)
+        evaluation, folds = _evaluated_by_fold(choosing, chosen)
     elif fit:
         warn(f"nothing was judged: {too_few(choosing)}.")
-        evaluation = None
     else:
         raise ValueError(f"nothing can be judged: {too_few(choosing)}. Give more.")
     learner = cv.learner_of(chosen) if fit else None
     if learner is not None:
         learner.fit(X, known.y, constraints=known.constraints)
-    return Outcome(known, settings.scales(known.X), evaluation, chosen, 1, n_looked_at, learner=learner)
+    return Outcome(known, settings.scales(known.X), evaluation, chosen, 1, n_looked_at, learner=learner, folds=folds)
 
 
 def _settled_cv(settings: Settings) -> _Judged:
@@ -279,8 +298,9 @@ def _notes(outcome: Outcome, X: Any) -> dict[str, Any]:
     """For the report. Of rows in pieces nothing is judged: all of them would be read again and again."""
     known = outcome.known
     with _few_threads(X):
-        held = (X, known.y, known.constraints) if known.n_pieces is None else ()
-        return {"notes": fit_notes(outcome.learner, *held)}
+        held = known.n_pieces is None
+        data = (X, known.y, known.constraints, outcome.folds) if held else ()
+        return {"notes": fit_notes(outcome.learner, *data)}
 
 
 def _plain(value: Any) -> Any:

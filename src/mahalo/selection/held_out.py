@@ -52,6 +52,7 @@ def evaluate_held_out(
     settled: dict[str, Any] | None = None,
     lda: bool = True,
     names: tuple[str, str] = ("before", "after"),
+    on_fold: Callable[[Fold, Metric], None] | None = None,
 ) -> BeforeAfter:
     """Compare the learned distance with the one before learning, and with LDA, on rows that it was not learned from.
 
@@ -60,13 +61,15 @@ def evaluate_held_out(
     all training rows; with ``holdout="classes"`` with all other held-out rows. Where only constraints are known, the
     held-out pairs are compared with each other.
 
-    `lda=False` leaves LDA out, which saves its fits.
+    `lda=False` leaves LDA out, which saves its fits. `on_fold` is called with every fold and the metric learned in it.
     """
     unseen = choosing.cv.holdout == "classes"
     primary = choosing.cv._primary_measure(labelled=choosing.folds[0].y is not None)
     rng = np.random.default_rng(0)
     scored = []
     for fold, before, after in refits(choosing, settled):
+        if on_fold is not None:
+            on_fold(fold, after)
         if fold.y is None:
             scored.append(_score_pairs(fold, before, after, choosing.constraints))
         else:
