@@ -39,7 +39,7 @@ def wine(tmp_path, monkeypatch, run):
 
 
 def test_a_settled_fit_solves_one_problem_a_fold_and_its_own(run, wine, solved):
-    code, out, err = run("fit", "wine.npz", "--label", "y", "--gamma", "1", "--out", "m.safetensors", "--json")
+    code, _, err = run("fit", "wine.npz", "--label", "y", "--gamma", "1", "--out", "m.safetensors", "--json")
     assert code == 0, err
     assert len(solved) == 9 + 1  # 178 rows: three folds, three times over
 

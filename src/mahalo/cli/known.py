@@ -67,7 +67,7 @@ class Known:
         source, encoding, base = self.source, self.rows.encoding, self.table.base
         about: dict[str, Any] = {"mahalo": __version__}
         about |= {name: value for name, value in (("label", source.label), ("id", source.id)) if value is not None}
-        about |= {} if encoding is None else {"columns": list(encoding.columns), "one_hot": encoding.one_hot}
+        about |= {} if encoding is None else encoding.to_dict()
         return about if base is None else about | {"svmlight_base": base}
 
     def scaling(self) -> Scaling:

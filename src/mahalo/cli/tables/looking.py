@@ -17,6 +17,7 @@ from mahalo.linalg import ClassMoments
 from .columns import Encoding, Missing, not_finite_in, nulls_in, numbers_of, refuse_missing, values_in
 from .named import Classes, no_measurements, numbers_in
 from .shards import Piece, Shards
+from .vectors import check_vectors
 
 __all__ = ["CodedLabels", "Look", "Looking", "union_of_values", "values_of_piece"]
 
@@ -82,6 +83,9 @@ class Looking:
         nulls = _from_row(nulls_in(table, self.encoding), piece.first)
         if nulls:
             return Look(nulls, {}, None, np.zeros(len(self.encoding.names)), labels, 0)
+        check_vectors(
+            table, [name for name in self.encoding.columns if name not in self.encoding.one_hot], self.encoding.vectors
+        )
         X = numbers_of(table, self.encoding)
         not_finite = _from_row(not_finite_in(X, self.encoding), piece.first)
         one_class = np.zeros(len(X), dtype=np.intp)
