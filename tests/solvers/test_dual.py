@@ -550,7 +550,9 @@ def test_every_random_hard_problem_is_solved_or_refuted(plain_loss, seed):
 
 def test_sdp_logdet_is_unbounded_where_nothing_holds_a_direction(rng):
     X = rng.standard_normal((8, 3))
-    message = r"SDPLogDet is unbounded on these constraints.*: some direction is limited neither by the linear objective"
+    message = (
+        r"SDPLogDet is unbounded on these constraints.*: some direction is limited neither by the linear objective"
+    )
     dissimilar = Constraints.from_pairs(None, [[0, 1], [2, 3], [4, 5]], lower=1.0)
     in_one_direction = Constraints.from_pairs([[0, 1]], [[2, 3], [4, 5]], upper=1.0, lower=1.0)
     missing = Constraints.linear_objective(np.diag([1.0, 1.0, 0, 0, 0, 0, 0, 0]))  # two of three directions
