@@ -64,11 +64,11 @@ def _damaged(path: str | PathLike, what: str) -> ValueError:
 
 def _unpacked(header: dict[str, Any], arrays: dict[str, np.ndarray], path: str | PathLike, kernel: Any) -> Index:
     from .exact import SimilaritySearch, VectorSearch
-    from .index import _GRAPHS, Index, _checked_options
+    from .index import GRAPH_SEARCHES, Index, check_options
 
-    backend, options = header["backend"], _checked_options(header["backend"], header["options"])
+    backend, options = header["backend"], check_options(header["backend"], header["options"])
     known: dict[str, Any] = {"vectors": VectorSearch, "similarities": SimilaritySearch}
-    known = known if backend == "exact" else {backend: _GRAPHS[backend]}
+    known = known if backend == "exact" else {backend: GRAPH_SEARCHES[backend]}
     metric = unpack(header["metric"], _under("metric", arrays), path, kernel)
     parts = [known[kind].from_arrays(metric, _under(str(k), arrays), options) for k, kind in enumerate(header["parts"])]
     if not parts or len({type(part) for part in parts}) > 1:
