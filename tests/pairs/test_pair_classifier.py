@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from builders import labelled_data
@@ -236,12 +238,13 @@ def test_saved_and_loaded_predicts_the_same(digits, fitted, tmp_path):
 
 
 def test_a_calibration_that_rises_is_refused(fitted, tmp_path):
-    from mahalo.persistence import read_arrays, write_arrays
+    from mahalo.persistence import CLASSIFIER
 
     path = tmp_path / "pairs.safetensors"
     fitted.save(path)
-    header, arrays = read_arrays(path, "mahalo-pairs", (1,))
-    write_arrays(path, header, arrays | {"values": arrays["values"][::-1].copy()})
+    contents = CLASSIFIER.read(path)
+    arrays = contents.arrays | {"values": contents.arrays["values"][::-1].copy()}
+    dataclasses.replace(contents, arrays=arrays).write(path)
     with pytest.raises(ValueError, match="does not fall with distance"):
         PairClassifier.load(path)
 

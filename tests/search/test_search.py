@@ -338,19 +338,20 @@ def test_sparse_and_kernel_indexes_are_saved_too(digits, form, tmp_path):
 @pytest.mark.parametrize("backend", GRAPHS)
 def test_links_that_lead_nowhere_are_refused(digits, backend, tmp_path):
     """A hostile file whose checksum is right: its graph is not handed to the library."""
-    from mahalo.persistence import read_arrays, write_arrays
+    from mahalo.persistence import INDEX
 
     metric, (X, _) = learned(digits), digits
     path = tmp_path / "index.safetensors"
     build_index(metric, X, backend).save(path)
-    header, arrays = read_arrays(path, "mahalo-index", (1,))
+    contents = INDEX.read(path)
+    arrays = contents.arrays
     name = {"faiss": "0.links", "usearch": "0.graph"}[backend]
     if backend == "faiss":
         arrays[name][5] = 10**6
     else:
         tape = len(X) * 2 + 64 + 40
         arrays[name][tape + 14 : tape + 18] = np.array([10**6], dtype=np.uint32).view(np.uint8)
-    write_arrays(path, header, arrays)
+    contents.write(path)
     with pytest.raises(ValueError, match="links of its graph are out of range"):
         load_index(path)
 

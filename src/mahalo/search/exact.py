@@ -14,11 +14,11 @@ from ..coordinates import LinearCoordinates
 from ..linalg import nearest_of
 from ..metric import Metric, cosines, is_positive
 from ..metric.query_side import self_similarities
+from ..persistence import Contents, matrix_arrays
 from ..rows import RowBlock
 from ..validation import in_double, len_of
-from .row_arrays import rows_as_arrays, rows_from_arrays
 
-__all__ = ["SimilaritySearch", "VectorSearch", "check_vectors", "transform_in_double"]
+__all__ = ["SimilaritySearch", "VectorSearch", "transform_in_double"]
 
 _BLOCK = 1 << 22  # distances, or differences of entries, held at once
 _EXTRA_CANDIDATES = 8  # beyond k, in case rounding has changed the order
@@ -169,23 +169,13 @@ class VectorSearch(_ExactSearch):
         return {"vectors": self.vectors}
 
     @classmethod
-    def from_arrays(cls, metric: Metric, arrays: dict[str, np.ndarray], options: dict[str, Any]) -> VectorSearch:
-        return cls(metric, check_vectors(metric, arrays, (np.float32, np.float64)))
+    def from_contents(cls, metric: Metric, contents: Contents, options: dict[str, Any]) -> VectorSearch:
+        return cls(metric, contents.array("vectors", (None, metric.n_outputs), (np.float32, np.float64)))
 
 
 def transform_in_double(metric: Metric, X: Any) -> np.ndarray:
     """Return `metric.transform(X)` in double precision; single precision would lose the distances of near rows."""
     return metric.of_scaled_rows().transform(in_double(metric._checked(X)))
-
-
-def check_vectors(metric: Metric, arrays: dict[str, np.ndarray], dtypes: tuple[type, ...]) -> np.ndarray:
-    """Return the vectors of a file; raise ValueError if they do not fit the metric."""
-    vectors = arrays["vectors"]
-    if vectors.dtype not in dtypes or vectors.ndim != 2 or vectors.shape[1] != metric.n_outputs:
-        raise ValueError(f"vectors of shape {vectors.shape} and dtype {vectors.dtype} do not fit its metric")
-    if not np.isfinite(vectors).all():
-        raise ValueError("vectors are not finite")
-    return vectors
 
 
 class SimilaritySearch(_ExactSearch):
@@ -277,11 +267,16 @@ class SimilaritySearch(_ExactSearch):
         return distances
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return rows_as_arrays(self.rows)
+        if self.rows.dtype.kind != "f":
+            raise ValueError(
+                "an index of objects that are not vectors cannot be saved; save the metric, and build the index again "
+                "from metric and objects."
+            )
+        return matrix_arrays("rows", self.rows)
 
     @classmethod
-    def from_arrays(cls, metric: Metric, arrays: dict[str, np.ndarray], options: dict[str, Any]) -> SimilaritySearch:
-        rows = rows_from_arrays(arrays)
-        if rows.ndim != 2 or rows.shape[1] != metric.n_features:
-            raise ValueError(f"rows of shape {rows.shape} do not fit a metric of {metric.n_features} features")
+    def from_contents(cls, metric: Metric, contents: Contents, options: dict[str, Any]) -> SimilaritySearch:
+        rows = contents.matrix("rows", metric.n_features)
+        if rows is None:
+            raise ValueError("its rows are missing")
         return cls(metric, rows)

@@ -12,7 +12,8 @@ from typing import Any, Self
 import numpy as np
 
 from ..metric import Metric
-from .exact import VectorSearch, check_vectors, transform_in_double
+from ..persistence import Contents
+from .exact import VectorSearch, transform_in_double
 
 __all__ = ["FaissSearch", "UsearchSearch"]
 
@@ -48,12 +49,10 @@ class _GraphSearch(ABC):
         return np.ascontiguousarray(T - self.centre, dtype=np.float32)
 
     @staticmethod
-    def _vectors_and_centre(metric: Metric, arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    def _vectors_and_centre(metric: Metric, contents: Contents) -> tuple[np.ndarray, np.ndarray]:
         """Return vectors and centre of a file; raise ValueError if they do not fit the metric."""
-        centre = arrays["centre"]
-        if centre.dtype != np.float64 or centre.shape != (metric.n_outputs,) or not np.isfinite(centre).all():
-            raise ValueError("its centre is invalid")
-        return check_vectors(metric, arrays, (np.float32,)), centre
+        width = metric.n_outputs
+        return contents.array("vectors", (None, width), (np.float32,)), contents.array("centre", (width,))
 
     def nearest(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         sq, positions = self._search(Q, k)
@@ -129,10 +128,10 @@ class FaissSearch(_GraphSearch):
         return {"vectors": self.vectors, "centre": self.centre, "levels": levels, "links": links, "entry": entry}
 
     @classmethod
-    def from_arrays(cls, metric: Metric, arrays: dict[str, np.ndarray], options: dict[str, int]) -> FaissSearch:
+    def from_contents(cls, metric: Metric, contents: Contents, options: dict[str, int]) -> FaissSearch:
         import faiss
 
-        vectors, centre = cls._vectors_and_centre(metric, arrays)
+        (vectors, centre), arrays = cls._vectors_and_centre(metric, contents), contents.arrays
         levels, links, entry, n = arrays["levels"], arrays["links"], arrays["entry"], len(vectors)
         search = cls(metric, options, centre)
         graph, hnsw = search.graph, search.graph.hnsw
@@ -221,8 +220,8 @@ class UsearchSearch(_GraphSearch):
         return tape, np.concatenate([[0], ends[:-1]]).astype(np.int64), levels
 
     @classmethod
-    def from_arrays(cls, metric: Metric, arrays: dict[str, np.ndarray], options: dict[str, int]) -> UsearchSearch:
-        vectors, centre = cls._vectors_and_centre(metric, arrays)
+    def from_contents(cls, metric: Metric, contents: Contents, options: dict[str, int]) -> UsearchSearch:
+        (vectors, centre), arrays = cls._vectors_and_centre(metric, contents), contents.arrays
         graph, order, n = arrays["graph"], arrays["order"], len(vectors)
         search = cls(metric, options, centre)
         if graph.dtype != np.uint8 or graph.ndim != 1 or len(graph) < cls._HEAD:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,7 +46,7 @@ def ids_as_arrays(ids: np.ndarray) -> dict[str, np.ndarray]:
     return {"ids_text": np.frombuffer(b"".join(text), dtype=np.uint8), "ids_lengths": lengths}
 
 
-def ids_from_arrays(arrays: dict[str, np.ndarray], n: int) -> np.ndarray:
+def ids_from_arrays(arrays: Mapping[str, np.ndarray], n: int) -> np.ndarray:
     """Return the ids of n rows from named arrays; raise ValueError if they are incomplete or not unique."""
     if "ids" in arrays:
         ids = arrays["ids"]
