@@ -151,7 +151,7 @@ class EmbeddingAdapter(MetricLearnerCV):
         """Compare frozen and adapted vectors on held-out rows; None where one fold leaves no other to choose by."""
         if choosing.folds[0].y is None or len(choosing.folds) < 2:
             return None
-        return evaluate_held_out(choosing, lda=False, names=("frozen", "adapted"))
+        return evaluate_held_out(choosing, names=("frozen", "adapted"))
 
     @property
     def matrix_(self) -> np.ndarray:

@@ -5,7 +5,6 @@ Arrays and distances come in, named results go out; the only thing fitted here i
 
 from . import intervals
 from .comparison import (
-    LDA_NOTE,
     VOTE_NOTE,
     BeforeAfter,
     ClassResult,
@@ -33,15 +32,16 @@ from .ranking import (
     share_below,
     vote,
 )
+from .row_comparison import Distance, compare_on_pairs, compare_on_rows, evaluate_pairs
 
 __all__ = [
     "LDA",
-    "LDA_NOTE",
     "N_NEIGHBORS",
     "VOTE_NOTE",
     "BeforeAfter",
     "ClassResult",
     "Confusion",
+    "Distance",
     "Estimate",
     "FoldScores",
     "Measured",
@@ -52,6 +52,9 @@ __all__ = [
     "choose_queries",
     "choose_voters",
     "compare_folds",
+    "compare_on_pairs",
+    "compare_on_rows",
+    "evaluate_pairs",
     "intervals",
     "knn_predict",
     "known_pairs",

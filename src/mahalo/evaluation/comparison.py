@@ -15,7 +15,6 @@ from .pair_distances import PairDistances
 from .queries import QueryScores
 
 __all__ = [
-    "LDA_NOTE",
     "VOTE_NOTE",
     "BeforeAfter",
     "ClassResult",
@@ -26,7 +25,6 @@ __all__ = [
 ]
 
 VOTE_NOTE = "ties in the vote go to the nearer rows, so scikit-learn's own k-NN may differ by a point or two"
-LDA_NOTE = "LDA is scikit-learn's, with shrinkage, fitted to the same training rows"
 _TITLES = {
     "10-NN": "10-NN accuracy",
     "P@1": "precision at 1",
@@ -95,6 +93,8 @@ class BeforeAfter:
         The same of each side by itself; of LDA that of the difference after − LDA.
     primary : str
         Measure by which settings were chosen; the verdict is about it.
+    lda_fitted_to : str
+        Rows that LDA was fitted to.
     classes : tuple of ClassResult
         The primary measure by class.
     confusions : tuple of Confusion
@@ -115,6 +115,7 @@ class BeforeAfter:
     n_ranked: int = 0
     n_pairs: int = 0
     primary: str = "10-NN"
+    lda_fitted_to: str = "the same training rows"
     lda: dict[str, float] = field(default_factory=dict)
     lda_interval: dict[str, float | None] = field(default_factory=dict)
     classes: tuple[ClassResult, ...] = ()
@@ -163,7 +164,7 @@ class BeforeAfter:
         if self.n_ranked:
             notes.append(f"mean average precision and AUC are of {self.n_ranked:,} of the queries, drawn at random")
         if self.lda:
-            notes.append(LDA_NOTE)
+            notes.append(f"LDA is scikit-learn's, with shrinkage, fitted to {self.lda_fitted_to}")
         return tuple(notes)
 
     def __str__(self) -> str:
@@ -191,7 +192,7 @@ class BeforeAfter:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; `from_dict` reads them."""
-        values = {name: getattr(self, name) for name in (*_PLAIN_FIELDS, *_LATER_FIELDS)}
+        values = {name: getattr(self, name) for name in (*_PLAIN_FIELDS, *_LATER_FIELDS, "lda_fitted_to")}
         return values | {
             "verdict": self.verdict(),
             "sentence": self.sentence,
@@ -206,6 +207,7 @@ class BeforeAfter:
         """Read what `to_dict` wrote; raise ValueError if it is damaged."""
         try:
             plain = {name: values[name] for name in _PLAIN_FIELDS}
+            plain["lda_fitted_to"] = str(values.get("lda_fitted_to", "the same training rows"))
             plain |= {name: int(values.get(name, 0)) for name in _LATER_FIELDS}
             for name in _DICT_FIELDS:
                 plain[name] = {str(key): _number(value) for key, value in plain[name].items()}
@@ -282,6 +284,7 @@ def compare_folds(
     primary: str,
     names: tuple[str, str] = ("before", "after"),
     searched: str = "training rows",
+    lda_fitted_to: str = "the same training rows",
     class_names: Sequence[Any] = (),
 ) -> BeforeAfter:
     """Pool the scores of all folds; a row that several folds hold out counts once in the intervals."""
@@ -314,6 +317,7 @@ def compare_folds(
         after_interval={name: intervals.over_rows(b.influence) for name, (_, b, _) in estimates.items()},
         n_index=int(np.median([fold.n_index for fold in folds])),
         primary=primary if primary in estimates else next(iter(estimates)),
+        lda_fitted_to=lda_fitted_to,
         lda={name: c.value for name, c in lda.items()},
         lda_interval={name: intervals.over_rows(estimates[name][1].influence - c.influence) for name, c in lda.items()},
         classes=_by_class(folds, primary, class_names),

@@ -19,7 +19,7 @@ from sklearn.utils import check_array, check_consistent_length, get_tags
 from ..cluster import MetricKMeans
 from ..compat import ITML_Supervised
 from ..constraints import as_labels, joint_codes
-from ..evaluation import LDA, intervals, lda_projection, score_queries
+from ..evaluation import LDA, VOTE_NOTE, intervals, lda_projection, score_queries
 from ..learner import MetricLearner
 from ..metric import Metric
 from ..online import OnlineMetricLearner
@@ -107,7 +107,7 @@ class ComparedMetrics:
 
     @property
     def _note(self) -> str:
-        return f"{self.judged_on}; ± 95 %; * differs from {PLAIN}, row by row"
+        return f"{self.judged_on}; ± 95 %; * differs from {PLAIN}, row by row; {VOTE_NOTE}"
 
     def __str__(self) -> str:
         rows = self._cells()

@@ -46,14 +46,15 @@ def summary(sheet: Sheet) -> str:
         '<section id="summary" aria-labelledby="title">\n'
         f'<h1 id="title">{_headline(sheet)}</h1>\n{_sentence(sheet)}<p class="lede">{_learned_from(sheet)}</p>\n'
         f'<ul class="tiles">{"".join(_tiles(sheet))}</ul>\n'
-        f'<p class="note">{told(_brief, sheet, "span")} “Before” is '
-        f"{escaped(f.before[1])}. ± is half a 95 % interval.</p>\n"
+        f'<p class="note">“Before” is {escaped(f.before[1])}. {told(_notes, sheet, "span")}</p>\n'
         "</section>\n"
     )
 
 
-def _brief(sheet: Sheet) -> str:
-    return escaped(sheet.findings.judged.brief)
+def _notes(sheet: Sheet) -> str:
+    """Say what was judged, and what belongs beside the figures."""
+    judged = sheet.findings.judged
+    return escaped(" ".join([judged.brief, *(f"{note[:1].upper()}{note[1:]}." for note in judged.evaluation.notes)]))
 
 
 def _headline(sheet: Sheet) -> str:
@@ -132,6 +133,7 @@ def _measures(sheet: Sheet) -> str:
                 "after": e.after[name],
                 "beforeMargin": e.before_interval.get(name) or 0.0,
                 "afterMargin": e.after_interval.get(name) or 0.0,
+                "lda": e.lda.get(name),
             }
             for name in e.before
         ]
@@ -154,11 +156,13 @@ def _measures(sheet: Sheet) -> str:
                 Cell(verdict, markup=f'<span class="{verdict}">{verdict}</span>'),
             ]
         )
-    words = "; ".join(f"{_title(n)} {_shown(n, e.before[n])} before, {_shown(n, e.after[n])} after" for n in e.before)
-    against = f", each compared with {e.n_index:,} {e.searched}" if e.n_index else ""
-    rival = " LDA is scikit-learn's, shrunk, fitted to the same training rows." if lda else ""
+    words = "; ".join(
+        f"{_title(n)} {_shown(n, e.before[n])} before, {_shown(n, e.after[n])} after"
+        + (f", {_shown(n, e.lda[n])} by LDA" if n in e.lda else "")
+        for n in e.before
+    )
     return (
-        f"<p>{escaped(judged.how)} {e.n_queries:,} rows were judged{escaped(against)}.{rival}</p>"
+        f"<p>{escaped(judged.how)} The figures are of {escaped(e.judged_on)}.</p>"
         + chart("measures", f"Measures with 95 % intervals: {words}")
         + table("Every measure, with half the width of its 95 % interval over rows", columns, rows)
         + _advice_on(e)

@@ -16,15 +16,13 @@ from ..constraints import Constraints
 from ..coordinates import LinearCoordinates
 from ..evaluation import (
     BeforeAfter,
-    Estimate,
     FoldScores,
-    Measured,
     PairDistances,
     QueryScores,
-    auc_of_pairs,
     choose_queries,
     choose_voters,
     compare_folds,
+    evaluate_pairs,
     known_pairs,
     lda_projection,
     nearest_rows,
@@ -41,7 +39,7 @@ from .choosing import LOOSE, Choosing
 from .cv import MetricLearnerCV
 from .folds import Fold
 
-__all__ = ["choosing_again", "choosing_of", "evaluate_held_out", "evaluate_pairs", "refits", "unlearned"]
+__all__ = ["choosing_again", "choosing_of", "evaluate_held_out", "refits", "unlearned"]
 
 _MOST_PAIRED = 1_000  # queries of a fold whose pairs are drawn in histograms
 
@@ -197,16 +195,6 @@ def _score_pairs(fold: Fold, before: Metric, after: Metric, constraints: Constra
     return FoldScores(
         0, measured=(measured[0], measured[1]), pairs=fold.test[ends], pair_distances=(drawn[0], drawn[1])
     )
-
-
-def evaluate_pairs(distance: np.ndarray, ends: np.ndarray, similar: np.ndarray, rows: np.ndarray) -> Measured:
-    """Return the AUC of similar against dissimilar pairs, whose ends are positions among `rows`."""
-    found = auc_of_pairs(distance, ends, similar, len(rows))
-    if found is None:
-        return {"pair AUC": None}
-    auc, influence = found
-    members = np.unique(ends)
-    return {"pair AUC": Estimate(auc, rows[members], influence[members])}
 
 
 # -- folds and candidates ------------------------------------------------------------------------------------------
