@@ -24,7 +24,7 @@ __all__ = [
     "measure_title",
 ]
 
-VOTE_NOTE = "ties in the vote go to the nearer rows, so scikit-learn's own k-NN may differ by a point or two"
+VOTE_NOTE = "10-NN ties go to nearer rows; scikit-learn's vote may differ by a point or two"
 _TITLES = {
     "10-NN": "10-NN accuracy",
     "P@1": "precision at 1",
