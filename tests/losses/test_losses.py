@@ -344,7 +344,7 @@ BROKEN = {
     ),
     "wrong curvature": (
         {"conjugate_curvature": lambda self, s: np.full_like(s, 0.5)},
-        r"conjugate_curvature of Broken must be the derivative of conjugate_slope; at s = .* it is 0\.5, differences",
+        r"conjugate_curvature of Broken must be the derivative of conjugate_slope; at s = .* it is 0\.5, but finite",
     ),
     "negative curvature": (
         {"conjugate_curvature": lambda self, s: -Cosh.conjugate_curvature(self, s)},

@@ -20,7 +20,7 @@ from ..linalg import (
     from_upper,
     inverse_factor,
     log_det_of_upper,
-    steps_in_block,
+    rank_one_steps,
     symmetrize,
     times_upper,
 )
@@ -208,7 +208,7 @@ class Projections:
             nonlocal largest
             largest = sweep_block(G, p.delta[part], p.offset[part], p.gamma[part], self.xi[part], self.lam[part], beta)
 
-        self._F, _ = steps_in_block(self._F, Z, project)
+        self._F, _ = rank_one_steps(self._F, Z, project)
         return largest
 
     def rebuild(self) -> None:

@@ -48,7 +48,7 @@ class Look:
         return Look(
             _all_missing([look.nulls for look in looks]),
             _all_missing([look.not_finite for look in looks]),
-            None if None in moments else reduce(ClassMoments.merged, moments),  # type: ignore[arg-type]
+            None if None in moments else reduce(ClassMoments.merge, moments),  # type: ignore[arg-type]
             np.max([look.largest for look in looks], axis=0),
             labels,
             sum(look.checksum for look in looks) % 2**64,
