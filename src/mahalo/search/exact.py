@@ -154,13 +154,18 @@ class VectorSearch(_ExactSearch):
         return products, constant, eps * (self._sq_radii.max(initial=0.0) + 2.0 * length * self._max_norm)
 
     def _exact(self, Q: RowBlock) -> ExactDistances:
+        rounding = (8.0 * float(np.finfo(self.vectors.dtype).eps)) ** 2
+
         def distances(queries: np.ndarray, positions: np.ndarray) -> np.ndarray:
             out = np.empty(len(queries))
             step = max(1, _BLOCK // max(1, self.vectors.shape[1]))
             for a in range(0, len(queries), step):
                 part = slice(a, a + step)
-                difference = Q[queries[part]] - self.vectors[positions[part]]
-                out[part] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
+                query, stored = Q[queries[part]], self.vectors[positions[part]]
+                difference = query - stored
+                sq, size = _sq_norms(difference), _sq_norms(query) + _sq_norms(stored)
+                # A row is transformed with others, whose number changes the last digits: equal rows differ by these.
+                out[part] = np.where(sq > rounding * size, np.sqrt(sq), 0.0)
             return out
 
         return distances
@@ -171,6 +176,10 @@ class VectorSearch(_ExactSearch):
     @classmethod
     def from_contents(cls, metric: Metric, contents: Contents, options: dict[str, Any]) -> VectorSearch:
         return cls(metric, contents.array("vectors", (None, metric.n_outputs), (np.float32, np.float64)))
+
+
+def _sq_norms(T: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->i", T, T, dtype=np.float64)
 
 
 def transform_in_double(metric: Metric, X: Any) -> np.ndarray:
