@@ -55,12 +55,12 @@ def fit(
     from .tables import check_output
     from .watching import watching
 
-    check_output(out, force, (".safetensors",))
+    source = Source(data, label, labels, id, ids, columns, drop, one_hot, pairs, triplets, encoding)
+    check_output(out, force, (".safetensors",), inputs=source.inputs)
     if encoder is not None and not embeddings:
         raise ValueError("--encoder names what made the vectors of --embeddings; give both, or neither.")
-    source = Source(data, label, labels, id, ids, columns, drop, one_hot, pairs, triplets, encoding)
     settings = Settings(embeddings, encoder, standardise, gamma, prior, kernel, components, holdout, seed)
-    with watching(log) as watch:
+    with watching(log, source.inputs) as watch:
         outcome = learned(gathered(source, settings.kernel, watch), settings)
         outcome.metric.save(out)  # type: ignore[union-attr]
     if json:
@@ -108,7 +108,7 @@ def evaluate(
 
     source = Source(data, label, labels, id, ids, columns, drop, one_hot, pairs, triplets, encoding)
     settings = Settings(embeddings, None, standardise, gamma, prior, kernel, components, holdout, seed)
-    with watching(log) as watch:
+    with watching(log, source.inputs) as watch:
         outcome = evaluated(gathered(source, settings.kernel, watch), settings)
     if json:
         print_json(outcome.summary())

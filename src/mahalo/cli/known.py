@@ -33,6 +33,11 @@ class Source:
     triplets: str | None = None
     encoding: str = "utf-8"
 
+    @property
+    def inputs(self) -> list[str | None]:
+        """Paths of all files that are read, and None for those not given."""
+        return [*self.data, self.labels, self.ids, self.pairs, self.triplets]
+
 
 @dataclass(frozen=True)
 class Known:

@@ -14,6 +14,8 @@ from rich.console import Console
 
 from ..parts import watched_by
 from ..progress import Parts, shown_by
+from .pipes import print_error_line
+from .tables import refuse_input
 
 __all__ = ["Watch", "watching"]
 
@@ -40,13 +42,13 @@ class Watch:
             self.live.update(text)
         elif not sys.stderr.isatty() and now - self._shown >= _PATIENCE:
             self._shown = now
-            print(text, file=sys.stderr, flush=True)
+            print_error_line(text)
 
     def say(self, text: str) -> None:
         """Something to be read: seen in any case."""
         self._logged = -_LOGGED
         self._write_log(text)
-        print(text, file=sys.stderr, flush=True)
+        print_error_line(text)
 
     def parts(self, title: str, items: Sequence[T]) -> Iterator[T]:
         """The items one by one, with how many are done and the time left."""
@@ -80,8 +82,13 @@ class Watch:
 
 
 @contextlib.contextmanager
-def watching(log: Path | None) -> Iterator[Watch]:
-    """Inside, progress and warnings of the library are shown as those of the command."""
+def watching(log: Path | None, inputs: Sequence[str | Path | None] = ()) -> Iterator[Watch]:
+    """Inside, progress and warnings of the library are shown as those of the command.
+
+    A log that is one of the command's `inputs` is refused.
+    """
+    if log is not None:
+        refuse_input(log, inputs, "--log")
     with contextlib.ExitStack() as stack:
         watch = Watch(None if log is None else stack.enter_context(open(log, "a", encoding="utf-8")))
         if sys.stderr.isatty():

@@ -44,9 +44,10 @@ def _verdicts(table: Table) -> tuple[str, ...]:
 
 
 def _read_pairs(file: str, n_rows: int, ids: list[str] | None, encoding: str) -> Constraints:
-    """Two columns of ends, and `same` or `label` (1 alike, 0 not) or a grade, larger for more alike; in arrays the third column.
+    """Return the constraints of a file of two columns that name rows, and one that says which pairs are similar.
 
-    Without it all pairs are alike.
+    That is `same` or `label`, 1 for similar pairs and 0 for dissimilar ones, or a grade, larger for more similar; in
+    arrays the third column. Without it all pairs are similar.
     """
     table = _read(file, encoding)
     columns = _columns(table)
