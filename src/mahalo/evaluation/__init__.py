@@ -16,6 +16,7 @@ from .comparison import (
 from .estimate import Estimate, Measured, pool
 from .lda import LDA, lda_projection
 from .pair_distances import PairDistances
+from .pair_scores import PAIR_SCORES, calibration_error
 from .queries import N_NEIGHBORS, QueryScores, choose_queries, choose_voters, score_neighbors, score_queries
 from .ranking import (
     auc_of_pairs,
@@ -37,6 +38,7 @@ from .row_comparison import Distance, compare_on_pairs, compare_on_rows, evaluat
 __all__ = [
     "LDA",
     "N_NEIGHBORS",
+    "PAIR_SCORES",
     "VOTE_NOTE",
     "BeforeAfter",
     "ClassResult",
@@ -49,6 +51,7 @@ __all__ = [
     "QueryScores",
     "auc_of_pairs",
     "average_precision",
+    "calibration_error",
     "choose_queries",
     "choose_voters",
     "compare_folds",

@@ -39,7 +39,7 @@ def load(cls: type[PairClassifier], path: str | PathLike, kernel: Any, points: A
         if set(settings) != set(_SETTINGS):
             raise ValueError("its header is not whole")
         classifier = cls(**settings)
-        classifier._check_parameters()
+        classifier.check_parameters()
         slope, offset, threshold = (contents.number(name) for name in ("slope", "offset", "distance_threshold"))
         knots, values = (contents.array(name, (None,)) for name in ("knots", "values"))
         if slope <= 0 or not _is_falling(knots, values):
