@@ -1,10 +1,11 @@
-"""Checks of what callers pass, and warnings that point at their line. Knows nothing of the rest of the library."""
+"""Checks and conversions of arguments, and warnings located at the caller's line; imports nothing of the library."""
 
 from __future__ import annotations
 
-import sys
+import inspect
 import warnings
 from numbers import Integral, Real
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -41,39 +42,45 @@ _LARGEST_GAMMA = 1e200
 
 _STRATEGIES = ("random", "neighbors", "triplets")
 
-# Frames of these packages stand between the caller's line and a warning.
-_NOT_THE_CALLER = frozenset({__name__.partition(".")[0], "sklearn", "joblib"})
+# Packages whose frames are skipped in search of the caller's line.
+_SKIPPED_PACKAGES = frozenset({__name__.partition(".")[0], "sklearn", "joblib"})
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """A warning at the caller's line: the first outside this package, however deep inside the reason was found."""
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_CALLER:
+    """Issue a warning located at the innermost line outside this package, scikit-learn and joblib."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_back is not None and _package_of(frame) in _SKIPPED_PACKAGES:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+def _package_of(frame: FrameType) -> str:
+    return frame.f_globals.get("__name__", "").partition(".")[0]
 
 
 # -- parameters ------------------------------------------------------------------------------------------------
 
 
-def is_linear(kernel: Any) -> bool:
+def is_linear(kernel: object) -> bool:
+    """Return True if a `kernel` parameter is "linear"."""
     return isinstance(kernel, str) and kernel == "linear"
 
 
-def is_precomputed(kernel: Any) -> bool:
+def is_precomputed(kernel: object) -> bool:
+    """Return True if a `kernel` parameter is "precomputed"."""
     return isinstance(kernel, str) and kernel == "precomputed"
 
 
-def check_count(value: Any, name: str, or_none: bool = False) -> None:
-    """Raise unless `value` is a positive integer (or None where that may be)."""
+def check_count(value: object, name: str, or_none: bool = False) -> None:
+    """Raise ValueError unless `value` is a positive integer (or None, if `or_none`)."""
     if or_none and value is None:
         return
     if isinstance(value, (bool, np.bool_)) or not (isinstance(value, Integral) and int(value) >= 1):
         raise ValueError(f"{name} must be a positive integer{' or None' * or_none}; got {value!r}.")
 
 
-def check_gamma(gamma: Any) -> None:
-    """Raise unless `gamma` is a positive number or infinity."""
+def check_gamma(gamma: object) -> None:
+    """Raise ValueError unless `gamma` is a positive number or infinity."""
     if isinstance(gamma, (bool, np.bool_)) or not (isinstance(gamma, Real) and float(gamma) > 0):
         raise ValueError(
             f"gamma must be a number > 0, or np.inf for hard constraints; got {gamma!r}. "
@@ -81,15 +88,15 @@ def check_gamma(gamma: Any) -> None:
         )
     if _LARGEST_GAMMA < float(gamma) < np.inf:
         raise ValueError(
-            f"gamma must be at most {_LARGEST_GAMMA:.0e}, or prices leave float64; got {gamma!r}. Use np.inf if "
+            f"gamma must be at most {_LARGEST_GAMMA:.0e}, or multipliers overflow; got {gamma!r}. Use np.inf if "
             "constraints must hold."
         )
 
 
 def check_sampling(
-    strategy: Any, pairs_per_class: Any, n_neighbors: Any = 1, random_state: Seed = None
+    strategy: object, pairs_per_class: object, n_neighbors: object = 1, random_state: Seed = None
 ) -> np.random.Generator:
-    """Raise unless this is a way to make constraints from labels; what to draw them with if it is."""
+    """Check the parameters that make constraints from labels, and return their random generator."""
     if not isinstance(strategy, str) or strategy not in _STRATEGIES:
         raise ValueError(f"strategy must be 'random', 'neighbors' or 'triplets'; got {strategy!r}.")
     check_count(pairs_per_class, "pairs_per_class", or_none=True)
@@ -98,7 +105,7 @@ def check_sampling(
 
 
 def check_bounds(bounds: Any) -> None:
-    """Raise unless these are (upper, lower), squared distances, or None."""
+    """Raise ValueError unless `bounds` are two squared distances (upper, lower), or None."""
     if bounds is None:
         return
     try:
@@ -110,7 +117,7 @@ def check_bounds(bounds: Any) -> None:
 
 
 def check_percentiles(percentiles: Any) -> None:
-    """Raise unless these are (low, high), from 0 to 100, or None."""
+    """Raise ValueError unless `percentiles` are two numbers (low, high) from 0 to 100, or None."""
     if percentiles is None:
         return
     try:
@@ -124,7 +131,7 @@ def check_percentiles(percentiles: Any) -> None:
 
 
 def check_parameters(settings: Any) -> None:
-    """Raise where a parameter of a learner is not what it should be, or does not go with another."""
+    """Raise ValueError if a parameter of a learner is invalid, or incompatible with another."""
     s = settings
     check_gamma(s.gamma)
     if not (isinstance(s.tol, Real) and 0 < float(s.tol) < np.inf):
@@ -144,16 +151,15 @@ def check_parameters(settings: Any) -> None:
 
 
 def _check_space(s: Any) -> None:
-    """Kernel, prior and basis."""
-    weight = isinstance(s.residual, (Real, np.bool_)) and 0.0 <= float(s.residual) <= 1.0
-    if not weight:
+    """Raise ValueError if residual, kernel, prior or basis are invalid or incompatible."""
+    if not (isinstance(s.residual, (Real, np.bool_)) and 0.0 <= float(s.residual) <= 1.0):
         raise ValueError(
             f"residual must be a weight from 0 (False: the basis alone) to 1 (True: all of the prior outside it); got "
             f"{s.residual!r}."
         )
     if float(s.residual) != 1.0 and s.basis is None:
-        what = "weighs what lies outside a basis" if s.residual else "learns the part inside a basis alone"
-        raise ValueError(f"residual={s.residual!r} {what}; give a basis too, such as basis=20.")
+        what = "weights the part outside a basis" if s.residual else "learns only the part inside a basis"
+        raise ValueError(f"residual={s.residual!r} {what}; pass a basis too, such as basis=20.")
     linear = is_linear(s.kernel)
     matrix = sp.issparse(s.prior) or isinstance(s.prior, (list, tuple)) or hasattr(s.prior, "__array__")
     if not linear and (matrix or (isinstance(s.prior, str) and s.prior == "diagonal")):
@@ -164,7 +170,7 @@ def _check_space(s: Any) -> None:
     if sp.issparse(s.prior):
         raise ValueError(
             f"prior must be a dense matrix; got a sparse one of shape {s.prior.shape}. Pass prior.toarray(), or "
-            "prior='identity' or 'diagonal' where that is what it is."
+            "prior='identity' or 'diagonal' if the matrix is one of these."
         )
     if not (s.kernel_params is None or isinstance(s.kernel_params, dict)):
         raise ValueError(f"kernel_params must be a dict, such as {{'gamma': 0.1}}; got {s.kernel_params!r}.")
@@ -175,7 +181,7 @@ def _check_space(s: Any) -> None:
 
 
 def as_generator(random_state: Seed) -> np.random.Generator:
-    """A Generator from whatever scikit-learn users pass; None gives a fixed sequence, so fits are repeatable."""
+    """Return a Generator from a `random_state` parameter; None is a fixed seed, so that fits repeat exactly."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     if random_state is None:
@@ -189,12 +195,12 @@ def as_generator(random_state: Seed) -> np.random.Generator:
 
 
 def len_of(X: Any) -> int:
-    """Number of rows of an array or sparse matrix, or of objects in a sequence."""
+    """Return the number of rows of an array or sparse matrix, or of objects in a sequence."""
     return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
 def as_objects(X: Any) -> np.ndarray:
-    """Objects of any kind as a 1-D array that can be indexed; arrays of vectors stay as they are."""
+    """Return a sequence of objects as a 1-D array; 2-D arrays are returned unchanged."""
     if hasattr(X, "shape") and len(X.shape) == 2:
         return X
     objects = np.empty(len(X), dtype=object)
@@ -204,17 +210,17 @@ def as_objects(X: Any) -> np.ndarray:
 
 
 def at_least_single(X: Any) -> Any:
-    """Half precision as single: it is for storing, not for reckoning with."""
-    return X.astype(np.float32) if _kinds(X) == {np.dtype(np.float16)} else X
+    """Return half-precision data in single precision, other data unchanged."""
+    return X.astype(np.float32) if _dtypes(X) == {np.dtype(np.float16)} else X
 
 
 def in_double(X: Any) -> Any:
-    """Half or single precision as double: what is left of a difference between near rows takes it."""
-    return X.astype(np.float64) if _kinds(X) in ({np.dtype(np.float16)}, {np.dtype(np.float32)}) else X
+    """Return half- or single-precision data in double, for differences of near rows; other data unchanged."""
+    return X.astype(np.float64) if _dtypes(X) in ({np.dtype(np.float16)}, {np.dtype(np.float32)}) else X
 
 
-def _kinds(X: Any) -> set:
-    """Of the numbers in an array, or in the columns of a table."""
+def _dtypes(X: Any) -> set[np.dtype]:
+    """Return the dtypes of an array, or of the columns of a table."""
     return {X.dtype} if hasattr(X, "dtype") else set(getattr(X, "dtypes", ()))
 
 
@@ -222,7 +228,7 @@ def _kinds(X: Any) -> set:
 
 
 def as_indices(values: ArrayLike | None, width: int, what: str) -> np.ndarray:
-    """Row indices as an (n, width) integer array, or an error that says what is wrong with them."""
+    """Return row indices as an (n, width) integer array; raise ValueError if they are not."""
     if values is None:
         return np.empty((0, width), dtype=np.intp)
     index = np.asarray(values)
@@ -235,7 +241,7 @@ def as_indices(values: ArrayLike | None, width: int, what: str) -> np.ndarray:
             f"{what} must be integer row indices; got dtype {index.dtype}. Convert with .astype(int) if they are "
             "indices, or pass the rows' positions instead of the rows themselves."
         )
-    if index.max() > np.iinfo(np.intp).max:  # or it would wrap below
+    if index.max() > np.iinfo(np.intp).max:  # astype would wrap it
         raise ValueError(f"{what} must be row indices; got {index.max()}, more than there can be rows.")
     if index.min() < 0:
         bad = index[(index < 0).any(axis=1)][0].tolist()
@@ -244,14 +250,14 @@ def as_indices(values: ArrayLike | None, width: int, what: str) -> np.ndarray:
 
 
 def as_rows(rows: ArrayLike, n_samples: int | None = None) -> np.ndarray:
-    """The indices `rows` of the rows of a data matrix (of `n_samples` of them), checked."""
+    """Return a `rows` parameter as an integer array; raise ValueError unless it has one index for each sample."""
     if n_samples is not None and np.shape(rows) != (n_samples,):
         raise ValueError(f"rows must have one index for each row of X, {n_samples}; got shape {np.shape(rows)}.")
     return as_indices(np.reshape(np.asarray(rows), (-1, 1)), 1, "rows").ravel()
 
 
 def as_row_count(n_rows: int | None, index: np.ndarray) -> int | None:
-    """The number of rows that `index` refers to, where it is known, checked."""
+    """Return `n_rows` as an int or None; raise ValueError if `index` refers to a row beyond it."""
     check_count(n_rows, "n_rows", or_none=True)
     largest = int(index.max(initial=-1))
     if n_rows is not None and largest >= n_rows:
@@ -259,11 +265,11 @@ def as_row_count(n_rows: int | None, index: np.ndarray) -> int | None:
     return None if n_rows is None else int(n_rows)
 
 
-# -- one number for all or one for each --------------------------------------------------------------------------
+# -- one number, or one for each item ----------------------------------------------------------------------------
 
 
 def as_numbers(value: ArrayLike | None, n: int, what: str, default: float | None, positive: bool = True) -> np.ndarray:
-    """n finite numbers from one or n of them; from None all `default`, or an error where that is None too."""
+    """Return n finite numbers from one number, n numbers, or None (all `default`; ValueError if that is None)."""
     if value is None:
         if default is None:
             raise ValueError(f"{what} is required.")
@@ -283,7 +289,7 @@ def as_numbers(value: ArrayLike | None, n: int, what: str, default: float | None
 
 
 def as_weights(value: ArrayLike | None, n: int) -> np.ndarray:
-    """n positive numbers of a size that can multiply γ; 1 from None."""
+    """Return n positive weights from one, n, or None (all 1); raise ValueError if one is too small or too large."""
     weight = as_numbers(value, n, "weight", 1.0)
     wrong = (weight < 1e-20) | (weight > 1e20)
     if wrong.any():

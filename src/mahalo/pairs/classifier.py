@@ -168,8 +168,8 @@ class PairClassifier(BaseEstimator):
             if len(kinds) < 2:
                 lacking = "dissimilar" if 1.0 in kinds else "similar"
                 raise ValueError(
-                    f"a pair classifier needs similar and dissimilar pairs; the constraints have no {lacking} ones. Add "
-                    f"some: Constraints.from_pairs({lacking}=...)."
+                    f"pairs must be similar and dissimilar; the constraints have no {lacking} ones. Add some: "
+                    f"Constraints.from_pairs({lacking}=...)."
                 )
         codes = None
         if y is not None:
