@@ -91,6 +91,8 @@ class BeforeAfter:
         What the queries were compared with.
     before_interval, after_interval, lda_interval : dict of str to float or None
         The same of each side by itself; of LDA that of the difference after − LDA.
+    held_out : bool
+        False where rows were judged that the metric may have been learned from.
     primary : str
         Measure by which settings were chosen; the verdict is about it.
     lda_fitted_to : str
@@ -114,6 +116,7 @@ class BeforeAfter:
     n_index: int = 0
     n_ranked: int = 0
     n_pairs: int = 0
+    held_out: bool = True
     primary: str = "10-NN"
     lda_fitted_to: str = "the same training rows"
     lda: dict[str, float] = field(default_factory=dict)
@@ -138,10 +141,11 @@ class BeforeAfter:
     @property
     def judged_on(self) -> str:
         """Numbers of queries and of rows that they were compared with, or of pairs, in words."""
+        held_out = "held-out " * self.held_out
         if not self.n_index:
-            pairs = f"{self.n_pairs:,} held-out pairs of " if self.n_pairs else ""
+            pairs = f"{self.n_pairs:,} {held_out}pairs of " if self.n_pairs else ""
             return f"{pairs}{self.n_queries:,} {self.searched}"
-        return f"{self.n_queries:,} held-out queries against {self.n_index:,} {self.searched}"
+        return f"{self.n_queries:,} {held_out}queries against {self.n_index:,} {self.searched}"
 
     @property
     def sentence(self) -> str:
@@ -192,7 +196,7 @@ class BeforeAfter:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; `from_dict` reads them."""
-        values = {name: getattr(self, name) for name in (*_PLAIN_FIELDS, *_LATER_FIELDS, "lda_fitted_to")}
+        values = {name: getattr(self, name) for name in (*_PLAIN_FIELDS, *_LATER_FIELDS, "held_out", "lda_fitted_to")}
         return values | {
             "verdict": self.verdict(),
             "sentence": self.sentence,
@@ -207,6 +211,7 @@ class BeforeAfter:
         """Read what `to_dict` wrote; raise ValueError if it is damaged."""
         try:
             plain = {name: values[name] for name in _PLAIN_FIELDS}
+            plain["held_out"] = bool(values.get("held_out", True))
             plain["lda_fitted_to"] = str(values.get("lda_fitted_to", "the same training rows"))
             plain |= {name: int(values.get(name, 0)) for name in _LATER_FIELDS}
             for name in _DICT_FIELDS:
@@ -285,6 +290,7 @@ def compare_folds(
     names: tuple[str, str] = ("before", "after"),
     searched: str = "training rows",
     lda_fitted_to: str = "the same training rows",
+    held_out: bool = True,
     class_names: Sequence[Any] = (),
 ) -> BeforeAfter:
     """Pool the scores of all folds; a row that several folds hold out counts once in the intervals."""
@@ -318,6 +324,7 @@ def compare_folds(
         n_index=int(np.median([fold.n_index for fold in folds])),
         primary=primary if primary in estimates else next(iter(estimates)),
         lda_fitted_to=lda_fitted_to,
+        held_out=held_out,
         lda={name: c.value for name, c in lda.items()},
         lda_interval={name: intervals.over_rows(estimates[name][1].influence - c.influence) for name, c in lda.items()},
         classes=_by_class(folds, primary, class_names),

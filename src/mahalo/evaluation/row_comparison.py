@@ -68,6 +68,7 @@ def compare_on_rows(
         primary="10-NN",
         searched="other rows given",
         lda_fitted_to="the rows given, in folds that leave the query out",
+        held_out=False,
         class_names=class_names,
     )
 
@@ -111,7 +112,7 @@ def compare_on_pairs(before: Distance, after: Distance, X: Any, constraints: Con
     measured = [evaluate_pairs(d, ends, similar, np.arange(X.shape[0])) for d in sides]
     drawn = [PairDistances.of(d, similar) for d in sides]
     fold = FoldScores(0, measured=(measured[0], measured[1]), pairs=ends, pair_distances=(drawn[0], drawn[1]))
-    return compare_folds([fold], primary="pair AUC", searched="rows given")
+    return compare_folds([fold], primary="pair AUC", searched="rows given", held_out=False)
 
 
 def evaluate_pairs(distance: np.ndarray, ends: np.ndarray, similar: np.ndarray, rows: np.ndarray) -> Measured:

@@ -116,7 +116,7 @@ def draw_maps(axes: Sequence[Axes], before: View, after: View, class_names: Sequ
     *planes, shown = neighbour_maps(before, after)
     for ax, seen, plane in list(zip(axes[::-1], (after, before), planes[::-1], strict=False)):
         _draw_map(ax, plane, seen.labels[shown], class_names)
-        _title(ax, seen.name, f"10-NN error {100 * seen.error:.1f} %")
+        _title(ax, seen.name, f"10-NN error {100 * seen.error:.1f} %, ties to nearer rows")
         ax.set_xlabel("map of neighbourhoods (t-SNE)")
     legend = axes[1].get_legend() if len(axes) > 1 else None
     if legend is not None:  # the one on the left serves both

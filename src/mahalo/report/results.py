@@ -34,9 +34,9 @@ _MEASURES = {
     "retrieval": ("retrieval", "Mean of P@1, P@10 and MAP, by which settings were chosen."),
 }
 _HEADLINES = {
-    "better": "The learned distance is better",
-    "worse": "The learned distance is worse than what it started from",
-    "no clear difference": "The learned distance makes no clear difference",
+    "better": "The learned distance is better by {}",
+    "worse": "The learned distance is worse by {}",
+    "no clear difference": "No clear difference in {}",
 }
 
 
@@ -60,7 +60,8 @@ def _notes(sheet: Sheet) -> str:
 def _headline(sheet: Sheet) -> str:
     """Return the verdict on the measure that settings were chosen by."""
     try:
-        return _HEADLINES[sheet.findings.judged.evaluation.verdict()]
+        evaluation = sheet.findings.judged.evaluation
+        return escaped(_HEADLINES[evaluation.verdict()].format(_title(evaluation.primary)))
     except Missing:
         return "A learned distance"
 
@@ -206,6 +207,8 @@ def _by_class(sheet: Sheet) -> str:
         for one in e.confusions
     ]
     caption = "Queries of a class that the vote of ten neighbours takes for another, most frequent first"
+    if any(n != round(n) for one in e.confusions for n in (one.before, one.after)):
+        caption += " (means over repeated folds)"
     return text + f"<h3>Confusions</h3>{table(caption, columns, rows, name='confusion-table')}"
 
 
