@@ -17,11 +17,11 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from ..evaluation import view
 from ..learner import MetricLearner
 from ..progress import shown_by
 from ..report import figures
 from ..report.comparing import ComparedMetrics, Fit, compare
-from ..report.evaluation import view
 from ..selection import MetricLearnerCV
 from .showing import print_json
 

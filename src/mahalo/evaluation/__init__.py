@@ -14,6 +14,7 @@ from .comparison import (
     measure_title,
 )
 from .estimate import Estimate, Measured, pool
+from .held_out_view import View, view, view_of_rows
 from .lda import LDA, lda_projection
 from .pair_distances import PairDistances
 from .pair_scores import PAIR_SCORES, calibration_error
@@ -49,6 +50,7 @@ __all__ = [
     "Measured",
     "PairDistances",
     "QueryScores",
+    "View",
     "auc_of_pairs",
     "average_precision",
     "calibration_error",
@@ -74,5 +76,7 @@ __all__ = [
     "score_neighbors",
     "score_queries",
     "share_below",
+    "view",
+    "view_of_rows",
     "vote",
 ]

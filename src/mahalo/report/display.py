@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import as_labels
 from ..coordinates import KernelCoordinates
+from ..evaluation import View, view_of_rows
 from ..learner import MetricLearner
 from ..linalg import symmetrize
 from ..selection import MetricPath
 from ..validation import in_double, len_of
 from . import figures
-from .evaluation import View, view_of_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
