@@ -1,9 +1,10 @@
-"""Fields and arrays of online learners in files."""
+"""Fields and arrays of streams in files."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
@@ -18,29 +19,38 @@ from ..metric import Metric
 from ..metric.files import pack, unpack
 from ..persistence import METRIC, STREAM, Contents, matrix_arrays
 from ..solvers import Certificate
-from .learner import OnlineMetricLearner
 from .reservoir import StoredPairs, StoredRows
 from .state import StreamState
 from .stream import Stream, StreamStats
 
-__all__ = ["load", "save"]
+__all__ = ["SavedStream", "load_stream", "save_stream"]
 
 _PAIRS = ("Z", "offset", "bound", "sign", "eta", "number")
 _PLAIN = (str, int, float, bool, type(None))
 
 
-def save(learner: OnlineMetricLearner, path: str | PathLike) -> None:
-    state: StreamState = learner._state
-    kept = state.pairs.filled()
+@dataclass(frozen=True, eq=False)
+class SavedStream:
+    """Parameters of an online learner, its state, and the names of its features (None: without names)."""
+
+    params: dict[str, Any]
+    state: StreamState
+    feature_names: list[str] | None
+
+
+def save_stream(stream: SavedStream, path: str | PathLike) -> None:
+    """Write a stream to a file."""
+    state = stream.state
+    stored = state.pairs.filled()
     arrays: dict[str, Any] = {"F": state.stream.F, "inverse": state.stream.inverse}
-    arrays |= {f"pairs_{name}": getattr(kept, name) for name in _PAIRS}
+    arrays |= {f"pairs_{name}": getattr(stored, name) for name in _PAIRS}
     arrays |= {"codes": state.rows.codes.astype(np.int64)}
     arrays |= {} if state.rows.X is None else matrix_arrays("rows", state.rows.X)
-    arrays["history"] = np.array([dataclasses.astuple(passed) for passed in state.history]).reshape(-1, 4)
-    params = {name: _param_in_header(name, value, arrays) for name, value in learner.get_params(deep=False).items()}
+    arrays["history"] = np.array([dataclasses.astuple(stats) for stats in state.history]).reshape(-1, 4)
+    params = {name: _param_in_header(name, value, arrays) for name, value in stream.params.items()}
     fields = {
         "params": params,
-        "names": None if not hasattr(learner, "feature_names_in_") else [str(n) for n in learner.feature_names_in_],
+        "names": stream.feature_names,
         "seed": state.seed,
         "passed": dataclasses.astuple(state.stream.stats),
         "slots": [len(state.pairs.bound), state.n_rows_kept],
@@ -53,25 +63,28 @@ def save(learner: OnlineMetricLearner, path: str | PathLike) -> None:
     STREAM.contents(fields, arrays, metric=pack(state.metric)).write(path)
 
 
-def load(kind: type[OnlineMetricLearner], path: str | PathLike) -> OnlineMetricLearner:
+def load_stream(path: str | PathLike, param_names: Collection[str]) -> SavedStream:
+    """Read a stream from a file, checked; `param_names` are the parameters that a learner has."""
     contents = STREAM.read(path)
     metric = unpack(contents.nested("metric", METRIC))
     with contents.checking():
-        return _learner(kind, contents, metric)
+        return _unpack(contents, metric, param_names)
 
 
-def _learner(kind: type[OnlineMetricLearner], contents: Contents, metric: Metric) -> OnlineMetricLearner:
+def _unpack(contents: Contents, metric: Metric, param_names: Collection[str]) -> SavedStream:
     header, arrays = contents.fields, contents.arrays
-    learner = kind(**{name: _param(value, arrays) for name, value in header["params"].items()})
+    params = {name: _param(value, arrays) for name, value in header["params"].items()}
+    if unknown := set(params) - set(param_names):
+        raise ValueError(f"it has parameters that no stream has: {', '.join(sorted(unknown))}")
     coordinates = metric.coordinates
     if not isinstance(coordinates, LinearCoordinates):
-        raise ValueError("its metric is of a kernel, and no stream is")
+        raise ValueError("its metric is that of a kernel, which streams do not have")
     n_features, names, certificates = coordinates.n_features, header["names"], header["certificates"]
     n_pairs_kept, n_rows_kept = header["slots"]
     stream = _stream(contents, metric.F)
     pairs = _pairs(contents, _count(n_pairs_kept, 1), len(stream.F))
     rows = _stored_rows(contents, n_features, _count(n_rows_kept, 1))
-    learner._state = StreamState(
+    state = StreamState(
         coordinates,
         metric.normalize,
         contents.count("seed"),
@@ -81,16 +94,13 @@ def _learner(kind: type[OnlineMetricLearner], contents: Contents, metric: Metric
         n_rows_kept,
         _bounds(header["bounds"]),
         tuple(header["classes"]),
-        tuple(_passed(line) for line in contents.array("history", (None, 4)).tolist()),
+        tuple(_stats(line) for line in contents.array("history", (None, 4)).tolist()),
         contents.count("n_dropped"),
         None if certificates is None else _certificates(certificates),
     )
-    learner.n_features_in_ = n_features
-    if names is not None:
-        if len(names) != n_features or not all(isinstance(name, str) for name in names):
-            raise ValueError(f"it names other columns than its {n_features}")
-        learner.feature_names_in_ = np.array(names, dtype=object)
-    return learner
+    if names is not None and not (len(names) == n_features and all(isinstance(name, str) for name in names)):
+        raise ValueError(f"its names are not those of {n_features} features")
+    return SavedStream(params, state, names)
 
 
 # -- parts, each checked ---------------------------------------------------------------------------------------------
@@ -107,16 +117,16 @@ def _stream(contents: Contents, core: np.ndarray) -> Stream:
     size = rank + -rank % 8
     F, inverse = (contents.array(name, (size, size)) for name in ("F", "inverse"))
     if not np.array_equal(F[:rank, :rank], core):
-        raise ValueError("its metric is not the one that it has come to")
+        raise ValueError("its metric is not that of its stream")
     if cholesky_or_none(F) is None or cholesky_or_none(inverse) is None:
         raise ValueError("its metric is not positive definite")
-    return Stream(F, inverse, _passed(contents.fields["passed"]))
+    return Stream(F, inverse, _stats(contents.fields["passed"]))
 
 
-def _passed(line: Any) -> StreamStats:
+def _stats(line: Any) -> StreamStats:
     n_pairs, n_violated, loss, regret_bound = line
     if not np.isfinite([n_pairs, n_violated, loss, regret_bound]).all():
-        raise ValueError("what it has been through is not finite")
+        raise ValueError("its statistics are not finite")
     return StreamStats(_count(n_pairs), _count(n_violated), float(loss), float(regret_bound))
 
 
@@ -125,8 +135,8 @@ def _pairs(contents: Contents, size: int, rank: int) -> StoredPairs:
     count = len(bound)
     contents.array("pairs_Z", (count, rank))
     contents.array("pairs_number", (count,), (np.int64,))
-    sound = (offset >= 0).all() and (bound > 0).all() and np.isin(sign, (-1.0, 0.0, 1.0)).all() and (eta > 0).all()
-    if not len(offset) == len(sign) == len(eta) == count <= size or not sound:
+    valid = (offset >= 0).all() and (bound > 0).all() and np.isin(sign, (-1.0, 0.0, 1.0)).all() and (eta > 0).all()
+    if not len(offset) == len(sign) == len(eta) == count <= size or not valid:
         raise ValueError("the stored pairs are not pairs")
     pairs = StoredPairs.empty(size, rank)
     for name in _PAIRS:
@@ -165,13 +175,13 @@ def _certificates(certificates: Any) -> tuple[Certificate, Certificate]:
 
 
 def _param_in_header(name: str, value: Any, arrays: dict[str, Any]) -> Any:
-    """A parameter as JSON: plain, a pair of numbers, the name of an array, or one of our priors or bases by name."""
+    """Return a parameter as JSON: plain, a pair of numbers, the name of an array, or a prior or basis by class name."""
     if isinstance(value, (*_PLAIN, np.generic)):
         return value
     if name in ("bounds", "percentiles"):
         return {"tuple": [float(v) for v in value]}
     if name == "random_state":
-        return None  # its part is done: what is drawn from here on depends on the seed in the file
+        return None  # not needed: later draws depend on the seed in the file
     rooms = {"prior": priors, "basis": bases}
     if getattr(rooms[name], type(value).__name__, None) is type(value):
         return {"object": type(value).__name__, "of": name, "params": value.get_params(deep=False)}
@@ -180,6 +190,7 @@ def _param_in_header(name: str, value: Any, arrays: dict[str, Any]) -> Any:
 
 
 def _param(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    """Return a parameter from its JSON form."""
     if not isinstance(value, dict):
         return value
     if "tuple" in value:
@@ -188,5 +199,5 @@ def _param(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
         return arrays[value["array"]]
     module: Any = {"prior": priors, "basis": bases}[value["of"]]
     if value["object"] not in module.__all__:
-        raise ValueError(f"the file asks for {value['object']!r}, which is none of {', '.join(module.__all__)}.")
+        raise ValueError(f"the file asks for {value['object']!r}, which is not one of {', '.join(module.__all__)}.")
     return getattr(module, value["object"])(**value["params"])
