@@ -26,7 +26,7 @@ from .progress import progress, stages, telling
 from .rows import Needs, SampledRows, is_lazy
 from .solvers import Solution
 from .task import Task, sampled
-from .validation import Seed, as_objects, at_least_single, check_parameters, len_of
+from .validation import Seed, as_objects, at_least_single, check_parameters, is_linear, len_of, warn_of_scales
 
 __all__ = ["MetricLearner"]
 
@@ -236,6 +236,8 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
             X = validate_data(self, self._held(X), ensure_min_samples=2, **self._form())
             if self._pairwise:
                 _check_gram(X)
+            elif is_linear(self.kernel):
+                warn_of_scales(X, self._prior_candidates(), getattr(self, "feature_names_in_", None))
         if y is not None:
             y = codes_of(y, require_two_classes=constraints is None)
             check_consistent_length(X, y)
@@ -259,6 +261,10 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         """What a fit must know of all rows, where it cannot hold them."""
         found = needs_of(self.prior, has_labels) | basis_needs(self.basis, has_labels, n_columns)
         return found | Needs("none" if self.n_components is None else "scatter")
+
+    def _prior_candidates(self) -> Any:
+        """Return the prior, or the list of those to choose among."""
+        return self.prior
 
     def _check_parameters(self) -> None:
         check_parameters(self)

@@ -34,11 +34,15 @@ __all__ = [
     "is_precomputed",
     "len_of",
     "warn",
+    "warn_of_scales",
 ]
 
 Seed = int | np.random.RandomState | np.random.Generator | None
 
 _LARGEST_GAMMA = 1e200
+
+_FAR_APART = 1e3  # standard deviations of columns, the largest by the smallest
+_MOST_SCALED = 10_000  # rows whose deviations are compared
 
 _STRATEGIES = ("random", "neighbors", "triplets")
 
@@ -222,6 +226,36 @@ def in_double(X: Any) -> Any:
 def _dtypes(X: Any) -> set[np.dtype]:
     """Return the dtypes of an array, or of the columns of a table."""
     return {X.dtype} if hasattr(X, "dtype") else set(getattr(X, "dtypes", ()))
+
+
+def warn_of_scales(X: Any, prior: Any, names: ArrayLike | None = None) -> None:
+    """Warn of constant columns, and of standard deviations a thousand times apart under a prior that keeps them so.
+
+    `prior` is that of a linear metric, or a list of candidates. Columns of zeros are taken for placeholders.
+    """
+    if not isinstance(X, np.ndarray) or len(X) < 2:
+        return
+    low, high = X.min(axis=0), X.max(axis=0)
+    called = [f"column {k}" for k in range(X.shape[1])] if names is None else [repr(str(name)) for name in names]  # type: ignore[union-attr]
+    constant = np.flatnonzero((low == high) & (low != 0))
+    if len(constant):
+        listed = ", ".join(called[k] for k in constant[:3]) + ", …" * (len(constant) > 3)
+        plural = "s" * (len(constant) > 1)
+        warn(f"X has {len(constant)} constant column{plural} ({listed}), which no distance depends on. Leave them out.")
+    varies = np.flatnonzero(low < high)
+    candidates = prior if isinstance(prior, (list, tuple)) else [prior]
+    if len(varies) < 2 or not all(isinstance(one, str) and one == "identity" for one in candidates):
+        return
+    some = X[:: -(-len(X) // _MOST_SCALED)][:, varies].astype(np.float64)
+    spread = some.std(axis=0)
+    spread, varies = spread[spread > 0], varies[spread > 0]
+    if len(varies) and spread.max() >= _FAR_APART * spread.min():
+        least, most = spread.argmin(), spread.argmax()
+        warn(
+            f"columns of X have standard deviations from {spread[least]:.3g} ({called[varies[least]]}) to "
+            f"{spread[most]:.3g} ({called[varies[most]]}), and prior='identity' keeps these units: the widest columns "
+            "outweigh the others. Use StandardScaler, prior='diagonal' or prior='within'."
+        )
 
 
 # -- row indices -------------------------------------------------------------------------------------------------

@@ -51,8 +51,7 @@ def report(
         X = rows_for(metric, table, model)
         y, names = read_labels(table, label, labels, encoding), read_ids(table, id, ids, encoding)
         constraints = read_constraints(pairs, triplets, table.n_rows, names, encoding)
-        watch.show("drawing: the page")
-        write(metric, X, y, out, constraints=constraints, names=names_of(metric), ids=names)
+        write(metric, X, y, out, constraints=constraints, names=names_of(metric), ids=names, verbose=1)
     if json:
         print_json({"rows": table.n_rows, "out": str(out)})
     else:

@@ -18,6 +18,10 @@ from .learning import Outcome
 __all__ = ["facts", "print_json", "show_evaluation", "show_fit"]
 
 
+# Said beside "converged", where violations would look like a fault.
+_PRICED = ", as a finite γ allows, each at its price"
+
+
 def print_json(content: dict[str, Any]) -> None:
     print(json.dumps(content, ensure_ascii=False, allow_nan=False))
 
@@ -32,7 +36,7 @@ def show_fit(outcome: Outcome, out: Path) -> None:
         {
             "certificate": f"relative gap {certificate.relative_gap:.1e} (asked for {learner.tol:.0e}), {ended} in "
             f"{learner.n_iter_} step{'s' * (learner.n_iter_ != 1)}; {certificate.n_violated:,} of "
-            f"{len(learner.duals_):,} constraints violated",
+            f"{len(learner.duals_):,} constraints violated{_PRICED * bool(certificate.n_violated)}",
             "written": str(out),
             "next": _next(outcome, out),
         }

@@ -18,7 +18,7 @@ from .tables import Classes, Encoding, Rows, Shards, chosen_columns, encoded, re
 from .tables.columns import check_column, encoding_of, refuse_text
 from .tables.looking import CodedLabels, Look, Looking, union_of_values, values_of_piece
 from .tables.named import check_ids, no_measurements, one_of, read_beside
-from .tables.row_names import warn_of_row_names
+from .tables.row_names import warn_of_constants, warn_of_row_names
 from .tables.shards import Piece
 from .tables.vectors import refuse_lists, vector_lengths
 from .watching import Watch
@@ -92,6 +92,8 @@ def gather_in_pieces(source: Source, shards: Shards, kernel: str, watch: Watch) 
     looking = Looking(shards, encoding, source.label)
     look = merge_pieces(looking, shards.pieces, Look.merged, "first look", watch.show)
     look.refuse_missing(shards)
+    assert look.moments is not None and look.moments.scatter is not None
+    warn_of_constants(shards, encoding, look.moments.scatter.ravel() == 0)
     numbers = partial(_numbers, shards, encoding)
     X = read_in_pieces(numbers, shards.pieces, np.empty((0, len(encoding.names))))
     labels = _labels(source, shards, look, given)

@@ -51,6 +51,8 @@ class PairClassifier(BaseEstimator):
     holdout : {"rows", "classes"}, default="rows"
         With labels: hold out rows of all classes, or whole classes, if the pairs in use are of unseen classes.
     random_state : int, RandomState, Generator or None
+    verbose : int, default=0
+        Progress of the learner, as its own parameter `verbose` says; 0 leaves that of a learner given.
 
     Attributes
     ----------
@@ -89,6 +91,7 @@ class PairClassifier(BaseEstimator):
         test_size: float | None = None,
         holdout: str = "rows",
         random_state: Seed = None,
+        verbose: int = 0,
     ) -> None:
         self.learner = learner
         self.threshold = threshold
@@ -98,6 +101,7 @@ class PairClassifier(BaseEstimator):
         self.test_size = test_size
         self.holdout = holdout
         self.random_state = random_state
+        self.verbose = verbose
 
     classes_ = np.array([False, True])
 
@@ -124,6 +128,8 @@ class PairClassifier(BaseEstimator):
         X = _indexable(X)
         codes, constraints = self._check_labels_and_pairs(X, y, constraints, rows)
         self.learner_ = clone(self.learner if self.learner is not None else self._default_learner())
+        if self.verbose and "verbose" in self.learner_.get_params():
+            self.learner_.set_params(verbose=self.verbose)
         share = self.test_size if self.test_size is not None else 0.25 if constraints is None else 0.4
         self.held_out_, self.rows_learned_, self.rows_held_out_ = fit_and_hold_out(
             self.learner_, X, codes, constraints, share, self.holdout, self.random_state

@@ -15,6 +15,7 @@ from ..constraints import Constraints
 from ..learner import MetricLearner
 from ..metric import Metric
 from ..persistence import write_bytes
+from ..progress import parts_of
 from .blame import constraints as pulling
 from .blame import doubtful
 from .findings import Findings
@@ -50,6 +51,7 @@ def write(
     constraints: Constraints | None = None,
     names: Sequence[str] | None = None,
     ids: Sequence[Any] | None = None,
+    verbose: int = 0,
 ) -> Path:
     """Write one self-contained HTML page on what was learned, how sure it is, and what it does to these rows.
 
@@ -70,6 +72,8 @@ def write(
         Of the features. Default: the columns of X, or those seen at fit.
     ids : sequence, optional
         What to call the rows; default their numbers, from 0.
+    verbose : int, default=0
+        1: a line of progress for each section.
 
     Returns
     -------
@@ -77,13 +81,14 @@ def write(
     """
     sheet = Sheet(Findings.of(model, X, y, constraints, names, ids))
     path = Path(path)
-    write_bytes(path, _rendered(sheet).encode("utf-8"))
+    write_bytes(path, _rendered(sheet, verbose).encode("utf-8"))
     return path
 
 
-def _rendered(sheet: Sheet) -> str:
+def _rendered(sheet: Sheet, verbose: int = 0) -> str:
     from .. import __version__
 
+    sections = parts_of(list(_SECTIONS.values()), verbose, "drawing", lambda section: section[0].lower())
     style, script = _asset("page.css"), _asset("page.js")
     values = {
         "title": "A learned distance · mahalo report",
@@ -93,7 +98,7 @@ def _rendered(sheet: Sheet) -> str:
         "script": script,
         "script_hash": _hash(script),
         "links": "\n".join(f'<li><a href="#{name}">{title}</a></li>' for name, (title, _) in _SECTIONS.items()),
-        "body": "".join(made(sheet) for _, made in _SECTIONS.values()),
+        "body": "".join(made(sheet) for _, made in sections),
         "foot": f"Made by mahalo {escaped(__version__)}. This page holds all its data and loads nothing.",
         "data": as_json({"charts": sheet.charts, "map": sheet.map}),
     }

@@ -172,6 +172,9 @@ class MetricLearnerCV(MetricLearner):
             choosing.n_total = X.n_total
         return choosing, X, y, constraints, rows
 
+    def _prior_candidates(self) -> Any:
+        return self._value("prior")
+
     def _check_parameters(self) -> None:
         if self.holdout not in ("rows", "classes"):
             raise ValueError(f"holdout must be 'rows' or 'classes'; got {self.holdout!r}.")
