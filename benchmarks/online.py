@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from experiments.data import load_banking77
 from mahalo import Constraints, Metric, MetricLearner, OnlineMetricLearner
-from mahalo.active import Implied, next_pairs
+from mahalo.active import AnswerClosure, next_pairs
 from mahalo.basis import BetweenBasis
 from mahalo.evaluation import average_precision, ranked
 from mahalo.task import FitData, pose
@@ -200,7 +200,7 @@ def _answers(y: np.ndarray, pairs: np.ndarray) -> Constraints:
 
 def _implied(known: Constraints) -> Constraints:
     assert known.n_rows is not None
-    return Implied.of(known, known.n_rows).constraints()
+    return AnswerClosure.of(known, known.n_rows).constraints()
 
 
 def _pool(name: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from mahalo import Constraints, MetricLearner, OnlineMetricLearner
-from mahalo.active import Implied, next_pairs
+from mahalo.active import AnswerClosure, next_pairs
 
 
 def label_stream(X, y, X_test, y_test, size=100, **space):
@@ -34,7 +34,7 @@ def asking(X, y, X_test, y_test, n=400, at_once=50, seed=0):
             Constraints.from_pairs(pairs, same=y[pairs[:, 0]] == y[pairs[:, 1]], n_rows=len(y))
             for pairs in (asked, drawn[: len(asked)])
         )
-        by_choice = MetricLearner().fit(X, constraints=Implied.of(known, len(y)).constraints())
+        by_choice = MetricLearner().fit(X, constraints=AnswerClosure.of(known, len(y)).constraints())
         plain = MetricLearner().fit(X, constraints=at_random)
         curve.append((len(asked), by_choice.score(X_test, y_test), plain.score(X_test, y_test)))
         if len(asked) >= n:

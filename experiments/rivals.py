@@ -7,8 +7,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
-from mahalo import Metric
-from mahalo.report import evaluation
+from mahalo import Metric, MetricLearner
+from mahalo.task import start_metric
 
 from .baselines import GMML, LMNN, MCML
 from .protocol import knn_error
@@ -22,7 +22,7 @@ def euclidean(X: np.ndarray, y: np.ndarray, seed: int) -> Distance:
 
 
 def inverse_covariance(X: np.ndarray, y: np.ndarray, seed: int) -> Metric:
-    return evaluation.inverse_covariance(X)
+    return start_metric(MetricLearner(prior="covariance"), X)
 
 
 def mcml(X: np.ndarray, y: np.ndarray, seed: int) -> Distance:

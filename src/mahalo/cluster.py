@@ -1,4 +1,4 @@
-"""Semi-supervised clustering: k-means under a distance learned from what is known about a few rows."""
+"""Semi-supervised clustering: k-means under a metric learned from constraints on a few rows."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .constraints import Constraints, as_constraints, reject_constraints
 from .learner import MetricLearner
 from .metric import Metric, leading_part
+from .rows import RowBlock
 from .task import start_metric
 from .validation import Seed, as_generator, as_objects, at_least_single
 
@@ -25,35 +26,35 @@ __all__ = ["MetricKMeans"]
 class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """k-means under a metric learned from constraints.
 
-    The metric is learned from the constraints, all rows are mapped into the space where it is the ordinary distance,
-    and k-means is run there from several starts. The constraints have a second say: the start is kept that violates
-    the fewest of them (similar rows in different clusters, dissimilar rows in the same one, a triplet's first row with
-    the third but not with the second), and among equals the one with the smallest inertia.
+    The metric is learned from the constraints, all rows are mapped to the space where it is the Euclidean distance,
+    and k-means is run there from several starts. The result is the start that violates the fewest constraints (similar
+    rows in different clusters, dissimilar rows in the same one, a triplet's first row with the third but not with the
+    second), and among equals the one with the smallest inertia.
 
-    Without constraints this is plain k-means under the prior of the learner, the first of those that a
-    `MetricLearnerCV` would choose among.
+    Without constraints this is plain k-means under the prior of the learner; of the candidates of a `MetricLearnerCV`
+    the first is used.
 
     Parameters
     ----------
     n_clusters : int, default=8
     learner : MetricLearner or MetricLearnerCV, optional
-        How the metric is learned; default ``MetricLearner()``. A Gaussian kernel,
+        Learner of the metric; default ``MetricLearner()``. A Gaussian kernel,
         ``MetricLearner(kernel="rbf", kernel_params={"gamma": ...})``, finds clusters that no linear map makes round.
     n_init : int, default=10
         Number of starts.
     max_iter : int, default=300
-        Of each start.
+        Maximum number of iterations of each start.
     tol : float, default=1e-4
         As in scikit-learn's KMeans: a start ends when its centres move less than this, relatively.
     random_state : int, RandomState, Generator or None, default=None
-        Draws the starts. None is a fixed sequence: fits repeat exactly.
+        Seed of the starts. None is a fixed seed: fits repeat exactly.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each row.
     cluster_centers_ : ndarray of shape (n_clusters, n_outputs)
-        In the space of ``metric_.transform``.
+        Centres in the space of ``metric_.transform``.
     metric_ : Metric
         The learned metric, or the prior.
     learner_ : MetricLearner or None
@@ -61,16 +62,16 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     inertia_ : float
         Sum of squared learned distances of rows to their centres.
     n_violated_ : int
-        Constraints that the clusters violate.
+        Number of constraints that the clusters violate.
     n_iter_ : int
-        Of the start that was kept.
+        Number of iterations of the best start.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in scikit-learn.
 
     Notes
     -----
-    With a kernel, ``metric_.transform`` leaves out what of a row lies outside the span of the constrained rows, and so
-    does k-means here.
+    With a kernel, ``metric_.transform`` drops the part of a row outside the span of the constrained rows, and so does
+    k-means here.
 
     Examples
     --------
@@ -80,8 +81,8 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     >>> from mahalo.cluster import MetricKMeans
     >>> X, y = load_wine(return_X_y=True)
     >>> X = StandardScaler().fit_transform(X)
-    >>> known = Constraints.from_pairs(similar=[[0, 5], [60, 70]], dissimilar=[[0, 60], [70, 150]])
-    >>> MetricKMeans(3).fit(X, constraints=known).n_violated_
+    >>> pairs = Constraints.from_pairs(similar=[[0, 5], [60, 70]], dissimilar=[[0, 60], [70, 150]])
+    >>> MetricKMeans(3).fit(X, constraints=pairs).n_violated_
     0
     """
 
@@ -124,39 +125,40 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         self
         """
         learner = self._checked_learner()
-        X = self._rows(X, reset=True)
+        X = self._validate_rows(X, reset=True)
         reject_constraints(y)
         constraints = as_constraints(constraints)
         if constraints is None:
             self.learner_, self.metric_ = None, _prior_metric(learner, X)
-            known = Constraints()
+            used = Constraints()
         else:
             self.learner_ = clone(learner).fit(X, constraints=constraints, rows=rows)
-            self.metric_, known = self.learner_.metric_, self.learner_.constraints_
+            self.metric_, used = self.learner_.metric_, self.learner_.constraints_
         Z = self.metric_.transform(X)
         starts = as_generator(self.random_state).integers(2**31, size=self.n_init)
-        runs = [self._run(Z, int(seed)) for seed in starts]
-        best = min(runs, key=lambda run: (n_violated(run.labels_, known), run.inertia_))
+        runs = [self._run_kmeans(Z, int(seed)) for seed in starts]
+        best = min(runs, key=lambda run: (n_violated(run.labels_, used), run.inertia_))
         self.labels_, self.cluster_centers_ = best.labels_, best.cluster_centers_
         self.inertia_, self.n_iter_ = float(best.inertia_), best.n_iter_
-        self.n_violated_ = n_violated(self.labels_, known)
+        self.n_violated_ = n_violated(self.labels_, used)
         self._n_features_out = len(self.cluster_centers_)
         return self
 
-    def _run(self, Z: np.ndarray, seed: int) -> KMeans:
+    def _run_kmeans(self, Z: np.ndarray, seed: int) -> KMeans:
         return KMeans(self.n_clusters, n_init=1, max_iter=self.max_iter, tol=self.tol, random_state=seed).fit(Z)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The nearest cluster of each row."""
+        """Return the nearest cluster of each row."""
         check_is_fitted(self)
-        return pairwise_distances_argmin(self.metric_.transform(self._rows(X)), self.cluster_centers_)
+        return pairwise_distances_argmin(self.metric_.transform(self._validate_rows(X)), self.cluster_centers_)
 
     def transform(self, X: Any) -> np.ndarray:
-        """Learned distance of each row to each centre, n_samples × n_clusters."""
+        """Return the learned distance of each row to each centre, n_samples × n_clusters."""
         check_is_fitted(self)
-        return euclidean_distances(self.metric_.transform(self._rows(X)), self.cluster_centers_)
+        return euclidean_distances(self.metric_.transform(self._validate_rows(X)), self.cluster_centers_)
 
     def _checked_learner(self) -> MetricLearner:
+        """Return the learner; raise ValueError if it, or n_init, is invalid."""
         learner = MetricLearner() if self.learner is None else self.learner
         if not isinstance(learner, MetricLearner):
             raise ValueError(f"learner must be a MetricLearner or MetricLearnerCV, or None; got {self.learner!r}.")
@@ -164,7 +166,8 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             raise ValueError(f"n_init must be a positive integer; got {self.n_init!r}.")
         return learner
 
-    def _rows(self, X: Any, *, reset: bool = False) -> Any:
+    def _validate_rows(self, X: Any, *, reset: bool = False) -> RowBlock:
+        """Return checked rows, of the kinds that the learner takes."""
         learner = self._checked_learner()
         if learner.takes_objects(X):
             return as_objects(X)
@@ -175,14 +178,14 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        of_learner = (self.learner or MetricLearner()).__sklearn_tags__().input_tags
-        tags.input_tags.sparse, tags.input_tags.pairwise = of_learner.sparse, of_learner.pairwise
+        learner_tags = (self.learner or MetricLearner()).__sklearn_tags__().input_tags
+        tags.input_tags.sparse, tags.input_tags.pairwise = learner_tags.sparse, learner_tags.pairwise
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
-def _prior_metric(learner: MetricLearner, X: Any) -> Metric:
-    """Return the prior of the learner (of its first candidate) as a metric."""
+def _prior_metric(learner: MetricLearner, X: RowBlock) -> Metric:
+    """Return the metric of the learner's prior (of its first candidate), for rows without constraints."""
     settings = learner.fit_settings()
     if not settings.is_linear or settings.basis is not None:
         raise ValueError(
@@ -194,7 +197,7 @@ def _prior_metric(learner: MetricLearner, X: Any) -> Metric:
 
 
 def n_violated(labels: np.ndarray, constraints: Constraints) -> int:
-    """Pairs and triplets that the clusters contradict; linear forms say nothing about clusters."""
+    """Return the number of pairs and triplets that the clusters violate; linear forms are not counted."""
     together = np.equal(*labels[constraints.pairs.index].T)
     a, b, c = labels[constraints.triplets.index].T
     return int((together != (constraints.pairs.sign > 0)).sum() + ((a != b) & (a == c)).sum())

@@ -1,7 +1,7 @@
-"""metric-learn's calling forms over this library: `ITML` and `ITML_Supervised`.
+"""Estimators with the interface of metric-learn: `ITML` and `ITML_Supervised`.
 
-Tuples are 3-D arrays of rows, or 2-D arrays of row numbers with a `preprocessor`; y is +1 for similar, −1 for
-dissimilar pairs. What is learned is what `MetricLearner` learns: the optimum, certified, with squared bounds.
+Pairs are 3-D arrays of rows, or 2-D arrays of row numbers with a `preprocessor`; y is +1 for similar, −1 for
+dissimilar pairs. The metric is that of `MetricLearner`: the certified optimum, with squared bounds.
 """
 
 from __future__ import annotations
@@ -19,32 +19,35 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .constraints import Constraints
 from .learner import MetricLearner
-from .validation import as_generator, at_least_single, warn
+from .validation import Seed, as_generator, at_least_single, warn
 
 __all__ = ["ITML", "ITML_Supervised"]
+
+Preprocessor = Callable[[np.ndarray], np.ndarray]  # row numbers → rows
 
 _STRATEGIES = ("accuracy", "f_beta", "max_tpr", "max_tnr")
 
 
-class _Learned(BaseEstimator):
-    """What both have: the metric in metric-learn's words."""
+class _MahalanobisEstimator(BaseEstimator):
+    """Base of both estimators: the learned metric under metric-learn's method names."""
 
     gamma: float
     max_iter: int | None
     tol: float
-    prior: Any
+    prior: str | ArrayLike
     verbose: bool
-    preprocessor: Any
-    random_state: Any
+    preprocessor: Preprocessor | ArrayLike | None
+    random_state: Seed
 
     def _learn(self, X: np.ndarray, constraints: Constraints, bounds: ArrayLike | None) -> None:
+        """Fit a `MetricLearner` and set the attributes that metric-learn has."""
         prior = self.prior
         if isinstance(prior, str) and prior == "random":
             prior = make_spd_matrix(X.shape[1], random_state=check_random_state(self.random_state))
         self.learner_ = MetricLearner(
             gamma=self.gamma,
             prior=prior,
-            bounds=None if bounds is None else _two(bounds),
+            bounds=None if bounds is None else _as_bounds(bounds),
             tol=self.tol,
             max_iter=self.max_iter,
             random_state=self.random_state,
@@ -52,25 +55,25 @@ class _Learned(BaseEstimator):
         ).fit(X, constraints=constraints)
         self.metric_ = self.learner_.metric_
         pairs = self.learner_.constraints_.pairs
-        found = [pairs.bound[pairs.sign == sign] for sign in (1.0, -1.0)]
-        self.bounds_ = np.array([bound[0] if len(bound) else np.nan for bound in found])
+        by_sign = [pairs.bound[pairs.sign == sign] for sign in (1.0, -1.0)]
+        self.bounds_ = np.array([bound[0] if len(bound) else np.nan for bound in by_sign])
         self.n_iter_ = self.learner_.n_iter_
         self.components_ = self.metric_.linear_map().T
 
-    def _prepared(self) -> None:
+    def _set_preprocessor(self) -> None:
         rows = self.preprocessor
         self.preprocessor_ = rows if rows is None or callable(rows) else _RowsByNumber(rows)
 
-    def _points(self, values: Any) -> np.ndarray:
-        """Rows from rows, or from numbers through the preprocessor."""
+    def _as_rows(self, values: Any) -> np.ndarray:
+        """Return checked rows from rows, or from row numbers by the preprocessor."""
         values = values if hasattr(values, "dtype") else np.asarray(values)
         if values.ndim == 2 or self.preprocessor_ is None:
             return check_array(at_least_single(values), dtype=[np.float64, np.float32])
         return check_array(self.preprocessor_(np.asarray(values)), dtype=[np.float64, np.float32])
 
-    def _tuples(self, tuples: Any) -> np.ndarray:
-        """Pairs as an n × 2 × d array."""
-        array = np.asarray(tuples)
+    def _as_pairs(self, pairs: ArrayLike) -> np.ndarray:
+        """Return checked pairs as an n × 2 × d array, from rows or from row numbers by the preprocessor."""
+        array = np.asarray(pairs)
         if array.ndim == 2 and self.preprocessor_ is not None:
             points = np.asarray(self.preprocessor_(array.ravel()), dtype=np.float64)
             array = points.reshape(*array.shape, -1)
@@ -86,27 +89,27 @@ class _Learned(BaseEstimator):
         return array
 
     def pair_distance(self, pairs: ArrayLike) -> np.ndarray:
-        """The learned distance of each pair."""
+        """Return the learned distance of each pair."""
         check_is_fitted(self, "metric_")
-        tuples = self._tuples(pairs)
+        tuples = self._as_pairs(pairs)
         return self.metric_.pair_distances(tuples[:, 0], tuples[:, 1])
 
     def pair_score(self, pairs: ArrayLike) -> np.ndarray:
-        """Larger is more alike: the distance, negative."""
+        """Return minus the learned distance of each pair: larger is more similar."""
         return -self.pair_distance(pairs)
 
     def score_pairs(self, pairs: ArrayLike) -> np.ndarray:
-        """The old name of `pair_distance`."""
+        """Return `pair_distance(pairs)`; the older name of metric-learn."""
         warn("score_pairs is metric-learn's old name; use pair_distance, or pair_score.", FutureWarning)
         return self.pair_distance(pairs)
 
     def get_metric(self) -> Callable[..., float]:
-        """A function of two rows, for whatever takes one: its distance, or the square of it."""
+        """Return a function of two rows, `distance(u, v, squared=False)`."""
         check_is_fitted(self, "metric_")
         L = np.atleast_2d(self.components_).copy()
 
         def distance(u: ArrayLike, v: ArrayLike, squared: bool = False) -> float:
-            u, v = _row(u, "u"), _row(v, "v")
+            u, v = _as_row(u, "u"), _as_row(v, "v")
             difference = L @ (u - v)
             value = float(difference @ difference)
             return value if squared else float(np.sqrt(value))
@@ -114,34 +117,34 @@ class _Learned(BaseEstimator):
         return distance
 
     def get_mahalanobis_matrix(self) -> np.ndarray:
-        """W."""
+        """Return the matrix W of the squared distance (u − v)ᵀ W (u − v)."""
         check_is_fitted(self, "metric_")
         return self.components_.T @ self.components_
 
     def transform(self, X: Any) -> np.ndarray:
-        """Rows in the space where the learned distance is the Euclidean one."""
+        """Map rows to the space in which the learned distance is the Euclidean distance."""
         check_is_fitted(self, "metric_")
-        X = validate_data(self, self._points(X), reset=False, dtype=[np.float64, np.float32])
+        X = validate_data(self, self._as_rows(X), reset=False, dtype=[np.float64, np.float32])
         return X @ self.components_.T.astype(X.dtype, copy=False)
 
 
-class ITML(_Learned):
-    """Pairs in, metric out, as metric-learn's ITML is called.
+class ITML(_MahalanobisEstimator):
+    """Information-theoretic metric learning from pairs, with the interface of metric-learn's ITML.
 
     Parameters
     ----------
     gamma, prior, random_state
         As in `MetricLearner`; prior may also be "random".
     max_iter, tol
-        Of the solver: steps, and the relative duality gap.
+        Maximum number of solver steps, and the relative duality gap to reach.
     verbose : bool
     preprocessor : array of rows, or callable, optional
-        Turns row numbers into rows.
+        The rows, or a function from row numbers to rows.
 
     Attributes
     ----------
     bounds_ : ndarray of shape (2,)
-        Squared.
+        Squared bounds (upper, lower).
     components_, n_iter_, threshold_
         As in metric-learn; `learner_`, the `MetricLearner`, has the certificate.
     """
@@ -153,10 +156,10 @@ class ITML(_Learned):
         gamma: float = 1.0,
         max_iter: int | None = 1000,
         tol: float = 1e-3,
-        prior: Any = "identity",
+        prior: str | ArrayLike = "identity",
         verbose: bool = False,
-        preprocessor: Any = None,
-        random_state: Any = None,
+        preprocessor: Preprocessor | ArrayLike | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.gamma = gamma
         self.max_iter = max_iter
@@ -173,34 +176,34 @@ class ITML(_Learned):
 
         `bounds` are (upper, lower), squared; by default the 5th and 95th percentile of squared distances.
         """
-        chosen = dict(calibration_params or {})
-        self._validate_calibration_params(**chosen)
-        self._prepared()
+        calibration_params = dict(calibration_params or {})
+        self._validate_calibration_params(**calibration_params)
+        self._set_preprocessor()
         self.__dict__.pop("metric_", None)
-        tuples, y = self._tuples(pairs), _signs(y)
+        tuples, y = self._as_pairs(pairs), _as_signs(y)
         if len(tuples) != len(y):
-            raise ValueError(f"pairs and y must be as many; got {len(tuples)} and {len(y)}.")
+            raise ValueError(f"pairs and y must have the same length; got {len(tuples)} and {len(y)}.")
         X, index = np.unique(tuples.reshape(-1, tuples.shape[2]), axis=0, return_inverse=True)
         constraints = Constraints.from_pairs(index.reshape(-1, 2), same=y == 1, n_rows=len(X))
         self._learn(X, constraints, bounds)
         self.n_features_in_ = X.shape[1]
-        return self.calibrate_threshold(pairs, y, **chosen)
+        return self.calibrate_threshold(pairs, y, **calibration_params)
 
     def decision_function(self, pairs: ArrayLike) -> np.ndarray:
-        """`pair_score`: minus the learned distance."""
+        """Return `pair_score(pairs)`, minus the learned distance."""
         return self.pair_score(pairs)
 
     def predict(self, pairs: ArrayLike) -> np.ndarray:
-        """+1 up to the threshold, −1 beyond."""
+        """Return +1 for pairs up to the threshold distance, −1 beyond."""
         check_is_fitted(self, ["metric_", "threshold_"])
         return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
 
     def score(self, pairs: ArrayLike, y: ArrayLike) -> float:
-        """Area under the ROC curve."""
-        return float(roc_auc_score(_signs(y), self.decision_function(pairs)))
+        """Return the area under the ROC curve."""
+        return float(roc_auc_score(_as_signs(y), self.decision_function(pairs)))
 
     def set_threshold(self, threshold: float) -> Self:
-        """The distance up to which `predict` says +1."""
+        """Set the largest distance at which `predict` returns +1."""
         check_is_fitted(self, "metric_")
         try:
             self.threshold_ = float(threshold)
@@ -216,25 +219,29 @@ class ITML(_Learned):
         min_rate: float | None = None,
         beta: float = 1.0,
     ) -> Self:
-        """The distance up to which pairs are called similar: the best on these pairs by "accuracy" or "f_beta", or the
-        largest true-positive rate with a true-negative rate of at least `min_rate` ("max_tpr"), or the other way
-        round."""
+        """Set the threshold that is best on these pairs.
+
+        `strategy` maximises "accuracy", "f_beta", the true-positive rate with a true-negative rate of at least
+        `min_rate` ("max_tpr"), or the true-negative rate with such a true-positive rate ("max_tnr").
+        """
         check_is_fitted(self, "metric_")
         self._validate_calibration_params(strategy, min_rate, beta)
-        d, similar = self.pair_distance(pairs_valid), _signs(y_valid) == 1
+        d, similar = self.pair_distance(pairs_valid), _as_signs(y_valid) == 1
         order = np.argsort(d, kind="stable")
         d, similar = d[order], similar[order]
-        hits, alarms = (np.concatenate([[0], np.cumsum(kind)]) for kind in (similar, ~similar))
-        # Cut k calls the first k pairs similar; equal distances are not divided.
+        true_positives, false_positives = (np.concatenate([[0], np.cumsum(kind)]) for kind in (similar, ~similar))
+        # Cut k predicts the first k pairs similar; equal distances are not divided.
         cuts = np.flatnonzero(np.concatenate([[True], d[1:] > d[:-1], [True]]))
-        tpr, tnr = hits / max(hits[-1], 1), 1.0 - alarms / max(alarms[-1], 1)
+        tpr = true_positives / max(true_positives[-1], 1)
+        tnr = 1.0 - false_positives / max(false_positives[-1], 1)
         if strategy == "accuracy":
-            value = (hits - alarms).astype(float)
+            value = (true_positives - false_positives).astype(float)
         elif strategy == "f_beta":
-            value = (1 + beta**2) * hits / np.maximum(hits + alarms + beta**2 * hits[-1], 1e-300)
+            predicted = true_positives + false_positives
+            value = (1 + beta**2) * true_positives / np.maximum(predicted + beta**2 * true_positives[-1], 1e-300)
         else:
-            value, kept = (tpr, tnr) if strategy == "max_tpr" else (tnr, tpr)
-            value = np.where(kept >= min_rate, value, -1.0)
+            value, other = (tpr, tnr) if strategy == "max_tpr" else (tnr, tpr)
+            value = np.where(other >= min_rate, value, -1.0)
         k = cuts[np.argmax(value[cuts])]
         if k == 0:
             self.threshold_ = float(np.nextafter(d[0], -np.inf))
@@ -248,19 +255,18 @@ class ITML(_Learned):
     ) -> None:
         if strategy not in _STRATEGIES:
             raise ValueError(f"strategy must be one of {', '.join(map(repr, _STRATEGIES))}; got {strategy!r}.")
-        wanted = strategy.startswith("max_")
-        number = isinstance(min_rate, (int, float)) and not isinstance(min_rate, bool) and 0 <= min_rate <= 1
-        if wanted and not number:
+        is_rate = isinstance(min_rate, (int, float)) and not isinstance(min_rate, bool) and 0 <= min_rate <= 1
+        if strategy.startswith("max_") and not is_rate:
             raise ValueError(f"strategy={strategy!r} needs min_rate, a number from 0 to 1; got {min_rate!r}.")
         if strategy == "f_beta" and not isinstance(beta, (int, float)):
             raise ValueError(f"beta must be a number; got {beta!r}.")
 
 
-class ITML_Supervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Learned):
-    """Labels in, metric out, as metric-learn's ITML_Supervised is called.
+class ITML_Supervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _MahalanobisEstimator):
+    """Information-theoretic metric learning from labels, with the interface of metric-learn's ITML_Supervised.
 
     `n_constraints` similar and as many dissimilar pairs are drawn from the labels, by default 20 times the square of
-    the number of classes. The others are those of `ITML`.
+    the number of classes. The other parameters are those of `ITML`.
     """
 
     def __init__(
@@ -269,10 +275,10 @@ class ITML_Supervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Learne
         max_iter: int | None = 1000,
         tol: float = 1e-3,
         n_constraints: int | None = None,
-        prior: Any = "identity",
+        prior: str | ArrayLike = "identity",
         verbose: bool = False,
-        preprocessor: Any = None,
-        random_state: Any = None,
+        preprocessor: Preprocessor | ArrayLike | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.gamma = gamma
         self.max_iter = max_iter
@@ -285,9 +291,9 @@ class ITML_Supervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Learne
 
     def fit(self, X: Any, y: ArrayLike, bounds: ArrayLike | None = None) -> Self:
         """Draw pairs from labels and learn from them."""
-        self._prepared()
+        self._set_preprocessor()
         if self.preprocessor_ is not None and np.ndim(X) == 1:
-            X = self._points(X)
+            X = self._as_rows(X)
         X, y = validate_data(self, at_least_single(X), y, dtype=[np.float64, np.float32], ensure_min_samples=2)
         n_classes = len(np.unique(y))
         n = 20 * n_classes**2 if self.n_constraints is None else self.n_constraints
@@ -303,7 +309,7 @@ class ITML_Supervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Learne
 
 
 class _RowsByNumber:
-    """Preprocessor that takes rows of an array by their numbers; an object, so that it can be pickled."""
+    """Preprocessor that returns the rows of an array by their numbers; a class, so that it can be pickled."""
 
     def __init__(self, rows: ArrayLike) -> None:
         self.rows = np.asarray(rows)
@@ -312,21 +318,24 @@ class _RowsByNumber:
         return self.rows[numbers]
 
 
-def _two(bounds: ArrayLike) -> tuple[float, float]:
+def _as_bounds(bounds: ArrayLike) -> tuple[float, float]:
+    """Return (upper, lower), made positive; raise ValueError unless there are two."""
     values = np.asarray(bounds, dtype=np.float64).ravel()
     if len(values) != 2:
         raise ValueError("`bounds` should be an array-like of two elements.")
     return float(max(values[0], 1e-9)), float(max(values[1], 1e-9))
 
 
-def _signs(y: ArrayLike) -> np.ndarray:
+def _as_signs(y: ArrayLike) -> np.ndarray:
+    """Return y as a 1-D array; raise ValueError unless all values are ±1."""
     y = np.asarray(y)
     if not np.isin(y, (-1, 1)).all():
         raise ValueError(f"y must hold 1 for similar and -1 for dissimilar pairs; got {np.unique(y).tolist()}.")
     return y.ravel()
 
 
-def _row(values: ArrayLike, name: str) -> np.ndarray:
+def _as_row(values: ArrayLike, name: str) -> np.ndarray:
+    """Return one row as a 1-D array; raise ValueError if there are more."""
     row = np.atleast_1d(np.asarray(values, dtype=np.float64))
     row = row[0] if row.ndim == 2 and len(row) == 1 else row
     if row.ndim != 1:

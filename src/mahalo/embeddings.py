@@ -141,7 +141,7 @@ class EmbeddingAdapter(MetricLearnerCV):
         """Compare frozen and adapted vectors on held-out rows; None where one fold leaves no other to choose by."""
         if search.data.y is None or len(search.folds) < 2:
             return None
-        return evaluate_held_out(search, lda=False, names=("frozen", "adapted"))
+        return evaluate_held_out(search, names=("frozen", "adapted"))
 
     @property
     def matrix_(self) -> np.ndarray:

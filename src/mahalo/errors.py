@@ -1,9 +1,8 @@
-"""The two errors a caller may want to catch by name."""
+"""Exceptions that callers may want to catch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -11,14 +10,14 @@ __all__ = ["InfeasibleError", "NotPositiveDefiniteError"]
 
 
 class NotPositiveDefiniteError(ValueError):
-    """A prior or kernel matrix that must be positive (semi)definite is not."""
+    """Raised for a prior or kernel matrix that is not positive (semi)definite."""
 
 
 class InfeasibleError(ValueError):
-    """Hard constraints (γ = ∞) that no metric satisfies, with the combination that proves it.
+    """Raised for hard constraints (γ = ∞) that no metric satisfies, with the multipliers that prove it.
 
-    Where the message says constraints in words, such as "pair (0, 1): squared distance ≤ 0.5", the indices
-    are those of the rows of X, or where `rows` gave them other numbers, those; `constraints` counts in the order given.
+    Row numbers in the message, such as "pair (0, 1): squared distance ≤ 0.5", are those of X, or those in `rows` if
+    that was passed; `constraints` are positions in the order of the constraints passed.
 
     Attributes
     ----------
@@ -26,10 +25,10 @@ class InfeasibleError(ValueError):
         "infeasible": no W ⪰ 0 satisfies them all. "singular": only singular W do, where LogDet is infinite.
         "bounded": the proof is not exact; every W that satisfies them has trace at least `trace_bound`.
     multipliers : ndarray of shape (n_constraints,)
-        λ ≥ 0, summing to 1, zero for constraints that play no part. One for each constraint given to `fit` (or, from
-        labels, drawn by it), in their order.
+        λ ≥ 0 with sum 1, zero for constraints outside the contradiction. One for each constraint passed to `fit` (or
+        drawn from labels), in their order.
     constraints : ndarray of int
-        Those with λ > 0: together they are the contradiction.
+        Positions of the constraints with λ > 0, which contradict each other.
     trace_bound : float
         Smallest trace, in the coordinates where the prior is the identity; ∞ unless `outcome` is "bounded".
     """
@@ -48,8 +47,8 @@ class InfeasibleError(ValueError):
         self.constraints = np.flatnonzero(self.multipliers > 0)
         self.trace_bound = trace_bound
 
-    def __reduce__(self) -> tuple[Callable[..., InfeasibleError], tuple[Any, ...]]:
-        # Exceptions with keyword arguments need help to cross process borders (joblib, multiprocessing).
+    def __reduce__(self) -> tuple[Callable[..., InfeasibleError], tuple]:
+        # Exceptions with keyword arguments need this to be pickled (joblib, multiprocessing).
         return _rebuild, (str(self), self.outcome, self.multipliers, self.trace_bound)
 
 

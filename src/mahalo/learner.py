@@ -26,7 +26,7 @@ from .progress import Progress, progress_for
 from .rows import Needs, SampledRows, is_lazy
 from .solvers import Solution
 from .task import FitData, FitSettings, Task, pose_and_solve, sample_lazy_rows, solve_path
-from .validation import Seed, as_objects, at_least_single, is_precomputed, len_of
+from .validation import Seed, as_objects, at_least_single, is_linear, is_precomputed, len_of, warn_of_scales
 
 __all__ = ["MetricLearner"]
 
@@ -254,6 +254,8 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
             X = validate_data(self, _upcast_half(X), ensure_min_samples=2, **self._check_kwargs())
             if self._pairwise:
                 _check_gram(X)
+            elif is_linear(self.kernel):
+                warn_of_scales(X, self._prior_candidates(), getattr(self, "feature_names_in_", None))
         if y is not None:
             y = codes_of(y, require_two_classes=constraints is None)
             check_consistent_length(X, y)
@@ -277,6 +279,10 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         """Return which moments of all rows a fit needs where it holds a sample of them."""
         found = needs_of(self.prior, has_labels) | basis_needs(self.basis, has_labels, n_columns)
         return found | Needs("none" if self.n_components is None else "scatter")
+
+    def _prior_candidates(self) -> Any:
+        """Return the prior, or the list of those to choose among."""
+        return self.prior
 
     def takes_objects(self, X: Any) -> bool:
         """Return whether X holds objects that only the user's kernel understands, not vectors."""

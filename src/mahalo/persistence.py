@@ -1,4 +1,9 @@
-"""Arrays and a JSON header in one safetensors file: written whole or not at all, read without executing anything."""
+"""Model files: arrays and a JSON header in safetensors, written whole or not at all, read without executing anything.
+
+Every header has "format" (the kind of the file), "version", "sha256" (a checksum of all the rest) and the fields of the
+kind. A file may hold the contents of another kind, such as an index its metric: that header is a field, and the names
+of its arrays have the name of the field before them ("metric.core").
+"""
 
 from __future__ import annotations
 
@@ -7,14 +12,27 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import scipy.sparse as sp
 
-__all__ = ["as_plain", "read_arrays", "replacing", "write_arrays", "write_bytes"]
+__all__ = [
+    "CLASSIFIER",
+    "INDEX",
+    "METRIC",
+    "STREAM",
+    "Contents",
+    "FileKind",
+    "as_plain",
+    "matrix_arrays",
+    "replacing",
+    "write_bytes",
+]
 
 _MOST_NUMBERS = 10_000  # of an array in a header
 
@@ -44,19 +62,189 @@ def as_plain(value: Any, *, arrays: bool = False, allow_nan: bool = True) -> Any
     return json.loads(json.dumps(value, cls=_Encoder, arrays=arrays, allow_nan=allow_nan))
 
 
-def write_arrays(path: str | PathLike, header: dict, arrays: dict[str, np.ndarray]) -> None:
-    """Arrays and a header that names them, whole or not at all."""
-    from safetensors.numpy import save
+@dataclass(frozen=True)
+class FileKind:
+    """A kind of file: its name in headers, the version written, the oldest one read, and how to make it again."""
 
-    try:
-        header = as_plain(header)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{str(path)!r} cannot be written ({error}). Of parameters a file holds None, strings, numbers, and lists "
-            "and dicts of them; set others to one of these."
-        ) from None
-    arrays = {name: np.ascontiguousarray(a) for name, a in arrays.items()}
-    write_bytes(path, save(arrays, metadata={"mahalo": json.dumps(header | {"sha256": _digest(header, arrays)})}))
+    name: str
+    version: int
+    oldest: int
+    remedy: str
+
+    def contents(self, fields: Mapping[str, Any], arrays: Mapping[str, Any], **nested: Contents) -> Contents:
+        """Return what a file of this kind holds; `nested` are contents of other kinds, by the name of their field."""
+        fields, arrays = dict(fields), {name: a for name, a in arrays.items() if a is not None}
+        for name, inner in nested.items():
+            fields[name] = inner.header
+            arrays |= {f"{name}.{part}": array for part, array in inner.arrays.items()}
+        return Contents(self, self.version, fields, arrays)
+
+    def read(self, path: str | PathLike) -> Contents:
+        """Read a file of this kind and one of its versions, its checksum verified; or raise ValueError."""
+        path = Path(path)
+        if not path.is_file():
+            raise FileNotFoundError(f"no file at {str(path)!r}.")
+        with _opened(path) as file:
+            metadata = file.metadata() or {}
+        header = self._checked_header(path, metadata)
+        with _opened(path) as file:
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if header.pop("sha256", None) != _digest(header, arrays):
+            raise ValueError(f"{str(path)!r} is damaged: its numbers are not those that were written; save it again.")
+        return self.of_header(header, arrays, str(path))
+
+    def of_header(self, header: dict[str, Any], arrays: dict[str, np.ndarray], path: str = "") -> Contents:
+        """Return the contents that a header of this kind describes; its version must be one that is read."""
+        version = header.get("version")
+        if type(version) is not int or not self.oldest <= version <= self.version:
+            raise ValueError(
+                f"{path!r} has format version {version!r}; this mahalo reads version {self.version}. Upgrade mahalo, "
+                "or save it again with this one."
+            )
+        fields = {name: value for name, value in header.items() if name not in ("format", "version")}
+        return Contents(self, version, fields, arrays, path)
+
+    def _checked_header(self, path: Path, metadata: dict[str, str]) -> dict[str, Any]:
+        try:
+            header = json.loads(metadata["mahalo"])
+            found = header["format"]
+        except (KeyError, TypeError, ValueError, RecursionError):
+            found = None
+        if found != self.name:
+            instead = "" if found is None else f" but {str(found)[:40]!r}"
+            raise ValueError(
+                f"{str(path)!r} is a safetensors file, but its header does not say {self.name!r}{instead}."
+            )
+        return header
+
+
+METRIC = FileKind("mahalo-metric", 2, 1, "Save the metric again with metric.save(path).")
+INDEX = FileKind("mahalo-index", 2, 1, "Build the index again and save it with index.save(path).")
+CLASSIFIER = FileKind("mahalo-pairs", 1, 1, "Save it again with classifier.save(path).")
+STREAM = FileKind("mahalo-stream", 2, 2, "Save it again with learner.save(path).")
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """Fields and arrays of a file, and checks of them that say which file is damaged, by what, and what to do."""
+
+    kind: FileKind
+    version: int
+    fields: Mapping[str, Any]
+    arrays: Mapping[str, np.ndarray]
+    path: str = ""
+
+    @property
+    def header(self) -> dict[str, Any]:
+        return {"format": self.kind.name, "version": self.version, **self.fields}
+
+    def write(self, path: str | PathLike) -> None:
+        """Write a file, whole or not at all."""
+        from safetensors.numpy import save
+
+        try:
+            header = as_plain(self.header)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{str(path)!r} cannot be written ({error}). Of parameters a file holds None, strings, numbers, and "
+                "lists and dicts of them; set others to one of these."
+            ) from None
+        arrays = {name: np.ascontiguousarray(a) for name, a in self.arrays.items()}
+        write_bytes(path, save(arrays, metadata={"mahalo": json.dumps(header | {"sha256": _digest(header, arrays)})}))
+
+    def nested(self, name: str, kind: FileKind) -> Contents:
+        """Return the contents of another kind that the file holds under this name."""
+        header = self.fields.get(name)
+        if not isinstance(header, dict):
+            raise self.damaged("its header is not whole")
+        return kind.of_header(header, self.under(name), self.path)
+
+    def under(self, name: str) -> dict[str, np.ndarray]:
+        """Return the arrays whose names begin with this one and a dot, by the rest of their names."""
+        start = f"{name}."
+        return {key.removeprefix(start): a for key, a in self.arrays.items() if key.startswith(start)}
+
+    def damaged(self, what: str) -> ValueError:
+        return DamagedFileError(f"{self.path!r} is damaged: {what}. {self.kind.remedy}")
+
+    @contextlib.contextmanager
+    def checking(self) -> Iterator[None]:
+        """Turn errors of the body into ValueErrors that name the file: of checks, their text; of others, their kind."""
+        try:
+            yield
+        except DamagedFileError:
+            raise
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, MemoryError, RuntimeError) as error:
+            plain = isinstance(error, ValueError) and not isinstance(error, UnicodeError)
+            what = str(error).rstrip(".") if plain else f"its header is not whole ({type(error).__name__}: {error})"
+            raise self.damaged(what) from None
+
+    def number(self, name: str, least: float = -np.inf) -> float:
+        """Return a finite float of the header that is at least so large."""
+        value = self.fields.get(name)
+        if not isinstance(value, float) or not least <= value < np.inf:
+            raise self.damaged(f"{name} is {value!r}")
+        return value
+
+    def count(self, name: str, least: int = 0) -> int:
+        """Return an integer of the header that is at least so large."""
+        value = self.fields.get(name)
+        if type(value) is not int or value < least:
+            raise self.damaged(f"{name} is {value!r}")
+        return value
+
+    def array(
+        self, name: str, shape: tuple[int | None, ...], dtypes: tuple[type[np.generic], ...] = (np.float64,)
+    ) -> np.ndarray:
+        """Return an array of finite numbers of this shape, in which None is any length."""
+        array = self.arrays.get(name)
+        if array is None:
+            raise self.damaged(f"{name!r} is missing")
+        fits = array.ndim == len(shape) and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
+        if not fits or array.dtype not in dtypes or not np.isfinite(array).all():
+            raise self.damaged(
+                f"{name!r} of shape {array.shape}, {array.dtype}, does not belong there or is not finite"
+            )
+        return array
+
+    def matrix(
+        self, name: str, n_columns: int | None, dtypes: tuple[type[np.generic], ...] = (np.float64,)
+    ) -> np.ndarray | sp.csr_array | None:
+        """Return the rows that `matrix_arrays` wrote under this name, dense or sparse; None where there are none."""
+        if name in self.arrays:
+            return self.array(name, (None, n_columns), dtypes)
+        if f"{name}_data" not in self.arrays:
+            return None
+        data = self.array(f"{name}_data", (None,), dtypes)
+        indices, indptr = (self.array(f"{name}_{part}", (None,), _INTEGERS) for part in ("indices", "indptr"))
+        shape = [len(indptr) - 1, n_columns or 0]
+        if f"{name}_shape" in self.arrays:
+            shape = self.array(f"{name}_shape", (2,), _INTEGERS).tolist()
+        if min(shape) < 0 or n_columns not in (None, shape[1]):
+            raise self.damaged(f"{name!r} has the shape {shape}")
+        small = np.int32 if max(len(data), *shape) < 2**31 else np.int64  # as scikit-learn's kernels want them
+        try:
+            found = sp.csr_array((data, indices.astype(small), indptr.astype(small)), shape=tuple(shape))
+            found.check_format(full_check=True)
+        except (TypeError, ValueError, OverflowError, MemoryError) as error:
+            raise self.damaged(f"{name!r} is not a valid sparse matrix ({error})") from None
+        return found
+
+
+class DamagedFileError(ValueError):
+    """A file whose contents are not those of its kind."""
+
+
+_INTEGERS = (np.int64, np.int32)
+
+
+def matrix_arrays(name: str, X: Any) -> dict[str, np.ndarray]:
+    """Return rows, dense or sparse, as the arrays of a file that `Contents.matrix` reads under this name."""
+    if not sp.issparse(X):
+        return {name: np.asarray(X)}
+    X = sp.csr_array(X)
+    parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape)}
+    return {f"{name}_{part}": a if part == "data" else a.astype(np.int64) for part, a in parts.items()}
 
 
 def write_bytes(path: str | PathLike, data: bytes) -> None:
@@ -87,21 +275,6 @@ def replacing(path: str | PathLike) -> Iterator[IO[bytes]]:
             beside.unlink(missing_ok=True)
 
 
-def read_arrays(path: str | PathLike, kind: str, versions: tuple[int, ...]) -> tuple[dict, dict[str, np.ndarray]]:
-    """(header, arrays) of a file whose header says `"format": kind` and a known version; or ValueError."""
-    path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"no file at {str(path)!r}.")
-    with _opened(path) as file:
-        metadata = file.metadata() or {}
-    header = _checked_header(path, metadata, kind, versions)
-    with _opened(path) as file:
-        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    if header.pop("sha256", None) != _digest(header, arrays):
-        raise ValueError(f"{str(path)!r} is damaged: its numbers are not those that were written; save it again.")
-    return header, arrays
-
-
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     """A safetensors file, whose errors inside are ValueErrors; some of its kinds of numbers numpy does not know."""
@@ -115,31 +288,6 @@ def _opened(path: Path) -> Iterator[Any]:
             f"{str(path)!r} is not a whole safetensors file ({error}). It may be damaged, truncated or of another "
             "kind; save it again."
         ) from None
-
-
-def _checked_header(path: Path, metadata: dict[str, str], kind: str, versions: tuple[int, ...]) -> dict:
-    try:
-        header = json.loads(metadata["mahalo"])
-        ours = header["format"] == kind
-    except (KeyError, TypeError, ValueError, RecursionError):
-        ours = False
-    if not ours:
-        raise ValueError(
-            f"{str(path)!r} is a safetensors file, but its header does not say {kind!r}{_instead(metadata)}."
-        )
-    if header.get("version") not in versions:
-        raise ValueError(
-            f"{str(path)!r} has format version {header.get('version')!r}; this mahalo reads version {versions[-1]}. "
-            "Upgrade mahalo, or save it again with this one."
-        )
-    return header
-
-
-def _instead(metadata: dict[str, str]) -> str:
-    try:
-        return f" but {str(json.loads(metadata['mahalo'])['format'])[:40]!r}"
-    except (KeyError, TypeError, ValueError, RecursionError):
-        return ""
 
 
 def _digest(header: dict, arrays: dict[str, np.ndarray]) -> str:

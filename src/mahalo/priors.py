@@ -212,7 +212,7 @@ class Prior:
         if scatter.mean <= 0:
             return cls()  # rows that are alike do not differ, and say nothing
         shrinkage = "auto" if prior.shrinkage is None else prior.shrinkage
-        values, rest = scatter.shrunk(shrinkage, prior.extra)
+        values, rest = scatter.shrink(shrinkage, prior.extra)
         rho = scatter.intensity if shrinkage == "auto" else 0.0
         d = scatter.n_features
         if rest is None:

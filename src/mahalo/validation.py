@@ -1,10 +1,11 @@
-"""Checks of what callers pass, and warnings that point at their line. Knows nothing of the rest of the library."""
+"""Checks and conversions of arguments, and warnings located at the caller's line; imports nothing of the library."""
 
 from __future__ import annotations
 
-import sys
+import inspect
 import warnings
 from numbers import Integral, Real
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -31,47 +32,57 @@ __all__ = [
     "is_precomputed",
     "len_of",
     "warn",
+    "warn_of_scales",
 ]
 
 Seed = int | np.random.RandomState | np.random.Generator | None
 
 _LARGEST_GAMMA = 1e200
 
+_FAR_APART = 1e3  # standard deviations of columns, the largest by the smallest
+_MOST_SCALED = 10_000  # rows whose deviations are compared
+
 _STRATEGIES = ("random", "neighbors", "triplets")
 
-# Frames of these packages stand between the caller's line and a warning.
-_NOT_THE_CALLER = frozenset({__name__.partition(".")[0], "sklearn", "joblib"})
+# Packages whose frames are skipped in search of the caller's line.
+_SKIPPED_PACKAGES = frozenset({__name__.partition(".")[0], "sklearn", "joblib"})
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """A warning at the caller's line: the first outside this package, however deep inside the reason was found."""
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_CALLER:
+    """Issue a warning located at the innermost line outside this package, scikit-learn and joblib."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_back is not None and _package_of(frame) in _SKIPPED_PACKAGES:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+def _package_of(frame: FrameType) -> str:
+    return frame.f_globals.get("__name__", "").partition(".")[0]
 
 
 # -- parameters ------------------------------------------------------------------------------------------------
 
 
-def is_linear(kernel: Any) -> bool:
+def is_linear(kernel: object) -> bool:
+    """Return True if a `kernel` parameter is "linear"."""
     return isinstance(kernel, str) and kernel == "linear"
 
 
-def is_precomputed(kernel: Any) -> bool:
+def is_precomputed(kernel: object) -> bool:
+    """Return True if a `kernel` parameter is "precomputed"."""
     return isinstance(kernel, str) and kernel == "precomputed"
 
 
-def check_count(value: Any, name: str, or_none: bool = False) -> None:
-    """Raise unless `value` is a positive integer (or None where that may be)."""
+def check_count(value: object, name: str, or_none: bool = False) -> None:
+    """Raise ValueError unless `value` is a positive integer (or None, if `or_none`)."""
     if or_none and value is None:
         return
     if isinstance(value, (bool, np.bool_)) or not (isinstance(value, Integral) and int(value) >= 1):
         raise ValueError(f"{name} must be a positive integer{' or None' * or_none}; got {value!r}.")
 
 
-def check_gamma(gamma: Any) -> None:
-    """Raise unless `gamma` is a positive number or infinity."""
+def check_gamma(gamma: object) -> None:
+    """Raise ValueError unless `gamma` is a positive number or infinity."""
     if isinstance(gamma, (bool, np.bool_)) or not (isinstance(gamma, Real) and float(gamma) > 0):
         raise ValueError(
             f"gamma must be a number > 0, or np.inf for hard constraints; got {gamma!r}. "
@@ -79,15 +90,15 @@ def check_gamma(gamma: Any) -> None:
         )
     if _LARGEST_GAMMA < float(gamma) < np.inf:
         raise ValueError(
-            f"gamma must be at most {_LARGEST_GAMMA:.0e}, or prices leave float64; got {gamma!r}. Use np.inf if "
+            f"gamma must be at most {_LARGEST_GAMMA:.0e}, or multipliers overflow; got {gamma!r}. Use np.inf if "
             "constraints must hold."
         )
 
 
 def check_sampling(
-    strategy: Any, pairs_per_class: Any, n_neighbors: Any = 1, random_state: Seed = None
+    strategy: object, pairs_per_class: object, n_neighbors: object = 1, random_state: Seed = None
 ) -> np.random.Generator:
-    """Raise unless this is a way to make constraints from labels; what to draw them with if it is."""
+    """Check the parameters that make constraints from labels, and return their random generator."""
     if not isinstance(strategy, str) or strategy not in _STRATEGIES:
         raise ValueError(f"strategy must be 'random', 'neighbors' or 'triplets'; got {strategy!r}.")
     check_count(pairs_per_class, "pairs_per_class", or_none=True)
@@ -96,7 +107,7 @@ def check_sampling(
 
 
 def check_bounds(bounds: Any) -> None:
-    """Raise unless these are (upper, lower), squared distances, or None."""
+    """Raise ValueError unless `bounds` are two squared distances (upper, lower), or None."""
     if bounds is None:
         return
     try:
@@ -108,7 +119,7 @@ def check_bounds(bounds: Any) -> None:
 
 
 def check_percentiles(percentiles: Any) -> None:
-    """Raise unless these are (low, high), from 0 to 100, or None."""
+    """Raise ValueError unless `percentiles` are two numbers (low, high) from 0 to 100, or None."""
     if percentiles is None:
         return
     try:
@@ -122,7 +133,7 @@ def check_percentiles(percentiles: Any) -> None:
 
 
 def as_generator(random_state: Seed) -> np.random.Generator:
-    """A Generator from whatever scikit-learn users pass; None gives a fixed sequence, so fits are repeatable."""
+    """Return a Generator from a `random_state` parameter; None is a fixed seed, so that fits repeat exactly."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     if random_state is None:
@@ -136,12 +147,12 @@ def as_generator(random_state: Seed) -> np.random.Generator:
 
 
 def len_of(X: Any) -> int:
-    """Number of rows of an array or sparse matrix, or of objects in a sequence."""
+    """Return the number of rows of an array or sparse matrix, or of objects in a sequence."""
     return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
 def as_objects(X: Any) -> np.ndarray:
-    """Objects of any kind as a 1-D array that can be indexed; arrays of vectors stay as they are."""
+    """Return a sequence of objects as a 1-D array; 2-D arrays are returned unchanged."""
     if hasattr(X, "shape") and len(X.shape) == 2:
         return X
     objects = np.empty(len(X), dtype=object)
@@ -151,25 +162,55 @@ def as_objects(X: Any) -> np.ndarray:
 
 
 def at_least_single(X: Any) -> Any:
-    """Half precision as single: it is for storing, not for reckoning with."""
-    return X.astype(np.float32) if _kinds(X) == {np.dtype(np.float16)} else X
+    """Return half-precision data in single precision, other data unchanged."""
+    return X.astype(np.float32) if _dtypes(X) == {np.dtype(np.float16)} else X
 
 
 def in_double(X: Any) -> Any:
-    """Single precision as double: what is left of a difference between near rows takes it."""
-    return X.astype(np.float64) if _kinds(X) == {np.dtype(np.float32)} else X
+    """Return half- or single-precision data in double, for differences of near rows; other data unchanged."""
+    return X.astype(np.float64) if _dtypes(X) in ({np.dtype(np.float16)}, {np.dtype(np.float32)}) else X
 
 
-def _kinds(X: Any) -> set:
-    """Of the numbers in an array, or in the columns of a table."""
+def _dtypes(X: Any) -> set[np.dtype]:
+    """Return the dtypes of an array, or of the columns of a table."""
     return {X.dtype} if hasattr(X, "dtype") else set(getattr(X, "dtypes", ()))
+
+
+def warn_of_scales(X: Any, prior: Any, names: ArrayLike | None = None) -> None:
+    """Warn of constant columns, and of standard deviations a thousand times apart under a prior that keeps them so.
+
+    `prior` is that of a linear metric, or a list of candidates. Columns of zeros are taken for placeholders.
+    """
+    if not isinstance(X, np.ndarray) or len(X) < 2:
+        return
+    low, high = X.min(axis=0), X.max(axis=0)
+    called = [f"column {k}" for k in range(X.shape[1])] if names is None else [repr(str(name)) for name in names]  # type: ignore[union-attr]
+    constant = np.flatnonzero((low == high) & (low != 0))
+    if len(constant):
+        listed = ", ".join(called[k] for k in constant[:3]) + ", …" * (len(constant) > 3)
+        plural = "s" * (len(constant) > 1)
+        warn(f"X has {len(constant)} constant column{plural} ({listed}), which no distance depends on. Leave them out.")
+    varies = np.flatnonzero(low < high)
+    candidates = prior if isinstance(prior, (list, tuple)) else [prior]
+    if len(varies) < 2 or not all(isinstance(one, str) and one == "identity" for one in candidates):
+        return
+    some = X[:: -(-len(X) // _MOST_SCALED)][:, varies].astype(np.float64)
+    spread = some.std(axis=0)
+    spread, varies = spread[spread > 0], varies[spread > 0]
+    if len(varies) and spread.max() >= _FAR_APART * spread.min():
+        least, most = spread.argmin(), spread.argmax()
+        warn(
+            f"columns of X have standard deviations from {spread[least]:.3g} ({called[varies[least]]}) to "
+            f"{spread[most]:.3g} ({called[varies[most]]}), and prior='identity' keeps these units: the widest columns "
+            "outweigh the others. Use StandardScaler, prior='diagonal' or prior='within'."
+        )
 
 
 # -- row indices -------------------------------------------------------------------------------------------------
 
 
 def as_indices(values: ArrayLike | None, width: int, what: str) -> np.ndarray:
-    """Row indices as an (n, width) integer array, or an error that says what is wrong with them."""
+    """Return row indices as an (n, width) integer array; raise ValueError if they are not."""
     if values is None:
         return np.empty((0, width), dtype=np.intp)
     index = np.asarray(values)
@@ -182,7 +223,7 @@ def as_indices(values: ArrayLike | None, width: int, what: str) -> np.ndarray:
             f"{what} must be integer row indices; got dtype {index.dtype}. Convert with .astype(int) if they are "
             "indices, or pass the rows' positions instead of the rows themselves."
         )
-    if index.max() > np.iinfo(np.intp).max:  # or it would wrap below
+    if index.max() > np.iinfo(np.intp).max:  # astype would wrap it
         raise ValueError(f"{what} must be row indices; got {index.max()}, more than there can be rows.")
     if index.min() < 0:
         bad = index[(index < 0).any(axis=1)][0].tolist()
@@ -191,14 +232,14 @@ def as_indices(values: ArrayLike | None, width: int, what: str) -> np.ndarray:
 
 
 def as_rows(rows: ArrayLike, n_samples: int | None = None) -> np.ndarray:
-    """The indices `rows` of the rows of a data matrix (of `n_samples` of them), checked."""
+    """Return a `rows` parameter as an integer array; raise ValueError unless it has one index for each sample."""
     if n_samples is not None and np.shape(rows) != (n_samples,):
         raise ValueError(f"rows must have one index for each row of X, {n_samples}; got shape {np.shape(rows)}.")
     return as_indices(np.reshape(np.asarray(rows), (-1, 1)), 1, "rows").ravel()
 
 
 def as_row_count(n_rows: int | None, index: np.ndarray) -> int | None:
-    """The number of rows that `index` refers to, where it is known, checked."""
+    """Return `n_rows` as an int or None; raise ValueError if `index` refers to a row beyond it."""
     check_count(n_rows, "n_rows", or_none=True)
     largest = int(index.max(initial=-1))
     if n_rows is not None and largest >= n_rows:
@@ -206,11 +247,11 @@ def as_row_count(n_rows: int | None, index: np.ndarray) -> int | None:
     return None if n_rows is None else int(n_rows)
 
 
-# -- one number for all or one for each --------------------------------------------------------------------------
+# -- one number, or one for each item ----------------------------------------------------------------------------
 
 
 def as_numbers(value: ArrayLike | None, n: int, what: str, default: float | None, positive: bool = True) -> np.ndarray:
-    """n finite numbers from one or n of them; from None all `default`, or an error where that is None too."""
+    """Return n finite numbers from one number, n numbers, or None (all `default`; ValueError if that is None)."""
     if value is None:
         if default is None:
             raise ValueError(f"{what} is required.")
@@ -230,7 +271,7 @@ def as_numbers(value: ArrayLike | None, n: int, what: str, default: float | None
 
 
 def as_weights(value: ArrayLike | None, n: int) -> np.ndarray:
-    """n positive numbers of a size that can multiply γ; 1 from None."""
+    """Return n positive weights from one, n, or None (all 1); raise ValueError if one is too small or too large."""
     weight = as_numbers(value, n, "weight", 1.0)
     wrong = (weight < 1e-20) | (weight > 1e20)
     if wrong.any():

@@ -1,4 +1,4 @@
-"""Pairs to ask about: never what is known or implied, never twice, and worth more than random ones."""
+"""Selected pairs: never answered or implied, never repeated, and better to learn from than random pairs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
 from mahalo import Constraints, MetricLearner, OnlineMetricLearner
-from mahalo.active import Implied, choosing, next_pairs
+from mahalo.active import AnswerClosure, next_pairs, query_strategies
 
 STRATEGIES = ["uncertain", "diverse", "change", "groups"]
 
@@ -22,61 +22,61 @@ def answers(y, pairs):
 
 
 def closure(y, pairs):
-    """(alike, apart): all that answers imply, by going round until nothing is added."""
+    """(similar, dissimilar): all pairs that answers imply, by repeated multiplication."""
     n = len(y)
-    alike, apart = np.eye(n, dtype=bool), np.zeros((n, n), dtype=bool)
+    similar, dissimilar = np.eye(n, dtype=bool), np.zeros((n, n), dtype=bool)
     for i, j in pairs:
-        which = alike if y[i] == y[j] else apart
+        which = similar if y[i] == y[j] else dissimilar
         which[i, j] = which[j, i] = True
     for _ in range(n):
-        alike = (alike.astype(int) @ alike) > 0
-    return alike, (alike.astype(int) @ apart @ alike) > 0
+        similar = (similar.astype(int) @ similar) > 0
+    return similar, (similar.astype(int) @ dissimilar @ similar) > 0
 
 
 @given(st.integers(0, 10_000))
-def test_what_is_implied_is_the_closure(seed):
+def test_implied_pairs_are_the_closure(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 9))
     y = rng.integers(0, 3, n)
     pairs = np.array([p for p in rng.integers(0, n, (8, 2)) if p[0] != p[1]]).reshape(-1, 2)
-    implied = Implied.of(answers(y, pairs), n)
+    implied = AnswerClosure.of(answers(y, pairs), n)
     every = np.column_stack(np.triu_indices(n, 1))
-    alike, apart = closure(y, pairs)
-    np.testing.assert_array_equal(implied.tells(every), (alike | apart)[tuple(every.T)])
+    similar, dissimilar = closure(y, pairs)
+    np.testing.assert_array_equal(implied.implies(every), (similar | dissimilar)[tuple(every.T)])
 
 
 @given(st.integers(0, 10_000))
-def test_all_that_is_implied_can_be_learned_from(seed):
+def test_constraints_are_all_implied_pairs(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 12))
     y = rng.integers(0, 3, n)
     pairs = np.array([p for p in rng.integers(0, n, (10, 2)) if p[0] != p[1]]).reshape(-1, 2)
-    found = Implied.of(answers(y, pairs), n).constraints()
-    alike, apart = closure(y, pairs)
-    for truth, sign in ((alike, 1), (apart, -1)):
+    found = AnswerClosure.of(answers(y, pairs), n).constraints()
+    similar, dissimilar = closure(y, pairs)
+    for truth, sign in ((similar, 1), (dissimilar, -1)):
         index = np.sort(found.pairs.index[found.pairs.sign == sign], axis=1)
         np.testing.assert_array_equal(np.unique(index, axis=0), np.argwhere(np.triu(truth, 1)))
         assert len(np.unique(index, axis=0)) == len(index)
     assert found.n_rows == n
 
 
-def test_of_too_many_implied_pairs_some_are_drawn():
+def test_too_many_implied_pairs_are_sampled():
     y = np.repeat([0, 1, 2], [40, 30, 8])
     chain = np.column_stack([np.arange(77), np.arange(1, 78)])  # the whole truth, from 77 answers
-    implied = Implied.of(answers(y, np.vstack([chain, [[0, 77]]])), 78)
+    implied = AnswerClosure.of(answers(y, np.vstack([chain, [[0, 77]]])), 78)
     every, some, again = (implied.constraints(most, random_state=3).pairs for most in (10_000, 200, 200))
     assert len(every) == 78 * 77 // 2
     whole = {(*sorted(pair), sign) for pair, sign in zip(every.index.tolist(), every.sign, strict=True)}
     drawn = [(*sorted(pair), sign) for pair, sign in zip(some.index.tolist(), some.sign, strict=True)]
     assert len(drawn) == len(set(drawn)) == 400 and set(drawn) <= whole
     np.testing.assert_array_equal(some.index, again.index)
-    with pytest.raises(ValueError, match="most must be a positive integer"):
+    with pytest.raises(ValueError, match="max_pairs must be a positive integer"):
         implied.constraints(0)
 
 
-def test_a_no_within_a_group_implies_nothing():
+def test_dissimilar_within_a_group_implies_nothing():
     known = Constraints.from_pairs([[0, 1], [1, 2]], [[0, 2], [2, 3]], n_rows=4)
-    found = Implied.of(known, 4).constraints().pairs
+    found = AnswerClosure.of(known, 4).constraints().pairs
     assert sorted(map(sorted, found.index[found.sign > 0].tolist())) == [[0, 1], [0, 2], [1, 2]]
     assert sorted(map(sorted, found.index[found.sign < 0].tolist())) == [[0, 3], [1, 3], [2, 3]]
 
@@ -89,7 +89,7 @@ def test_groups_keeps_to_few_rows_until_all_is_known_of_them(rng, start):
     for _ in range(10):
         new = next_pairs(learner, X, 20, strategy="groups", known=answers(y, asked))
         asked = np.concatenate([asked, new])
-    implied, rows = Implied.of(answers(y, asked), 400), np.unique(asked)
+    implied, rows = AnswerClosure.of(answers(y, asked), 400), np.unique(asked)
     assert len(rows) < len(asked)
     assert np.bincount(implied.group).max() > len(rows) / 4  # three classes
     assert len(implied.constraints().pairs) > 10 * len(asked)
@@ -111,16 +111,16 @@ def test_groups_teach_more_than_random_pairs(rng):
     asked = drawn[:50]
     while len(asked) < 180:
         known = answers(y, asked)
-        learner = MetricLearner().fit(X, constraints=Implied.of(known, len(y)).constraints())
+        learner = MetricLearner().fit(X, constraints=AnswerClosure.of(known, len(y)).constraints())
         asked = np.concatenate([asked, next_pairs(learner, X, 26, strategy="groups", known=known)])
-    by_choice = MetricLearner().fit(X, constraints=Implied.of(answers(y, asked), len(y)).constraints())
+    by_choice = MetricLearner().fit(X, constraints=AnswerClosure.of(answers(y, asked), len(y)).constraints())
     at_random = MetricLearner().fit(X, constraints=answers(y, drawn))
     assert by_choice.score(X_test, y_test) > at_random.score(X_test, y_test)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("online", [False, True])
-def test_nothing_is_asked_that_is_known(rng, strategy, online):
+def test_implied_pairs_are_not_selected(rng, strategy, online):
     X, y = labelled_data(rng)
     asked = rng.permutation(len(y)).reshape(-1, 2)[:10]
     for _ in range(8):
@@ -128,15 +128,15 @@ def test_nothing_is_asked_that_is_known(rng, strategy, online):
         learner = OnlineMetricLearner() if online else MetricLearner()
         learner.fit(X, constraints=known)
         new = next_pairs(learner, X, 12, strategy=strategy, known=known)
-        alike, apart = closure(y, asked)
-        assert not (alike | apart)[tuple(new.T)].any()
-        groups, every = Implied.of(known, len(y)), np.column_stack(np.triu_indices(len(y), 1))
-        left = len(np.unique(groups.between(every[~groups.tells(every)])))
-        assert len(np.unique(groups.between(new))) == len(new) == min(12, left)
+        similar, dissimilar = closure(y, asked)
+        assert not (similar | dissimilar)[tuple(new.T)].any()
+        groups, every = AnswerClosure.of(known, len(y)), np.column_stack(np.triu_indices(len(y), 1))
+        left = len(np.unique(groups.group_pairs(every[~groups.implies(every)])))
+        assert len(np.unique(groups.group_pairs(new))) == len(new) == min(12, left)
         asked = np.concatenate([asked, new])
 
 
-def test_everything_known_leaves_nothing_to_ask(rng):
+def test_no_pair_is_open_once_all_are_answered(rng):
     X, y = labelled_data(rng, n=12)
     every = np.column_stack(np.triu_indices(12, 1))
     learner = MetricLearner().fit(X, y)
@@ -173,7 +173,7 @@ def test_change_under_cosine_is_that_of_a_step_to_the_bound(rng):
     D = 10.0 * (X[index[:, 0]] - X[index[:, 1]])
     sq_learned, sq_cosine = np.einsum("ij,jk,ik->i", D, W, D), learner.metric_.distances(10.0 * X, squared=True)
     sq_cosine = sq_cosine[tuple(index.T)]
-    p = choosing._Belief.of(learner, sq_cosine, (np.empty(0), np.empty(0, dtype=bool))).alike(sq_cosine)
+    p = query_strategies._SimilarityModel.fit(sq_cosine, np.empty(0), np.empty(0, dtype=bool)).probability(sq_cosine)
     near, far = np.maximum(sq_learned / 1.0, 1.0), np.minimum(sq_learned / 30.0, 1.0)
     worth = p * (1 / near + np.log(near) - 1) + (1 - p) * (1 / far + np.log(far) - 1)
     expected = index[np.argsort(-worth)[:10]]
@@ -188,7 +188,7 @@ def test_diverse_pairs_share_fewer_rows(rng):
 
 
 def test_many_rows_are_sampled_repeatably(rng, monkeypatch):
-    monkeypatch.setattr(choosing, "_ALL_PAIRS", 100)
+    monkeypatch.setattr(query_strategies, "_MAX_ALL_PAIRS", 100)
     X, y = labelled_data(rng, n=300)
     learner = MetricLearner().fit(X, y)
     first, again = (next_pairs(learner, X, 30, random_state=1) for _ in range(2))

@@ -132,7 +132,17 @@ def test_demo_tells_its_story_on_wine(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, out, _ = run_main(capsys, "demo", "--no-plot")
     assert code == 0
-    for words in ("Euclidean", "inverse covariance", "learned", "10-NN error", "AUC", "certificate", "γ", "time"):
+    for words in (
+        "Euclidean",
+        "LDA",
+        "inverse covariance",
+        "learned",
+        "10-NN error",
+        "AUC",
+        "certificate",
+        "γ",
+        "time",
+    ):
         assert words in out
     assert "converged in 10 of" in " ".join(out.split())
     assert not list(tmp_path.iterdir())
@@ -148,7 +158,7 @@ def test_demo_tells_machines_what_it_tells_people(capsys, tmp_path, monkeypatch)
     told = json.loads(out)
     (iris,) = told["examples"]
     assert (iris["name"], iris["rows"], iris["halves"], iris["converged"]) == ("iris", 150, 2, 2)
-    assert list(iris["distances"]) == ["Euclidean", "inverse covariance", "learned"] and told["pictures"] == []
+    assert list(iris["distances"]) == ["Euclidean", "LDA", "inverse covariance", "learned"] and told["pictures"] == []
     _, printed, _ = run_main(capsys, "demo", "--no-plot")
     for found in iris["distances"].values():
         error, auc = found["10-NN error"], found["AUC"]

@@ -95,7 +95,7 @@ def test_bad_input_says_so(pairs):
         ITML().fit(index, y)
     with pytest.raises(ValueError, match="1 for similar and -1"):
         ITML().fit(X[index], y > 0)
-    with pytest.raises(ValueError, match="as many"):
+    with pytest.raises(ValueError, match="must have the same length; got 80 and 79"):
         ITML().fit(X[index], y[1:])
     with pytest.raises(ValueError, match="min_rate"):
         ITML().fit(X[index], y, calibration_params={"strategy": "max_tpr"})

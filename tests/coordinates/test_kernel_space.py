@@ -708,8 +708,8 @@ def sometimes_nan(A, B):
         ({"kernel": shaped((2, 3))}, r"must return \d+ × \d+ similarities .*; got an array of shape \(2, 3\)"),
         ({"kernel": shaped(())}, r"must return \d+ × \d+ similarities .*; got an array of shape \(\)"),
         ({"kernel": "precomputed"}, r"kernel='precomputed' needs the n × n matrix of the training rows; got shape"),
-        ({"kernel": "rbf", "residual": False}, r"residual=False learns the part inside a basis alone; give a basis"),
-        ({"residual": False}, r"residual=False learns the part inside a basis alone; give a basis too"),
+        ({"kernel": "rbf", "residual": False}, r"residual=False learns only the part inside a basis; pass a basis"),
+        ({"residual": False}, r"residual=False learns only the part inside a basis; pass a basis too"),
     ],
 )  # fmt: skip
 def test_parameters(rng, parameters, message):

@@ -36,7 +36,7 @@ def test_moments_of_parts_are_those_of_all(kind, n_classes, rng):
     held = kinds(X)[kind]
     for order in ("none", "variances", "scatter"):
         parts = [ClassMoments.of(held[a:b], codes[a:b], n_classes, order) for a, b in pairwise(cuts)]
-        found = reduce(ClassMoments.merged, parts)
+        found = reduce(ClassMoments.merge, parts)
         assert (found.sizes == sizes).all() and found.n == 300
         np.testing.assert_allclose(found.means, means, rtol=1e-12, atol=1e-12)
         if order == "none":
@@ -47,7 +47,7 @@ def test_moments_of_parts_are_those_of_all(kind, n_classes, rng):
         around_all = X - X.mean(axis=0)
         expected = around_all.T @ around_all
         expected = expected if order == "scatter" else np.diagonal(expected)
-        np.testing.assert_allclose(found.together().scatter, expected, rtol=1e-9, atol=1e-8)
+        np.testing.assert_allclose(found.pool().scatter, expected, rtol=1e-9, atol=1e-8)
     assert fourth_moment(held, codes, means) == pytest.approx(fourth, rel=1e-9)
 
 
@@ -67,12 +67,12 @@ def test_any_cuts_give_the_same(lengths, seed):
     whole = ClassMoments.of(X, codes, 3, "scatter")
     ends = np.cumsum([0, *lengths])
     parts = [ClassMoments.of(X[a:b], codes[a:b], 3, "scatter") for a, b in pairwise(ends)]
-    found = reduce(ClassMoments.merged, parts)
+    found = reduce(ClassMoments.merge, parts)
     assert (found.sizes == whole.sizes).all()
     np.testing.assert_allclose(found.means, whole.means, atol=1e-12)
     np.testing.assert_allclose(found.scatter, whole.scatter, atol=1e-10)
 
 
 def test_classes_take_their_places():
-    found = ClassMoments.of(np.array([[1.0], [3.0]]), np.array([0, 1]), 2, "variances").among(np.array([2, 0]), 4)
+    found = ClassMoments.of(np.array([[1.0], [3.0]]), np.array([0, 1]), 2, "variances").renumber(np.array([2, 0]), 4)
     assert found.sizes.tolist() == [1, 0, 1, 0] and found.means.ravel().tolist() == [3.0, 0.0, 1.0, 0.0]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mahalo.linalg.rank_one import add_outer, from_upper, log_det_of_upper, steps_in_block, times_upper
+from mahalo.linalg.rank_one import add_outer, from_upper, log_det_of_upper, rank_one_steps, times_upper
 
 
 def _halved(A):
@@ -40,7 +40,7 @@ def test_a_block_makes_the_steps_that_are_made_one_by_one(seed, rank, n):
         y = expected @ z
         betas[t] = _choice(z @ y, t)
         expected = expected + betas[t] * np.outer(y, y)
-    found, moved = steps_in_block(_halved(F), Z, _decide)
+    found, moved = rank_one_steps(_halved(F), Z, _decide)
     np.testing.assert_allclose(from_upper(found), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
     np.testing.assert_array_equal(moved, np.flatnonzero(betas))
 
@@ -59,7 +59,7 @@ def test_products_read_the_upper_triangle(rng):
 def test_nothing_to_do_is_no_complaint(capfd):
     assert times_upper(np.eye(0), np.zeros((3, 0))).shape == (3, 0)
     assert log_det_of_upper(np.eye(0)) == 0.0
-    np.testing.assert_array_equal(steps_in_block(np.eye(8), np.zeros((0, 8)), _decide)[0], np.eye(8))
+    np.testing.assert_array_equal(rank_one_steps(np.eye(8), np.zeros((0, 8)), _decide)[0], np.eye(8))
     assert capfd.readouterr() == ("", "")
 
 

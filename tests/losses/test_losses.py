@@ -344,7 +344,7 @@ BROKEN = {
     ),
     "wrong curvature": (
         {"conjugate_curvature": lambda self, s: np.full_like(s, 0.5)},
-        r"conjugate_curvature of Broken must be the derivative of conjugate_slope; at s = .* it is 0\.5, differences",
+        r"conjugate_curvature of Broken must be the derivative of conjugate_slope; at s = .* it is 0\.5, but finite",
     ),
     "negative curvature": (
         {"conjugate_curvature": lambda self, s: -Cosh.conjugate_curvature(self, s)},
@@ -379,7 +379,7 @@ BROKEN = {
     ),
     "a sum": (
         {"value": lambda self, w: Cosh.value(self, w).sum()},
-        r"value of Broken must work on arrays, number by number; for \(\d+,\) it gave \(\)",
+        r"value of Broken must work elementwise on arrays; for shape \(\d+,\) it returned \(\)",
     ),
     "a list": (
         {"conjugate_curvature": lambda self, s: list(Cosh.conjugate_curvature(self, s))},
@@ -387,7 +387,7 @@ BROKEN = {
     ),
     "wrong shape": (
         {"conjugate_curvature": lambda self, s: np.ones((len(s), 1))},
-        r"conjugate_curvature of Broken must work on arrays, number by number; for \((\d+),\) it gave \(\1, 1\)",
+        r"conjugate_curvature of Broken must work elementwise on arrays; for shape \((\d+),\) it returned \(\1, 1\)",
     ),
     "missing function": (
         {"conjugate_curvature": None},

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mahalo import MetricLearner
-from mahalo.metric import Scaling
+from mahalo.metric import Scaling, array_api
 
 KINDS = ("torch", "array_api_strict")
 FORMS = {
@@ -33,6 +33,14 @@ def back(array):
     return np.from_dlpack(array)
 
 
+@pytest.fixture(params=["by NumPy", "by its own functions"])
+def way(request, monkeypatch):
+    """Rows that NumPy may look at, and rows that it may not, as on another device."""
+    if request.param == "by its own functions":
+        monkeypatch.setattr(array_api, "_by_numpy", lambda *arguments: None)
+
+
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("scaled", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
@@ -55,6 +63,7 @@ def test_same_numbers_of_the_same_kind(kind, form, dtype, scaled):
         np.testing.assert_allclose(back(theirs), ours, **tol)
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("dtype, sizes", [("float32", (1e-25, 1e25)), ("float64", (1e-170, 1e170))])
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_whose_squares_leave_the_range_of_floats(kind, dtype, sizes):
@@ -71,6 +80,7 @@ def test_rows_whose_squares_leave_the_range_of_floats(kind, dtype, sizes):
         np.testing.assert_allclose(back(metric.distances(A)) / size, metric.distances(X), rtol=tol)
 
 
+@pytest.mark.usefixtures("way")
 def test_no_rows_and_equal_rows():
     metric, X = learned()
     A = made("array_api_strict", X)
@@ -78,6 +88,34 @@ def test_no_rows_and_equal_rows():
     np.testing.assert_array_equal(back(metric.distances(A[:1, :])), [[0.0]])
     zero = dataclasses.replace(metric, normalize=True).transform(0.0 * A)
     np.testing.assert_array_equal(back(zero), 0.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_in_memory_are_measured_by_numpy(kind):
+    """To the last digit, and so without the cost of a library's own functions."""
+    metric, X = learned()
+    A, B = made(kind, X[:8]), made(kind, X[8:16])
+    np.testing.assert_array_equal(back(metric.distances(A, B)), metric.distances(X[:8], X[8:16]))
+    np.testing.assert_array_equal(back(metric.distances(A)), metric.distances(X[:8]))
+    np.testing.assert_array_equal(back(metric.transform(A)), metric.transform(X[:8]))
+    np.testing.assert_array_equal(back(metric.pair_distances(A, B)), metric.pair_distances(X[:8], X[8:16]))
+
+
+def test_the_map_is_brought_to_a_device_once(monkeypatch):
+    metric, X = learned()
+    made_maps = []
+    linear_map = type(metric).linear_map
+
+    def counted(self):
+        made_maps.append(self)
+        return linear_map(self)
+
+    monkeypatch.setattr(array_api, "_by_numpy", lambda *arguments: None)
+    monkeypatch.setattr(type(metric), "linear_map", counted)
+    A = made("array_api_strict", X)
+    for _ in range(3):
+        metric.distances(A[:8, :], A[8:16, :])
+    assert len(made_maps) == 1
 
 
 def test_gradients_pass_through():

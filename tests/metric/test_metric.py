@@ -400,14 +400,14 @@ def test_a_row_of_length_zero_has_no_direction(rng):
 
 def test_files_of_the_first_format_load_as_the_reduced_metric(rng, tmp_path):
     """They held the whole metric, and the directions that `transform` alone kept."""
-    from mahalo.persistence import write_arrays
+    from mahalo.persistence import METRIC
 
     X, y = labelled_data(rng)
     whole = MetricLearner().fit(X, y).metric_
     directions = np.linalg.qr(rng.standard_normal((4, 2)))[0].T
     header = {"format": "mahalo-metric", "version": 1, "eta": 1.0, "n_features": 4, "residual": True}
     header |= {"kernel": "linear", "shrinkage": 0.0}
-    write_arrays(tmp_path / "old.safetensors", header, {"core": whole.F, "directions": directions})
+    METRIC.of_header(header, {"core": whole.F, "directions": directions}).write(tmp_path / "old.safetensors")
     loaded = load(tmp_path / "old.safetensors")
     T = whole.transform(X) @ directions.T
     np.testing.assert_allclose(loaded.transform(X), T, atol=1e-10)

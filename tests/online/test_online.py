@@ -359,7 +359,7 @@ PAIR = Constraints.from_pairs([[0, 1]], same=[1], upper=1.0)
         (lambda l, X, y: l.set_params(half_life=0.5).partial_fit(X, y), "half_life must be"),
         (lambda l, X, y: l.set_params(targets=1).partial_fit(X, y), "targets must be"),
         (lambda l, X, y: l.set_params(pairs_per_row=0).partial_fit(X, y), "pairs_per_row must be"),
-        (lambda l, X, y: l.set_params(residual=0.5).partial_fit(X, y), "give a basis too"),
+        (lambda l, X, y: l.set_params(residual=0.5).partial_fit(X, y), "pass a basis too"),
         (lambda l, X, y: l.fit(X, np.zeros(len(X))), "at least 2 classes"),
     ],
 )

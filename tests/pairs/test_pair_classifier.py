@@ -1,6 +1,8 @@
-"""Same or not: probabilities from pairs of rows that were never learned from."""
+"""PairClassifier: probabilities and thresholds fitted to pairs of held-out rows."""
 
 from __future__ import annotations
+
+import dataclasses
 
 import numpy as np
 import pytest
@@ -11,8 +13,8 @@ from sklearn.metrics import roc_auc_score
 
 from mahalo import Constraints, MetricLearner, ReliabilityDisplay
 from mahalo.pairs import PairClassifier, calibration_error, pair_scorer
-from mahalo.pairs.calibration import Calibration, cut
-from mahalo.pairs.held_out import pairs_of_labels
+from mahalo.pairs.calibration import Calibration, best_threshold
+from mahalo.pairs.held_out_pairs import draw_pairs
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +30,9 @@ def fitted(digits):
     return PairClassifier(MetricLearner(prior="within"), random_state=0).fit(X[:900], y[:900])
 
 
-def test_pairs_of_labels_are_half_and_half():
+def test_drawn_pairs_are_half_and_half():
     y = np.repeat(np.arange(5), 6)
-    index, same = pairs_of_labels(y, 0)
+    index, same = draw_pairs(y, 0)
     assert same.mean() == 0.5 and (same == (y[index[:, 0]] == y[index[:, 1]])).all()
     assert len(np.unique(np.sort(index, axis=1), axis=0)) == len(index)
 
@@ -43,7 +45,7 @@ def held_pairs(y, seed=1, n=200):
 # -- calibration -----------------------------------------------------------------------------------------------------
 
 
-def test_probabilities_mean_what_they_say(digits, fitted):
+def test_probabilities_are_calibrated(digits, fitted):
     X, y = digits[0][900:], digits[1][900:]
     index, same = held_pairs(y, n=500)
     p = fitted.predict_proba(X, index)
@@ -57,7 +59,7 @@ def test_probabilities_order_pairs_as_distances_do(digits, fitted, method):
     X, y = digits[0][900:], digits[1][900:]
     index, same = held_pairs(y)
     held = fitted.held_out_
-    probability = Calibration.fitted(held.distances, held.same, np.ones(len(held.same)), method)
+    probability = Calibration.fit(held.distances, held.same, np.ones(len(held.same)), method)
     d = fitted.distances(X, index)
     assert roc_auc_score(same, probability(d)) >= roc_auc_score(same, -d) - 1e-9
     assert (np.diff(probability(np.sort(d))) <= 0).all()
@@ -67,7 +69,7 @@ def test_few_pairs_get_a_curve_of_two_numbers():
     rng = np.random.default_rng(0)
     same = np.repeat([True, False], 100)
     d = np.where(same, 1.0, 2.0) + 0.5 * rng.standard_normal(200)
-    fitted = Calibration.fitted(d, same, np.ones(200), "auto")
+    fitted = Calibration.fit(d, same, np.ones(200), "auto")
     assert fitted.method == "sigmoid"
     # Two normal distributions of equal width: log-odds are linear, slope Δ/σ², 0 halfway.
     assert fitted.slope == pytest.approx(1.0 / 0.25, rel=0.3)
@@ -94,7 +96,7 @@ def test_calibration_error_by_hand():
 
 
 @pytest.mark.parametrize("aim", ["accuracy", "f1"])
-def test_cut_is_the_best_of_all(aim):
+def test_threshold_is_the_best_of_all(aim):
     rng = np.random.default_rng(0)
     for _ in range(20):
         d = np.round(rng.random(30), 1)
@@ -102,14 +104,14 @@ def test_cut_is_the_best_of_all(aim):
         same[:2] = True, False
 
         def value(limit, d=d, same=same):
-            said = d <= limit
+            predicted = d <= limit
             if aim == "accuracy":
-                return (said == same).mean()
-            return 2 * (said & same).sum() / (said.sum() + same.sum())
+                return (predicted == same).mean()
+            return 2 * (predicted & same).sum() / (predicted.sum() + same.sum())
 
         # Calling none the same is no cut of this kind; F1 is 0 there, and accuracy is compared over the others.
         best = max(value(limit) for limit in np.unique(d))
-        assert value(cut(d, same, np.ones(30), aim, 0.01)) == pytest.approx(best)
+        assert value(best_threshold(d, same, np.ones(30), aim, 0.01)) == pytest.approx(best)
 
 
 def test_false_positive_rate_is_kept(digits):
@@ -146,9 +148,11 @@ def connected_pairs(n, rng):
 def test_no_row_is_on_both_sides(digits, known):
     X, y = digits[0][:400], digits[1][:400]
     Spy.seen.clear()
-    told = {"constraints": connected_pairs(400, np.random.default_rng(0))} if known == "constraints" else {"y": y}
+    supervision = (
+        {"constraints": connected_pairs(400, np.random.default_rng(0))} if known == "constraints" else {"y": y}
+    )
     holdout = "classes" if known == "classes" else "rows"
-    classifier = PairClassifier(Spy(), holdout=holdout, random_state=0).fit(X, **told)
+    classifier = PairClassifier(Spy(), holdout=holdout, random_state=0).fit(X, **supervision)
     held, train = classifier.held_out_, classifier.rows_learned_
     used = np.unique(held.index)
     assert not set(train) & set(classifier.rows_held_out_)
@@ -206,7 +210,7 @@ def test_bad_parameters(digits, options, message):
         PairClassifier(**options).fit(*digits)
 
 
-def test_what_it_cannot_learn_from(digits):
+def test_insufficient_labels_and_pairs_are_refused(digits):
     X = digits[0][:50]
     with pytest.raises(ValueError, match="requires y"):
         PairClassifier().fit(X)
@@ -216,7 +220,7 @@ def test_what_it_cannot_learn_from(digits):
         PairClassifier().fit(X, np.zeros(50, dtype=int))
 
 
-def test_pairs_that_are_no_rows(digits, fitted):
+def test_pairs_of_rows_out_of_range_are_refused(digits, fitted):
     with pytest.raises(ValueError, match="refer to row 10, but X has 5 rows"):
         fitted.predict(digits[0][:5], [[0, 10]])
     assert fitted.predict_proba(digits[0][:5], []).shape == (0, 2)
@@ -236,12 +240,13 @@ def test_saved_and_loaded_predicts_the_same(digits, fitted, tmp_path):
 
 
 def test_a_calibration_that_rises_is_refused(fitted, tmp_path):
-    from mahalo.persistence import read_arrays, write_arrays
+    from mahalo.persistence import CLASSIFIER
 
     path = tmp_path / "pairs.safetensors"
     fitted.save(path)
-    header, arrays = read_arrays(path, "mahalo-pairs", (1,))
-    write_arrays(path, header, arrays | {"values": arrays["values"][::-1].copy()})
+    contents = CLASSIFIER.read(path)
+    arrays = contents.arrays | {"values": contents.arrays["values"][::-1].copy()}
+    dataclasses.replace(contents, arrays=arrays).write(path)
     with pytest.raises(ValueError, match="does not fall with distance"):
         PairClassifier.load(path)
 
@@ -256,7 +261,7 @@ def test_reliability_is_drawn(digits, fitted):
     assert display.plot(ax=display.ax_).axes_[0] is display.ax_
 
 
-def test_rows_must_be_as_many_as_there_are(rng):
+def test_rows_must_match_the_rows_of_X(rng):
     X, y = labelled_data(rng)
     with pytest.raises(ValueError, match=r"rows must have one index for each row of X, 40; got shape \(60,\)"):
         PairClassifier().fit(X[:40], constraints=Constraints.from_labels(y), rows=np.arange(60))

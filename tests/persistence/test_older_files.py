@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import mahalo
-from mahalo import OnlineMetricLearner
+from mahalo import MetricLearner, OnlineMetricLearner
 from mahalo.embeddings import EmbeddingAdapter
 from mahalo.pairs import PairClassifier
+from mahalo.persistence import INDEX
 from mahalo.report import write
-from mahalo.search import load_index
+from mahalo.search import build_index, load_index
 
 FOLDER = Path(__file__).parent / "version_2"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text())
@@ -51,6 +54,19 @@ def test_an_index():
     found = load_index(FOLDER / "index.safetensors").kneighbors(ROWS, 2)
     np.testing.assert_allclose(found.distances, EXPECTED["index"]["distances"], **CLOSE)
     assert found.ids.tolist() == EXPECTED["index"]["ids"]
+
+
+def test_an_index_of_sparse_rows(rng, tmp_path):
+    """In the first version arrays of sparse rows had shorter names."""
+    X = sp.random_array((40, 30), density=0.2, rng=rng, format="csr")
+    index = build_index(MetricLearner(basis=3).fit(X, np.arange(40) % 3), X)
+    index.save(tmp_path / "new.safetensors")
+    contents = INDEX.read(tmp_path / "new.safetensors")
+    arrays = {name.replace("0.rows_", "0."): array for name, array in contents.arrays.items()}
+    assert {"0.data", "0.indices", "0.indptr", "0.shape"} < arrays.keys()
+    dataclasses.replace(contents, version=1, arrays=arrays).write(tmp_path / "old.safetensors")
+    found, expected = (load_index(tmp_path / f"{name}.safetensors").kneighbors(X[:5], 3) for name in ("old", "new"))
+    np.testing.assert_array_equal(found.distances, expected.distances)
 
 
 def test_a_classifier():

@@ -50,7 +50,7 @@ def test_differences_are_paired(halves):
     table = mahalo.compare(X, y, MetricLearner(), X_test=X_test, y_test=y_test)
     mean, half = table.difference("MetricLearner")["MAP"]
     change = table.scores["MetricLearner"][1] - table.scores["Euclidean"][1]
-    expected = student.ppf(0.975, len(change) - 1) * sem(change)
+    expected = student.ppf(0.975, len(change) - 1) * sem(change) * np.sqrt(1 + len(change) / len(y))
     assert (mean, half) == (pytest.approx(change.mean()), pytest.approx(expected))
     assert mean > half > 0
 
@@ -60,7 +60,7 @@ def test_folds_judge_every_row_once_and_print_on_80_columns(halves):
     table = mahalo.compare(X, y, [PCA(3), MetricLearner()])
     assert table.scores["PCA"].shape == (4, len(y))
     lines = str(table).splitlines()
-    assert len(lines) == 6 and max(map(len, lines)) <= 80 and "5 folds" in lines[-1]
+    assert len(lines) == 7 and max(map(len, lines)) <= 80 and "5 folds" in lines[-2] and "ties" in lines[-1]
 
 
 def test_repeated_folds_are_no_more_rows(halves):

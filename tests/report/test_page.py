@@ -22,7 +22,7 @@ from mahalo.embeddings import EmbeddingAdapter
 from mahalo.evaluation import auc_of_pairs
 from mahalo.explain import fingerprint, fit_record
 from mahalo.report import views, write
-from mahalo.report.judged import on_held_out
+from mahalo.report.assessment import on_held_out
 from mahalo.report.markup import as_json, escaped, number, percent
 from mahalo.rows import stratified_sample
 

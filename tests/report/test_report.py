@@ -9,8 +9,8 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
 import mahalo
-from mahalo import MetricDisplay, MetricLearner
-from mahalo.report import evaluation, figures
+from mahalo import MetricDisplay, MetricLearner, evaluation
+from mahalo.report import figures
 
 
 @pytest.fixture(scope="module")

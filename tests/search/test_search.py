@@ -1,4 +1,4 @@
-"""An index answers as the metric measures."""
+"""Indexes return the neighbours that the metric's distances give."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def learned(digits, **options):
 
 
 def nearest(metric, Q, X, k):
-    """By all distances, sorted; what an index must not differ from."""
+    """Return the k nearest rows by sorting all distances: the expected result of an index."""
     D = metric.distances(Q, X)
     order = np.argsort(D, axis=1, kind="stable")[:, :k]
     return np.take_along_axis(D, order, axis=1), order
@@ -49,7 +49,7 @@ def nearest(metric, Q, X, k):
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_exact_is_what_distances_say(digits, form, sparse):
+def test_exact_search_agrees_with_sorted_distances(digits, form, sparse):
     metric, (X, _) = learned(digits, **form), digits
     stored, asked = (sp.csr_array(X[200:]), sp.csr_array(X[:200])) if sparse else (X[200:], X[:200])
     found = build_index(metric, stored).kneighbors(asked, 7)
@@ -68,7 +68,7 @@ def test_exact_ties_with_scikit_learn(digits, algorithm, atol):
     assert np.array_equal(found.ids, order)
 
 
-def test_among_equals_the_first_added_comes_first():
+def test_ties_are_in_order_of_addition():
     rng = np.random.default_rng(0)
     base = rng.integers(0, 2, (40, 6)).astype(float)
     metric = MetricLearner().fit(np.unique(base, axis=0), np.arange(len(np.unique(base, axis=0))) % 2).metric_
@@ -144,7 +144,7 @@ def test_wide_sparse_rows_stay_sparse(monkeypatch):
     assert np.array_equal(found.ids, nearest(metric, X[:20], X, 6)[1])
 
 
-def test_objects_under_a_kernel_of_their_own():
+def test_objects_under_a_callable_kernel():
     words = ["tree", "trees", "three", "car", "cart", "carts", "sea", "seas", "season", "tea"] * 2
 
     def kernel(A, B):
@@ -187,7 +187,7 @@ def test_rows_added_are_found_by_their_ids(digits, backend):
     assert found.all() if backend == "exact" else found.mean() >= 0.99
 
 
-def test_ids_that_are_not_ids(digits):
+def test_invalid_ids_are_refused(digits):
     metric, (X, _) = learned(digits), digits
     with pytest.raises(ValueError, match="unique; 3 occurs"):
         build_index(metric, X[:3], ids=[3, 4, 3])
@@ -196,9 +196,9 @@ def test_ids_that_are_not_ids(digits):
     with pytest.raises(ValueError, match="one entry for each of the 2 rows"):
         build_index(metric, X[:2], ids=[1, 2, 3])
     index = build_index(metric, X[:2], ids=["a", "b"])
-    with pytest.raises(ValueError, match="called by strings"):
+    with pytest.raises(ValueError, match="ids of this index are strings; pass"):
         index.add(X[2:3])
-    with pytest.raises(ValueError, match="called by strings; got integers"):
+    with pytest.raises(ValueError, match="are strings; got integers"):
         index.add(X[2:3], ids=[1])
     with pytest.raises(ValueError, match="occurs more than once"):
         index.add(X[2:3], ids=["a"])
@@ -231,7 +231,7 @@ def test_more_neighbours_than_rows(digits):
 
 @pytest.mark.parametrize("form", ["full", "normalised", "low rank", "rbf, basis"])
 @pytest.mark.parametrize("backend", GRAPHS)
-def test_graphs_find_nearly_all(digits, backend, form):
+def test_graphs_find_nearly_all_neighbours(digits, backend, form):
     metric, (X, _) = learned(digits, **FORMS[form]), digits
     exact = build_index(metric, X[100:]).kneighbors(X[:100], 10)
     found = build_index(metric, X[100:], backend).kneighbors(X[:100], 10)
@@ -250,7 +250,7 @@ def test_graphs_measure_well_far_from_the_origin(digits, backend):
 
 
 @pytest.mark.parametrize("backend", GRAPHS)
-def test_a_graph_is_the_same_each_time(backend, tmp_path):
+def test_graphs_are_deterministic(backend, tmp_path):
     X = np.random.default_rng(0).standard_normal((4000, 8))
     metric = MetricLearner(random_state=0).fit(X[:40], np.arange(40) % 4).metric_
     for name in ("one", "two"):
@@ -271,7 +271,7 @@ def test_parts_of_graphs_are_merged(digits):
 
 
 @pytest.mark.parametrize("form", ["full", "normalised", "low rank", "rbf"])
-def test_parts_of_a_dask_array_answer_as_one(digits, form):
+def test_parts_of_a_dask_array_give_the_same_neighbours(digits, form):
     da = pytest.importorskip("dask.array")
     metric, (X, _) = learned(digits, **FORMS[form]), digits
     whole = build_index(metric, X)
@@ -338,19 +338,20 @@ def test_sparse_and_kernel_indexes_are_saved_too(digits, form, tmp_path):
 @pytest.mark.parametrize("backend", GRAPHS)
 def test_links_that_lead_nowhere_are_refused(digits, backend, tmp_path):
     """A hostile file whose checksum is right: its graph is not handed to the library."""
-    from mahalo.persistence import read_arrays, write_arrays
+    from mahalo.persistence import INDEX
 
     metric, (X, _) = learned(digits), digits
     path = tmp_path / "index.safetensors"
     build_index(metric, X, backend).save(path)
-    header, arrays = read_arrays(path, "mahalo-index", (1,))
+    contents = INDEX.read(path)
+    arrays = contents.arrays
     name = {"faiss": "0.links", "usearch": "0.graph"}[backend]
     if backend == "faiss":
         arrays[name][5] = 10**6
     else:
         tape = len(X) * 2 + 64 + 40
         arrays[name][tape + 14 : tape + 18] = np.array([10**6], dtype=np.uint32).view(np.uint8)
-    write_arrays(path, header, arrays)
+    contents.write(path)
     with pytest.raises(ValueError, match="links of its graph are out of range"):
         load_index(path)
 

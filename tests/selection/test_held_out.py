@@ -54,7 +54,8 @@ def test_pairs_alone_are_judged_by_the_rows_they_are_about(rng):
     pairs = Constraints.from_labels(y, pairs_per_class=80)
     found = evaluate_held_out(MetricLearnerCV(gammas=[1.0]).make_search(X, constraints=pairs))
     assert set(found.before) == {"pair AUC"} and 40 < found.n_queries <= 80
-    assert 0 < found.interval["pair AUC"] < 0.2 and "rows of pairs that are known" in str(found)
+    assert 100 < found.n_pairs <= len(pairs.pairs)
+    assert 0 < found.interval["pair AUC"] < 0.2 and f"{found.n_pairs} held-out pairs of" in str(found)
 
 
 def test_one_split_has_an_interval_over_its_rows(rng):

@@ -29,9 +29,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from mahalo import Constraints, InfeasibleError, MetricLearner, metric_path
 from mahalo.losses import Frobenius, SDPFrobenius, SDPLogDet, resting_point
 from mahalo.solvers import certify, dual, newton
+from mahalo.solvers.barrier_free_steps import newton_multipliers
+from mahalo.solvers.dual_path import DualPath
 from mahalo.solvers.dual_state import DualState
-from mahalo.solvers.plain_steps import foresee
-from mahalo.solvers.walk import Walk
 from mahalo.task import FitData, pose
 
 losses = pytest.mark.parametrize("plain_loss", ALL_LOSSES, ids=repr)
@@ -197,7 +197,7 @@ def test_bounds_out_of_reach_are_an_error_not_an_endless_search():
     constraints = Constraints.from_pairs([[0, 1], [2, 3]], upper=1e-80)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(ValueError, match=r"violated by up to 1e\+80 of their bounds or margins, further than"):
+        with pytest.raises(ValueError, match=r"violated by up to 1e\+80 of their bounds or margins, more than"):
             MetricLearner(loss="frobenius").fit(X, constraints=constraints)
 
 
@@ -552,7 +552,9 @@ def test_every_random_hard_problem_is_solved_or_refuted(plain_loss, seed):
 
 def test_sdp_logdet_is_unbounded_where_nothing_holds_a_direction(rng):
     X = rng.standard_normal((8, 3))
-    message = r"SDPLogDet is unbounded on these constraints.*: some direction is held neither by the linear objective"
+    message = (
+        r"SDPLogDet is unbounded on these constraints.*: some direction is limited neither by the linear objective"
+    )
     dissimilar = Constraints.from_pairs(None, [[0, 1], [2, 3], [4, 5]], lower=1.0)
     in_one_direction = Constraints.from_pairs([[0, 1]], [[2, 3], [4, 5]], upper=1.0, lower=1.0)
     missing = Constraints.linear_objective(np.diag([1.0, 1.0, 0, 0, 0, 0, 0, 0]))  # two of three directions
@@ -734,7 +736,7 @@ def test_a_step_solves_for_multipliers_as_if_F_were_linear_in_S(rng, rank, shift
     state = DualState.at(problem, rng.uniform(0.0, 0.5 / rank**2, problem.n_constraints))
     state = state.shifted(shift) if shift else state
     assert (state.w > 0).all()
-    lam, _ = foresee(state, problem, 1e-10, shift)
+    lam, _ = newton_multipliers(state, problem, 1e-10, shift)
     s, s_new = problem.sign * state.lam, problem.sign * lam
     change = problem.forms.adjoint(problem.points, s - s_new) - shift * np.eye(rank)
     v = state.v + problem.forms.apply(problem.points @ change, problem.points)
@@ -747,5 +749,5 @@ def test_a_step_solves_for_multipliers_as_if_F_were_linear_in_S(rng, rank, shift
 def test_only_the_last_step_is_exact(rng, gap, wanted):
     X = rng.standard_normal((12, 5))
     problem = problem_of(mixture(rng, X, ("pairs",)), X, 1.0, plain_loss=frobenius(1.0))
-    walk = Walk(problem, 1e-6, 10, None)
-    assert walk._inexact(SimpleNamespace(relative_gap=gap)) == pytest.approx(wanted, rel=1e-6)
+    path = DualPath(problem, 1e-6, 10, None)
+    assert path._inexact(SimpleNamespace(relative_gap=gap)) == pytest.approx(wanted, rel=1e-6)

@@ -103,7 +103,7 @@ def test_inexact_is_relative_to_the_solution():
 
 def test_no_forms_leave_the_right_hand_side():
     case = Case(1, "pairs", 5)
-    forms = case.forms.restricted(np.zeros(len(case.E), dtype=bool))
+    forms = case.forms.restrict(np.zeros(len(case.E), dtype=bool))
     ones = Preconditioner(np.ones((5, 5)))
     X, q, _ = solve_system(forms, case.Y, np.empty(0), case.R, ones, inexact=1e-3, max_products=10)
     np.testing.assert_allclose(X, case.R)

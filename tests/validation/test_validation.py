@@ -50,7 +50,7 @@ def test_nothing_but_the_package_is_no_obstacle():
     """Called from a thread or a program of our own, a warning points at the outermost frame."""
     module = module_in("mahalo", "def call():\n    warn('odd')\n")
     with pytest.MonkeyPatch.context() as patch, pytest.warns(UserWarning, match="odd"):
-        patch.setattr(validation, "_NOT_THE_CALLER", _Everything())
+        patch.setattr(validation, "_SKIPPED_PACKAGES", _Everything())
         module.call()
 
 

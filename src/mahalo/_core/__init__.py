@@ -1,7 +1,6 @@
-"""The compiled loops: edge-wise products over index pairs, Algorithm 1's projections, and the steps of a stream.
+"""Compiled loops: products over edges, projections of Algorithm 1, online steps, small systems, intersections.
 
-Only what is memory-bound or truly sequential is here. Every function releases the GIL, keeps no state
-and writes only to the arrays it is given. Shapes are compared at every entry. Indices are checked here where they are
-few beside the arithmetic; the edge-wise products and the intersections leave that to what makes their indices,
-`EdgeForms` and `kernels.histograms`, once for many calls.
+Only memory-bound or sequential loops are here. Every function releases the GIL, has no state and writes only to its
+arguments. Shapes are checked at every call. Indices are checked where that is cheap beside the arithmetic; for products
+over edges and for intersections, `EdgeForms` and `kernels.histograms` check them once for many calls.
 """

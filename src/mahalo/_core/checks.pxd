@@ -1,4 +1,4 @@
-"""What is looked at before pointers are handed out: lengths always, indices where they are few beside the arithmetic."""
+"""Checks of shapes and indices before pointers are used."""
 
 
 cdef inline int check_length(str name, Py_ssize_t got, Py_ssize_t wanted) except -1:
@@ -23,7 +23,7 @@ cdef inline int check_indices(str name, const Py_ssize_t *index, Py_ssize_t n, P
 
 
 cdef inline int check_starts(str name, const Py_ssize_t[::1] start, Py_ssize_t n_entries) except -1:
-    """Of compressed rows: row k is start[k] … start[k + 1]."""
+    """Raise ValueError unless `start` bounds compressed rows: row k is start[k] … start[k + 1]."""
     cdef Py_ssize_t k
     if start.shape[0] == 0 or start[0] != 0 or start[start.shape[0] - 1] != n_entries:
         raise ValueError(f"{name} must go from 0 to {n_entries}; got {list(start)}.")

@@ -1,4 +1,4 @@
-"""The last step of a distance matrix, in one pass over memory."""
+"""Last step of a distance matrix, in one pass over memory."""
 from .checks cimport check_length
 
 ctypedef fused real:
@@ -11,7 +11,7 @@ cdef extern from "kernels.h" nogil:
 
 
 def finish_distances(real[:, ::1] G, const real[::1] a, const real[::1] b, bint squared):
-    """G[i, j] ← a[i] + b[j] − 2 G[i, j], not below 0; its root unless `squared`."""
+    """Set G[i, j] ← max(0, a[i] + b[j] − 2 G[i, j]), or its square root unless `squared`."""
     check_length("a", a.shape[0], G.shape[0])
     check_length("b", b.shape[0], G.shape[1])
     if G.shape[0] == 0 or G.shape[1] == 0:

@@ -1,6 +1,6 @@
-"""Edge-wise products: of all the pairs (i, j) of rows, a few at most are copied out as differences at a time.
+"""Products over edges (i, j), pairs of rows, with at most a few differences in memory at a time.
 
-Ends of edges must be rows; `EdgeForms` sees to it, but for those of `edge_rows`.
+Ends of edges must be valid rows: `EdgeForms` checks them, except for `edge_rows`.
 """
 import numpy as np
 
@@ -20,7 +20,7 @@ cdef extern from "kernels.h" nogil:
 
 
 def edge_rows(const double[:, ::1] Y, const Py_ssize_t[::1] tail, const Py_ssize_t[::1] head):
-    """Y[i] − Y[j] for every edge (i, j); of these few edges the ends are looked at here."""
+    """Return Y[i] − Y[j] for every edge (i, j); the ends are checked."""
     cdef Py_ssize_t n = tail.shape[0], r = Y.shape[1]
     cdef double[:, ::1] out = np.empty((n, r))
     check_length("head", head.shape[0], n)
@@ -35,7 +35,7 @@ def edge_rows(const double[:, ::1] Y, const Py_ssize_t[::1] tail, const Py_ssize
 
 def edge_dots(const double[:, ::1] A, const double[:, ::1] B,
               const Py_ssize_t[::1] tail, const Py_ssize_t[::1] head, double[::1] out):
-    """out[e] = (A[i] − A[j]) · (B[i] − B[j]) for the edge e = (i, j) = (tail[e], head[e])."""
+    """Set out[e] = (A[i] − A[j]) · (B[i] − B[j]) for the edge e = (i, j) = (tail[e], head[e])."""
     check_shape("B", B.shape[0], B.shape[1], A.shape[0], A.shape[1])
     check_length("head", head.shape[0], tail.shape[0])
     check_length("out", out.shape[0], tail.shape[0])
@@ -51,10 +51,10 @@ def edge_dots(const double[:, ::1] A, const double[:, ::1] B,
 def edge_laplacian(const double[:, ::1] Y, const Py_ssize_t[::1] start, const Py_ssize_t[::1] neighbour,
                    const Py_ssize_t[::1] edge, const double[::1] weight, double[:, ::1] out,
                    Py_ssize_t first, Py_ssize_t last):
-    """out[i] = Σ_{e=(i,j)} weight[e] (Y[i] − Y[j]) for first ≤ i < last: rows of Laplacian(weight) @ Y.
+    """Set out[i] = Σ_{e=(i,j)} weight[e] (Y[i] − Y[j]) for first ≤ i < last: rows of Laplacian(weight) @ Y.
 
     Row i's edges are `edge[start[i]:start[i+1]]`, its other ends `neighbour[...]`; rows are independent,
-    so threads may share them out.
+    so threads may divide them.
     """
     check_length("start", start.shape[0], Y.shape[0] + 1)
     check_length("edge", edge.shape[0], 2 * weight.shape[0])
@@ -75,7 +75,7 @@ def edge_laplacian(const double[:, ::1] Y, const Py_ssize_t[::1] start, const Py
 
 def edge_gram(const double[:, ::1] Y, const Py_ssize_t[::1] tail, const Py_ssize_t[::1] head,
               const double[::1] weight, bint squared):
-    """Σ_e weight[e] z zᵀ over edges z = Y[i] − Y[j], or over their squares z ∘ z; for few edges, on one thread."""
+    """Return Σ_e weight[e] z zᵀ over edges z = Y[i] − Y[j], or over their squares z ∘ z; for few edges, in one thread."""
     cdef Py_ssize_t r = Y.shape[1], padded = (r + 7) // 8 * 8, i, j
     cdef double[:, ::1] out = np.zeros((r, r))
     cdef double[:, ::1] work

@@ -18,10 +18,10 @@ cdef int check_ends(str name, const int[::1] start, Py_ssize_t n_entries) except
 
 def intersect_rows(float[:, ::1] table, const int[::1] start_a, const int[::1] bin_a, const float[::1] value_a,
                    const int[::1] start_b, const int[::1] bin_b, const float[::1] value_b, double[:, ::1] out):
-    """out[j, t] = Σ_b min(A[t, b], B[j, b]) for the up to LANES rows of A and all rows of B, both in CSR form.
+    """Set out[j, t] = Σ_b min(A[t, b], B[j, b]) for the up to LANES rows of A and all rows of B, both in CSR form.
 
-    `table` (bins × LANES) must come zero, and is left so. Starts must not fall and bins be in the table;
-    `kernels.histograms` sees to it.
+    `table` (bins × LANES) must be zero, and is zero on return. Starts must not decrease and bins must be in the table;
+    `kernels.histograms` checks that.
     """
     cdef Py_ssize_t t, q
     check_length("a row of table", table.shape[1], MAHALO_LANES)

@@ -291,7 +291,7 @@ void mahalo_mirror(double *H, ptrdiff_t r)
 MAHALO_VECTORIZED
 static void mahalo_gram(const double *Z, const double *weight, double *H, ptrdiff_t n, ptrdiff_t r)
 {
-    const ptrdiff_t batch = 1 + MAHALO_CACHED / r; /* rows that stay near while their tiles are gone through */
+    const ptrdiff_t batch = 1 + MAHALO_CACHED / r; /* rows that stay in the cache while their tiles are computed */
     for (ptrdiff_t k = 0; k < r * r; k++)
         H[k] = 0.0;
     for (ptrdiff_t e = 0; e < n; e += batch)
@@ -299,8 +299,8 @@ static void mahalo_gram(const double *Z, const double *weight, double *H, ptrdif
     mahalo_mirror(H, r);
 }
 
-/* The same with edges for rows, z = Y[i] − Y[j], or their squares z ∘ z; H is of order `padded`, a multiple of 8, and
-   `rows` room for MAHALO_BATCH rows of that length with zeros beyond r. Edges of weight 0 are passed over. */
+/* H = Σ_e weight_e z zᵀ over edges, z = Y[i] − Y[j], or over their squares z ∘ z; H is of order `padded`, a multiple of 8, and
+   `rows` room for MAHALO_BATCH rows of that length with zeros beyond r. Edges of weight 0 are skipped. */
 #define MAHALO_BATCH 64
 MAHALO_VECTORIZED
 static void mahalo_edge_gram(const double *MAHALO_RESTRICT Y, const ptrdiff_t *tail, const ptrdiff_t *head,
@@ -330,7 +330,7 @@ static void mahalo_edge_gram(const double *MAHALO_RESTRICT Y, const ptrdiff_t *t
     mahalo_mirror(H, padded);
 }
 
-/* The upper triangle of H += Σ_i weight_i z zᵀ over MAHALO_ROWS rows z of Z; what is below it is left as it may be. */
+/* The upper triangle of H += Σ_i weight_i z zᵀ over MAHALO_ROWS rows z of Z; below the diagonal H is undefined. */
 MAHALO_VECTORIZED
 static void mahalo_add_upper(double *H, const double *Z, const double *weight, ptrdiff_t r)
 {
@@ -424,7 +424,7 @@ static void mahalo_intersections(const float *MAHALO_RESTRICT table, const int *
     }
 }
 
-/* G ← a_i + b_j − 2 G, clipped at 0, rooted if asked: one function a precision. */
+/* G ← a_i + b_j − 2 G, clipped at 0, and its square root if `root`: one function for each precision. */
 #define MAHALO_FINISH(name, real, root_of)                                                              \
     MAHALO_VECTORIZED                                                                                   \
     static void name(real *MAHALO_RESTRICT G, const real *MAHALO_RESTRICT a, const real *MAHALO_RESTRICT b,    \

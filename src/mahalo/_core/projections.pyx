@@ -1,4 +1,4 @@
-"""Algorithm 1 of the paper: Bregman projections for LogDet, one constraint after the other.
+"""Bregman projections for LogDet, Algorithm 1 of the paper, one constraint after the other.
 
 A projection onto constraint k changes F⁻¹ by s z zᵀ. In the paper's letters s = −δα, so
 
@@ -11,7 +11,7 @@ A relative constraint, zᵀFz − wᵀFw + c ≤ b, changes F⁻¹ by s (zzᵀ �
 
     F ← F + (1/N) [(s² q − s) Fz(Fz)ᵀ − s² ρ (Fz(Fw)ᵀ + Fw(Fz)ᵀ) + (s + s² p) Fw(Fw)ᵀ]
 
-and s is where the dual stops rising: N′(s)/N(s) + c − b − h (λ + s) = 0, h = scale²/γ (0 where it is hard).
+and s maximises the dual: N′(s)/N(s) + c − b − h (λ + s) = 0, h = scale²/γ (0 for a hard constraint).
 """
 from libc.math cimport INFINITY, fabs, sqrt
 
@@ -24,10 +24,10 @@ cdef extern from "kernels.h" nogil:
 
 
 cdef inline double projection(double p, double xi, double c, double gamma) noexcept nogil:
-    """The unclipped s in (−1/p, γ/ξ) after which constraint and slack meet: c + p/(1+sp) = ξγ/(γ−sξ)."""
+    """Return the unclipped s in (−1/p, γ/ξ) that makes distance and slack equal: c + p/(1+sp) = ξγ/(γ−sξ)."""
     cdef double A, B, C, root
     if gamma == INFINITY:
-        # ξ ≤ c: no F ⪰ 0 brings the distance down to ξ. The pole s → ∞ is never reached; go far.
+        # ξ ≤ c: no F ⪰ 0 brings the distance down to ξ. The pole s → ∞ is never reached; take a large s.
         if xi <= c:
             return 1e12 / p
         return (c + p - xi) / (p * (xi - c))
@@ -44,7 +44,7 @@ cdef inline double projection(double p, double xi, double c, double gamma) noexc
 
 cdef inline double project(double p, double c, double gamma, double delta,
                            double *xi, double *lam, double *largest) noexcept nogil:
-    """One step 3.3–3.7 of Algorithm 1; updates ξ and λ, returns β."""
+    """Do steps 3.3–3.7 of Algorithm 1: update ξ and λ, return β."""
     cdef double s, change
     if p <= 0.0:
         return 0.0
@@ -88,7 +88,7 @@ cdef int check_multipliers(const double[::1] delta, const double[::1] offset, co
 
 cdef int check_padded(const double[:, ::1] F, const double[:, ::1] X, const double[:, ::1] scratch,
                       Py_ssize_t n_scratch) except -1:
-    """F of an order r that is a multiple of 8, rows of r numbers, and scratch for `n_scratch` of them."""
+    """Raise ValueError unless F is r × r, r a multiple of 8, X has r columns, and scratch is n_scratch × r."""
     cdef Py_ssize_t r = F.shape[0]
     check_shape("F", F.shape[0], F.shape[1], r, r)
     check_shape("X", X.shape[0], X.shape[1], X.shape[0], r)
@@ -102,10 +102,10 @@ cdef int check_padded(const double[:, ::1] F, const double[:, ::1] X, const doub
 def sweep_features(double[:, ::1] F, const double[:, ::1] X, const Py_ssize_t[::1] tail,
                    const Py_ssize_t[::1] head, const double[::1] delta, const double[::1] offset,
                    const double[::1] gamma, double[::1] xi, double[::1] lam, double[:, ::1] scratch):
-    """One sweep over all pairs in feature space, O(r²) a projection. Returns the largest relative step |s p|.
+    """Sweep over all pairs in feature space, O(r²) a projection; return the largest relative step |s p|.
 
-    The update of one projection is made in the same pass over F as the product F z of the next. `scratch` is 3 × r, r a
-    multiple of 8.
+    One pass over F makes the update of a projection and the product F z of the next. `scratch` is 3 × r, r a multiple
+    of 8.
     """
     cdef Py_ssize_t k, a, i, j, r = F.shape[0]
     cdef double p, beta = 0.0, largest = 0.0
@@ -135,10 +135,10 @@ def sweep_features(double[:, ::1] F, const double[:, ::1] X, const Py_ssize_t[::
 def sweep_kernel(double[:, ::1] K, double[:, ::1] B, double[:, ::1] M, const Py_ssize_t[::1] tail,
                  const Py_ssize_t[::1] head, const double[::1] delta, const double[::1] offset,
                  const double[::1] gamma, double[::1] xi, double[::1] lam, double[:, ::1] scratch):
-    """One sweep on a kernel matrix, O(n²) a projection.
+    """Sweep over all pairs on a kernel matrix, O(n²) a projection; return the largest relative step.
 
     K(e_i − e_j) =: y is a difference of two rows of K. M of W = I + X M Xᵀ follows with m = (I + M K0)(e_i − e_j), a
-    difference of two rows of B = I + K0 M; and since K0 m = y, B is kept up by B ← B + β y mᵀ.
+    difference of two rows of B = I + K0 M; and since K0 m = y, B is updated by B ← B + β y mᵀ.
     """
     cdef Py_ssize_t k, a, i, j, n = K.shape[0]
     cdef double p, beta, largest = 0.0
@@ -169,7 +169,7 @@ def sweep_kernel(double[:, ::1] K, double[:, ::1] B, double[:, ::1] M, const Py_
 
 def sweep_block(double[:, ::1] G, const double[::1] delta, const double[::1] offset,
                 const double[::1] gamma, double[::1] xi, double[::1] lam, double[::1] beta):
-    """The projections of one block, on its Gram matrix G = Z F Zᵀ alone.
+    """Make the projections of one block, on its Gram matrix G = Z F Zᵀ.
 
     On return beta[t] is the step of projection t and row t of G, from t on, is Z F z_t as it was just before it; from
     these the caller rebuilds all the vectors F z_t, and so F, with matrix products.
@@ -183,18 +183,18 @@ def sweep_block(double[:, ::1] G, const double[::1] delta, const double[::1] off
         for t in range(n):
             beta[t] = project(G[t, t], offset[t], gamma[t], delta[t], &xi[t], &lam[t], &largest)
             if beta[t] != 0.0:
-                # Only what is still to come is needed; row t stays as it was before its projection.
+                # Only later entries are needed; row t stays as it was before its projection.
                 mahalo_rank_one_upper(&G[0, 0], &G[t, 0], beta[t], n, t + 1)
     return largest
 
 
 cdef inline double relative_projection(double p, double q, double rho, double excess, double h, double lam) noexcept nogil:
-    """The one root s of N′/N + excess − h (λ + s), which falls from ∞ to −∞ where N > 0; by Newton inside a bracket."""
+    """Return the root s of N′/N + excess − h (λ + s), which falls from ∞ to −∞ where N > 0, by bracketed Newton."""
     cdef double slope = p - q, bend = rho * rho - p * q, N, dN, value, derivative, root, trial
     cdef double low = -INFINITY, high = INFINITY, s = 0.0
     cdef int k
     if bend > 0.0:
-        bend = 0.0  # Cauchy and Schwarz; more is rounding
+        bend = 0.0  # ≤ 0 by Cauchy and Schwarz, up to rounding
     root = sqrt(slope * slope - 4.0 * bend)
     # The ends of the domain are the roots of N on either side of 0, computed without cancellation.
     if slope >= 0.0:
@@ -222,7 +222,7 @@ cdef inline double relative_projection(double p, double q, double rho, double ex
             if low > -INFINITY and high < INFINITY:
                 trial = 0.5 * (low + high)
             else:
-                # One end is open: go on outwards.
+                # One end of the bracket is open: move outwards.
                 trial = 2.0 * s + 1.0 / (p + q) if value > 0.0 else 2.0 * s - 1.0 / (p + q)
         if fabs(trial - s) <= 1e-15 * fabs(trial):
             return trial
@@ -233,9 +233,9 @@ cdef inline double relative_projection(double p, double q, double rho, double ex
 def sweep_relative(double[:, ::1] F, const double[:, ::1] X, const Py_ssize_t[:, ::1] near,
                    const Py_ssize_t[:, ::1] far, const double[::1] excess, const double[::1] h, double[::1] lam,
                    double[:, ::1] scratch):
-    """One sweep over relative constraints d²(near) ≤ d²(far) + …, O(r²) a projection.
+    """Sweep over relative constraints d²(near) ≤ d²(far) + …, O(r²) a projection.
 
-    `excess` is c − b; `scratch` is 4 × r, r a multiple of 8. Returns the largest relative step |s| (p + q).
+    `excess` is c − b; `scratch` is 4 × r, r a multiple of 8. Return the largest relative step |s| (p + q).
     """
     cdef Py_ssize_t k, a, r = F.shape[0], n = near.shape[0]
     cdef double p, q, rho, s, N, largest = 0.0, one, both, other
@@ -278,7 +278,7 @@ def sweep_relative(double[:, ::1] F, const double[:, ::1] X, const Py_ssize_t[:,
             N = 1.0 + s * (p - q + s * (rho * rho - p * q))
             one, both, other = (s * s * q - s) / N, -s * s * rho / N, (s + s * s * p) / N
             for a in range(r):
-                # z and w are done with: they take the two combinations that Fz and Fw are multiplied by.
+                # z and w are no longer needed: reuse them for the two combinations that multiply Fz and Fw.
                 z[a] = one * Fz[a] + both * Fw[a]
                 w[a] = both * Fz[a] + other * Fw[a]
             mahalo_rank_one(&F[0, 0], z, Fz, 1.0, r)

@@ -1,6 +1,6 @@
-"""Online LogDet (LEGO): one proximal step a pair, one pair after the other.
+"""Online LogDet (LEGO): one proximal step for each pair, in order.
 
-A pair with difference z, bound b and offset c (its squared distance is c + zᵀFz) has x = zᵀFz / b and wants x = t, with
+A pair with difference z, bound b and offset c (its squared distance is c + zᵀFz) has x = zᵀFz / b and target x = t, with
 t = 1 − c/b. The step minimises D(F⁺, F) + η ½ (x⁺ − t)², a scalar problem, as D = h(x⁺/x) with h(u) = u − ln u − 1:
 
     η x x⁺² − q x⁺ − x = 0,   q = η t x − 1,   x⁺ = (q + √(q² + 4ηx²)) / (2ηx) > 0
@@ -29,7 +29,7 @@ SCRATCH_ROWS = MAHALO_ROWS + 4
 
 
 cdef inline double nearer(double x, double t, double eta) noexcept nogil:
-    """x⁺, by the form of the root that cancels nothing."""
+    """Return x⁺, by the form of the root without cancellation."""
     cdef double q = eta * t * x - 1.0, root = sqrt(q * q + 4.0 * eta * x * x)
     if q < 0.0:
         return 2.0 * x / (root - q)
@@ -38,7 +38,7 @@ cdef inline double nearer(double x, double t, double eta) noexcept nogil:
 
 cdef inline double step(double p, double bound, double t, double sign, bint safe,
                         double *eta, double *before, double *after) noexcept nogil:
-    """β of one pair with zᵀFz = p, 0 where there is nothing to do; x and x⁺ go to before and after.
+    """Return β of one pair with zᵀFz = p, 0 if it needs no step; set before and after to x and x⁺.
 
     A safe step is η / max(1, x + c/b)²: then x⁺/x stays above about 1/(1 + η), whatever the pair.
     """
@@ -67,10 +67,10 @@ def follow_pairs(double[:, ::1] F, double[:, ::1] inverse, const double[:, ::1] 
                  const Py_ssize_t[::1] head, const double[::1] bound, const double[::1] target,
                  const double[::1] sign, bint safe, double[::1] eta, double[::1] before, double[::1] after,
                  double[:, ::1] scratch):
-    """Steps for the pairs of points (tail[k], head[k]), O(r²) each; F and the upper triangle of its inverse are kept up.
+    """Make the steps for pairs of points (tail[k], head[k]), O(r²) each; update F and the upper triangle of its inverse.
 
-    `eta` comes as the step size of each pair and leaves as the one taken. Two pairs share a pass over F, in which the
-    updates of the two before them are made too; what the first does to the second is made good on the vector F z. r is a
+    `eta` holds the step size of each pair, and on return the one taken. Two pairs share a pass over F, which also makes
+    the updates of the two before them; the effect of the first on the second is corrected on the vector F z. r is a
     multiple of 8, `scratch` SCRATCH_ROWS × r.
     """
     cdef Py_ssize_t k, a, i, r = F.shape[0], n = tail.shape[0]
@@ -122,7 +122,7 @@ def follow_pairs(double[:, ::1] F, double[:, ::1] inverse, const double[:, ::1] 
 
 cdef inline void take(const double[:, ::1] points, const Py_ssize_t[::1] tail, const Py_ssize_t[::1] head,
                       Py_ssize_t first, Py_ssize_t m, double *Z) noexcept nogil:
-    """The differences of m pairs from `first` on, and zeros for the rest of MAHALO_ROWS."""
+    """Set Z to the differences of m pairs from `first` on, and to zeros for the rest of MAHALO_ROWS."""
     cdef Py_ssize_t i, a, r = points.shape[1]
     for i in range(m):
         for a in range(r):
@@ -132,7 +132,7 @@ cdef inline void take(const double[:, ::1] points, const Py_ssize_t[::1] tail, c
 
 def follow_block(double[:, ::1] G, const double[::1] bound, const double[::1] target, const double[::1] sign,
                  bint safe, double[::1] eta, double[::1] before, double[::1] after, double[::1] beta):
-    """The same steps on the Gram matrix G = Z F Zᵀ alone.
+    """Make the steps of a block of pairs on its Gram matrix G = Z F Zᵀ.
 
     On return beta[k] is the step of pair k and row k of G, from k on, is Z F z_k as it was just before it; from these
     the caller rebuilds the vectors F z_k, and so F, with matrix products.

@@ -1,4 +1,4 @@
-"""One small Newton system, solved whole: where calls from Python would cost more than the arithmetic they ask for."""
+"""Conjugate gradients for a small Newton system, where calls from Python would cost more than their arithmetic."""
 from libc.math cimport INFINITY
 
 import numpy as np
@@ -24,17 +24,17 @@ cdef struct Forms:
 cdef struct System:
     Forms *forms
     Py_ssize_t n_busy, r
-    const Py_ssize_t *place    # of every edge of a form with weight among the rows of Z, −1 for others
+    const Py_ssize_t *place    # row of Z for every edge of a form with weight, −1 for others
     const double *Z            # n_busy × r
-    const double *E            # of every form; where these are edges, by their places
+    const double *E            # weight of every form; where forms are edges, in the order of Z
     const double *root
     const double *inverse      # preconditioner: 1 / divisor, and the block over the diagonal or NULL
     const double *block
-    double *length             # of every busy edge, then its weight
+    double *length             # squared length of every row of Z, then its weight
 
 
 cdef Py_ssize_t find_places(const Forms *forms, const double[::1] E, Py_ssize_t *place) noexcept nogil:
-    """One after the other for the edges of forms with weight, −1 for others; returns how many these are."""
+    """Number the edges of forms with weight 0, 1, …, others −1; return how many have weight."""
     cdef Py_ssize_t k, p, n_busy = 0
     for k in range(forms.n_edges):
         place[k] = 0 if forms.start == NULL and E[k] != 0.0 else -1
@@ -51,7 +51,7 @@ cdef Py_ssize_t find_places(const Forms *forms, const double[::1] E, Py_ssize_t 
 
 
 cdef void product(const System *system, const double *X, double *rooted, double *q, double *out) noexcept nogil:
-    """out = X + root ∘ A* E A (root ∘ X)."""
+    """Set out = X + root ∘ A* E A (root ∘ X)."""
     cdef const Forms *forms = system.forms
     cdef Py_ssize_t k, p, r = system.r
     mahalo_multiply(system.root, X, 0.0, X, rooted, r * r)
@@ -78,7 +78,7 @@ cdef void product(const System *system, const double *X, double *rooted, double 
 
 cdef void values(const Forms *forms, const double[:, ::1] Y, const Py_ssize_t[::1] tail, const Py_ssize_t[::1] head,
                  const double *X, Py_ssize_t r, double *rows, double *length, double *q) noexcept nogil:
-    """q = A X, of all forms; `rows` has MAHALO_BATCH of length r, of which what is beyond those of Y is 0."""
+    """Set q = A X of all forms; `rows` is MAHALO_BATCH × r, zero beyond the columns of Y."""
     cdef Py_ssize_t k = 0, p, j, n
     while k < forms.n_edges:
         n = min(<Py_ssize_t>MAHALO_BATCH, forms.n_edges - k)
@@ -107,7 +107,7 @@ cdef void precondition(const System *system, const double *R, double *diagonal, 
 
 cdef Py_ssize_t iterate(const System *system, double *X, double *residual, double *squares, double *vectors,
                         double small_rz, double inexact, Py_ssize_t most) noexcept nogil:
-    """Preconditioned conjugate gradients from X = 0; `squares` and `vectors` are room to work in."""
+    """Run preconditioned conjugate gradients from X = 0; `squares` and `vectors` are scratch space."""
     cdef Py_ssize_t n = 0, rr = system.r * system.r
     cdef double *direction = squares
     cdef double *H_direction = squares + rr
@@ -140,7 +140,7 @@ def solve_small(const double[:, ::1] Y, const Py_ssize_t[::1] tail, const Py_ssi
                 const double[::1] E, const double[:, :] R, const double[:, :] root,
                 const double[:, :] divisor, const double[:, ::1] block,
                 double small_rz, double inexact, Py_ssize_t most):
-    """X, q = A (root ∘ X) and the number of products for X + root ∘ A* E A (root ∘ X) = R.
+    """Return X, q = A (root ∘ X) and the number of products for X + root ∘ A* E A (root ∘ X) = R.
 
     Edges join rows of Y; `combine` is None or (start, edge, coefficient), which make forms of them. Forms whose weight
     in E is 0 take no part but have their values in q. R, root and divisor are symmetric, as X is then: of some one half
@@ -153,7 +153,7 @@ def solve_small(const double[:, ::1] Y, const Py_ssize_t[::1] tail, const Py_ssi
     cdef double[:, ::1] X
     cdef const Py_ssize_t[::1] start, edge
     cdef const double[::1] coefficient
-    cdef double *square  # root, inverse, block, residual, X, and four to work with
+    cdef double *square  # root, inverse, block, residual, X, and four of scratch
     cdef double *batch
     cdef double *length
     cdef double *weight

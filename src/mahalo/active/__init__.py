@@ -1,6 +1,6 @@
-"""Which pairs to ask people about: those whose answer the metric is unsure of, and that no answer so far implies."""
+"""Active learning: selection of the pairs to ask people about, and the pairs that their answers imply."""
 
-from .choosing import next_pairs
-from .implied import Implied
+from .answer_closure import AnswerClosure
+from .query_strategies import next_pairs
 
-__all__ = ["Implied", "next_pairs"]
+__all__ = ["AnswerClosure", "next_pairs"]

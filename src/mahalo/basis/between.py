@@ -131,6 +131,6 @@ def _exceeding(middle: np.ndarray, within: Scatter, level: float | None) -> int:
     """
     if level is not None:
         return int((np.linalg.eigvalsh(middle) > level).sum())
-    values, _ = within.shrunk("auto")
+    values, _ = within.shrink("auto")
     root = within.vectors / np.sqrt(np.maximum(values, 1e-300))
     return int((np.linalg.eigvalsh(root.T @ middle @ root) > 1.0).sum())

@@ -17,10 +17,10 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from ..evaluation import view
 from ..learner import MetricLearner
 from ..report import figures
 from ..report.comparing import ComparedMetrics, Fit, compare
-from ..report.evaluation import view
 from ..selection import MetricLearnerCV
 from .showing import print_json
 
@@ -49,7 +49,8 @@ _LEARNED = "learned"
 _NOTHING_LEARNED = 1e-9  # a γ at which the metric is the prior
 
 _LEGEND = {
-    "10-NN error": "share of held-out rows that the vote of their ten nearest training rows gets wrong.",
+    "10-NN error": "share of held-out rows that the vote of their ten nearest training rows gets wrong "
+    "(ties go to nearer rows; scikit-learn's vote may differ by a point or two).",
     "AUC": "chance that a training row of a held-out row's class is closer to it than another.",
     "learned": "MetricLearnerCV at its defaults: start, pairs and γ are chosen inside the training half.",
     "certificate": "relative duality gap: proof that no metric has an objective lower by more than this share.",

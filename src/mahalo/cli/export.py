@@ -52,7 +52,7 @@ def export(
     from .showing import facts, print_json
     from .tables import check_output, write
 
-    check_output(out, force)
+    check_output(out, force, inputs=[model])
     matrix, extras, how = exported(load_model(model), side.value)
     if out.suffix.lower() == ".npz":
         write(out, {"matrix": matrix} | extras)

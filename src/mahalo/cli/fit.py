@@ -56,12 +56,12 @@ def fit(
     from .tables import check_output
     from .watching import watching
 
-    check_output(out, force, (".safetensors",))
+    source = Source(data, label, labels, id, ids, columns, drop, one_hot, pairs, triplets, encoding)
+    check_output(out, force, (".safetensors",), inputs=source.inputs)
     if encoder is not None and not embeddings:
         raise ValueError("--encoder names what made the vectors of --embeddings; give both, or neither.")
-    source = Source(data, label, labels, id, ids, columns, drop, one_hot, pairs, triplets, encoding)
     settings = Settings(embeddings, encoder, standardise, gamma, prior, kernel, components, holdout, seed)
-    with watching(log) as watch:
+    with watching(log, source.inputs) as watch:
         outcome = learned(gathered(source, settings.kernel, watch), replace(settings, verbose=watch.show))
         outcome.metric.save(out)  # type: ignore[union-attr]
     if json:
@@ -109,7 +109,7 @@ def evaluate(
 
     source = Source(data, label, labels, id, ids, columns, drop, one_hot, pairs, triplets, encoding)
     settings = Settings(embeddings, None, standardise, gamma, prior, kernel, components, holdout, seed)
-    with watching(log) as watch:
+    with watching(log, source.inputs) as watch:
         outcome = evaluated(gathered(source, settings.kernel, watch), replace(settings, verbose=watch.show))
     if json:
         print_json(outcome.summary())

@@ -46,8 +46,9 @@ def index(
     from .tables import check_output, read_ids
     from .watching import watching
 
-    check_output(out, force, (".safetensors",))
-    with watching(log) as watch:
+    inputs: list[str | Path | None] = [model, *data, ids]
+    check_output(out, force, (".safetensors",), inputs=inputs)
+    with watching(log, inputs) as watch:
         metric = load_model(model)
         table = read_for(metric, data, encoding, watch, [id])
         column = noted_column(metric, "id", table) if id is None and ids is None else id

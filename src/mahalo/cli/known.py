@@ -11,7 +11,7 @@ from ..constraints import Constraints
 from ..explain import fingerprint
 from ..metric import Scaling
 from .tables import Classes, Columns, Named, Rows, read, read_constraints, read_ids, read_labels, rows_of
-from .tables.row_names import warn_of_row_names
+from .tables.row_names import warn_of_constants, warn_of_row_names
 from .watching import Watch
 
 __all__ = ["Known", "Source", "columns_of", "gather", "names_in", "refuse_nothing_known"]
@@ -32,6 +32,11 @@ class Source:
     pairs: str | None = None
     triplets: str | None = None
     encoding: str = "utf-8"
+
+    @property
+    def inputs(self) -> list[str | None]:
+        """Paths of all files that are read, and None for those not given."""
+        return [*self.data, self.labels, self.ids, self.pairs, self.triplets]
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class Known:
         source, encoding, base = self.source, self.rows.encoding, self.table.base
         about: dict[str, Any] = {"mahalo": __version__}
         about |= {name: value for name, value in (("label", source.label), ("id", source.id)) if value is not None}
-        about |= {} if encoding is None else {"columns": list(encoding.columns), "one_hot": encoding.one_hot}
+        about |= {} if encoding is None else encoding.to_dict()
         return about if base is None else about | {"svmlight_base": base}
 
     def scaling(self) -> Scaling:
@@ -90,6 +95,7 @@ def gather(source: Source, watch: Watch) -> Known:
     rows = rows_of(table, columns)
     if rows.encoding is not None:
         warn_of_row_names(table, rows.encoding, columns, source.data, source.encoding)
+        warn_of_constants(table, rows.encoding, rows.X.min(axis=0) == rows.X.max(axis=0))
     if table.n_rows < 2:
         raise ValueError(f"{table.source} has one row; at least 2 are needed to learn a distance.")
     constraints = read_constraints(source.pairs, source.triplets, table.n_rows, ids, source.encoding)

@@ -15,12 +15,15 @@ from threadpoolctl import threadpool_limits
 from ..embeddings import EmbeddingAdapter
 from ..evaluation import BeforeAfter
 from ..explain import fit_notes, fit_record
+from ..explain.suspects import FoldMetric
 from ..learner import MetricLearner
 from ..metric import Metric, Scaling, absorb_scaling
 from ..priors import Within
 from ..selection import MetricLearnerCV
 from ..selection.candidates import SEARCHED
+from ..selection.folds import Fold
 from ..selection.held_out import evaluate_held_out
+from ..selection.search import CandidateSearch
 from ..task import FitSettings
 from ..validation import is_precomputed, len_of, warn
 from .held_out import judgeable, too_few
@@ -77,6 +80,7 @@ class Outcome:
     score: float | None = None
     metric: Metric | None = None
     learner: MetricLearner | None = None
+    folds: tuple[FoldMetric, ...] = ()  # of the evaluation
 
     @property
     def converged(self) -> bool:
@@ -112,6 +116,19 @@ class Outcome:
             summary["certificate"] = dataclasses.asdict(self.learner.certificate_)
             summary["steps"] = self.learner.n_iter_
         return _plain(summary)
+
+
+def _evaluate_by_fold(
+    search: CandidateSearch, settings: FitSettings | None = None
+) -> tuple[BeforeAfter, tuple[FoldMetric, ...]]:
+    """Return the evaluation and the metrics of its folds; no metrics where whole classes are held out."""
+    metrics: list[FoldMetric] = []
+
+    def keep(fold: Fold, metric: Metric) -> None:
+        metrics.append(FoldMetric(fold.train, fold.test, metric))
+
+    evaluation = evaluate_held_out(search, settings=settings, on_fold=keep)
+    return evaluation, () if search.splitting.holdout == "classes" else tuple(metrics)
 
 
 def learned(known: Known, settings: Settings) -> Outcome:
@@ -187,7 +204,7 @@ def _chosen(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
     if len(judgeable(search)) < len(search.folds):
         raise ValueError(f"γ cannot be chosen: {too_few(search)}. Give more, or settle γ: --gamma 1.")
     best = search.best()
-    evaluation = evaluate_held_out(search)
+    evaluation, folds = _evaluate_by_fold(search)
     chosen = search.candidates[best]
     return Outcome(
         known=known,
@@ -199,6 +216,7 @@ def _chosen(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
         untouched=search.learns_nothing(best),
         score=float(search.scores[best].mean()),
         learner=cv.fit_best(search, evaluation) if fit else None,
+        folds=folds,
     )
 
 
@@ -206,20 +224,29 @@ def _settled(known: Known, settings: Settings, X: Any, fit: bool) -> Outcome:
     """Evaluate and fit the one candidate that a γ of the user's leaves."""
     search = _estimator(settings).make_search(X, known.y, constraints=known.constraints)
     chosen = search.candidates[-1].settings
-    folds = judgeable(search)
-    if folds:
-        evaluation = evaluate_held_out(search.with_folds(folds), settings=chosen)
+    usable = judgeable(search)
+    evaluation: BeforeAfter | None = None
+    folds: tuple[FoldMetric, ...] = ()
+    if usable:
+        evaluation, folds = _evaluate_by_fold(search.with_folds(usable), chosen)
     elif fit:
         warn(f"nothing was judged: {too_few(search)}.")
-        evaluation = None
     else:
         raise ValueError(f"nothing can be judged: {too_few(search)}. Give more.")
     learner = None
     if fit:
         rows = search.fit_data.X  # of rows on Dask the sample, which is drawn once
         learner = _learner_of(chosen, settings).fit(rows, known.y, constraints=known.constraints)
-    n_rows = len_of(search.folds[0].X)
-    return Outcome(known, settings.scales(known.X), evaluation, _searched_values(chosen), 1, n_rows, learner=learner)
+    return Outcome(
+        known,
+        settings.scales(known.X),
+        evaluation,
+        _searched_values(chosen),
+        1,
+        len_of(search.folds[0].X),
+        learner=learner,
+        folds=folds,
+    )
 
 
 def _learner_of(chosen: FitSettings, settings: Settings) -> MetricLearner:
@@ -256,8 +283,9 @@ def _notes(outcome: Outcome, X: Any) -> dict[str, Any]:
     """For the report. Of rows in pieces nothing is judged: all of them would be read again and again."""
     known = outcome.known
     with _few_threads(X):
-        held = (X, known.y, known.constraints) if known.n_pieces is None else ()
-        return {"notes": fit_notes(outcome.learner, *held)}
+        held = known.n_pieces is None
+        data = (X, known.y, known.constraints, outcome.folds) if held else ()
+        return {"notes": fit_notes(outcome.learner, *data)}
 
 
 def _plain(value: Any) -> Any:

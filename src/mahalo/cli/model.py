@@ -55,7 +55,7 @@ def rows_for(metric: Metric, table: Table, model: Path) -> Any:
             f"{table.source} lacks {len(lacking)} of the {len(names)} columns that {model.name} was fitted on: "
             f"{some(lacking)}; it has {some(table.names)}."
         )
-    return encoded(table, Encoding(tuple(names), dict(metric.about.get("one_hot", {}))), may_drop=False)
+    return encoded(table, Encoding.noted(metric.about), may_drop=False)
 
 
 def parts_for(
@@ -117,5 +117,4 @@ def _passed_through(metric: Metric, table: Table) -> dict[str, Any]:
 
 def names_of(metric: Metric) -> list[str] | None:
     """Of the features, where the model knows them."""
-    columns = metric.about.get("columns")
-    return None if columns is None else Encoding(tuple(columns), dict(metric.about.get("one_hot", {}))).names
+    return None if metric.about.get("columns") is None else Encoding.noted(metric.about).names

@@ -60,11 +60,12 @@ def neighbors(
 
     if query_ids is not None and query is None:
         raise ValueError("--query-ids names the rows of --query DATA, which is missing; rows to find have --index-ids.")
+    inputs: list[str | Path | None] = [model, index, query, index_ids, query_ids]
     if out is not None:
-        check_output(out, force, (".csv", ".tsv", ".parquet", ".npz"))
+        check_output(out, force, (".csv", ".tsv", ".parquet", ".npz"), inputs=inputs)
     sought = Source([index], id=id, ids=index_ids, encoding=encoding)
     asking = None if query is None else Source([query], id=id, ids=query_ids, encoding=encoding)
-    with watching(log) as watch:
+    with watching(log, inputs) as watch:
         found = _found(model, sought, asking, k, watch)
         if found.k < k:
             watch.say(f"there are {found.k:,} rows to find, fewer than -k {k:,}: all of them are listed")

@@ -50,7 +50,7 @@ Pairs = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="Pairs of rows, by number from 0 or by id: two columns, and `same` (1 or 0) or `grade`.",
+        help="Pairs of rows, by number from 0 or by id: two columns, and `same` or `label` (1 or 0) or `grade`.",
         rich_help_panel=_WHERE,
     ),
 ]

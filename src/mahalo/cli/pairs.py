@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -88,14 +89,15 @@ def pairs(
     from .same import Calling, answered, learned_classifier, loaded_classifier, summary
     from .watching import watching
 
-    _check(model, save, ask, out, force)
+    source = Source(data, label, labels, id, ids, columns, drop, one_hot, pairs, None, encoding)
+    inputs: list[str | Path | None] = [*source.inputs, model, ask]
+    _check(model, save, ask, out, force, inputs)
     given = options.given(context)
     if model is not None:
         _refuse_learning(given)
     if "fpr" in given and threshold is not Aim.fpr:
         raise ValueError(f"--fpr {fpr:g} is what --threshold fpr keeps to; give both, or neither.")
-    source = Source(data, label, labels, id, ids, columns, drop, one_hot, pairs, None, encoding)
-    with watching(log) as watch:
+    with watching(log, inputs) as watch:
         if model is None:
             settings = Settings(embeddings, None, standardise, gamma, prior, kernel, components, holdout, seed)
             classifier, rows, names = learned_classifier(source, settings, Calling(threshold, fpr, base_rate), watch)
@@ -114,7 +116,14 @@ def _refuse_learning(given: dict[str, str]) -> None:
         raise ValueError(f"--model answers with what was learned before; leave out {', '.join(unused)}.")
 
 
-def _check(model: Path | None, save: Path | None, ask: str | None, out: Path | None, force: bool) -> None:
+def _check(
+    model: Path | None,
+    save: Path | None,
+    ask: str | None,
+    out: Path | None,
+    force: bool,
+    inputs: Sequence[str | Path | None],
+) -> None:
     """Whether there is something to do, and room for what comes of it."""
     from .tables import check_output
 
@@ -125,9 +134,9 @@ def _check(model: Path | None, save: Path | None, ask: str | None, out: Path | N
     if out is not None and ask is None:
         raise ValueError("--out is for answers: give --ask FILE, or leave it out.")
     if save is not None:
-        check_output(save, force, (".safetensors",), "--save")
+        check_output(save, force, (".safetensors",), "--save", inputs)
     if out is not None:
-        check_output(out, force, (".csv", ".tsv", ".parquet", ".npz"))
+        check_output(out, force, (".csv", ".tsv", ".parquet", ".npz"), inputs=inputs)
 
 
 def _tell(told: dict[str, Any], answers: Answers | None, out: Path | None, json: bool) -> None:

@@ -41,8 +41,9 @@ def report(
     from .tables import check_output, read_constraints, read_ids, read_labels
     from .watching import watching
 
-    check_output(out, force, (".html", ".htm"))
-    with watching(log) as watch:
+    inputs: list[str | Path | None] = [model, data, labels, ids, pairs, triplets]
+    check_output(out, force, (".html", ".htm"), inputs=inputs)
+    with watching(log, inputs) as watch:
         metric = load_model(model)
         table = read_for(metric, [data], encoding, watch, [label or metric.about.get("label"), id])
         label = noted_column(metric, "label", table) if label is None and labels is None else label
@@ -50,8 +51,7 @@ def report(
         X = rows_for(metric, table, model)
         y, names = read_labels(table, label, labels, encoding), read_ids(table, id, ids, encoding)
         constraints = read_constraints(pairs, triplets, table.n_rows, names, encoding)
-        watch.show("drawing: the page")
-        write(metric, X, y, out, constraints=constraints, names=names_of(metric), ids=names)
+        write(metric, X, y, out, constraints=constraints, names=names_of(metric), ids=names, verbose=watch.show)
     if json:
         print_json({"rows": table.n_rows, "out": str(out)})
     else:

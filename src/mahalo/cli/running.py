@@ -7,6 +7,8 @@ from typing import Any
 
 import typer
 
+from .pipes import discard_output
+
 __all__ = ["run_app"]
 
 # What a wrong option or argument raises; typer names only its subclass.
@@ -16,9 +18,17 @@ _INTERRUPTED = 130
 
 def run_app(app: typer.Typer, name: str, args: list[str] | None = None) -> None:
     """Run the application and exit: with code 2 for what its user can mend (usage, files, data), 1 for what is missing
-    or did not end as asked, 130 where it was interrupted."""
+    or did not end as asked, 130 where it was interrupted, 0 also where nobody reads the output to its end."""
     try:
         code = app(args=args, prog_name=name, standalone_mode=False)
+        sys.stdout.flush()
+    except SystemExit as stop:
+        # typer and rich exit with 1 where the reader of the output has gone, as `head` does, which is no error.
+        if not isinstance(stop.__context__, BrokenPipeError):
+            raise
+        code = _without_reader()
+    except BrokenPipeError:
+        code = _without_reader()
     except _UsageError as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else name
@@ -32,6 +42,12 @@ def run_app(app: typer.Typer, name: str, args: list[str] | None = None) -> None:
     if code == _INTERRUPTED:  # which typer may have caught itself
         _fail(name, "interrupted", _INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _without_reader() -> int:
+    """Let nothing more be written to standard output, and return the exit code of success."""
+    discard_output(sys.stdout)
+    return 0
 
 
 def _one_line(error: Exception) -> str:

@@ -20,7 +20,7 @@ def is_index(data: str) -> bool:
 def load_for(metric: Metric, path: str, model: Path) -> Index:
     """The index, which must have been made with this model."""
     index = load_index(path)
-    (_, ours), (_, theirs) = pack(metric), pack(index.metric)
+    ours, theirs = pack(metric).arrays, pack(index.metric).arrays
     if ours.keys() != theirs.keys() or not all(np.array_equal(ours[name], theirs[name]) for name in ours):
         raise ValueError(f"{path} was made with another model than {model}; make it again with mahalo index.")
     return index

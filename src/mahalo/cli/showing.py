@@ -12,10 +12,14 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from ..evaluation import VOTE_NOTE, BeforeAfter, measure_title
+from ..evaluation import BeforeAfter, measure_title
 from .learning import Outcome
 
 __all__ = ["facts", "print_json", "show_evaluation", "show_fit"]
+
+
+# Said beside "converged", where violations would look like a fault.
+_PRICED = ", as a finite γ allows, each at its price"
 
 
 def print_json(content: dict[str, Any]) -> None:
@@ -32,7 +36,7 @@ def show_fit(outcome: Outcome, out: Path) -> None:
         {
             "certificate": f"relative gap {certificate.relative_gap:.1e} (asked for {learner.tol:.0e}), {ended} in "
             f"{learner.n_iter_} step{'s' * (learner.n_iter_ != 1)}; {certificate.n_violated:,} of "
-            f"{len(learner.duals_):,} constraints violated",
+            f"{len(learner.duals_):,} constraints violated{_PRICED * bool(certificate.n_violated)}",
             "written": str(out),
             "next": _next(outcome, out),
         }
@@ -72,7 +76,9 @@ def show_evaluation(outcome: Outcome) -> None:
 def _comparison(evaluation: BeforeAfter) -> Table:
     table = Table(show_edge=False, pad_edge=False, header_style="dim")
     lda = ("LDA",) if evaluation.lda else ()
-    for k, name in enumerate(("held-out queries", *evaluation.names, "difference", *lda)):
+    for k, name in enumerate(
+        ("held-out pairs" if evaluation.n_pairs else "held-out queries", *evaluation.names, "difference", *lda)
+    ):
         table.add_column(name, justify="left" if k == 0 else "right")
     for name, before in evaluation.before.items():
         style = {"better": "green", "worse": "red"}.get(evaluation.verdict(name))
@@ -84,11 +90,7 @@ def _comparison(evaluation: BeforeAfter) -> Table:
 
 def _footnote(outcome: Outcome) -> str:
     assert outcome.evaluation is not None
-    lines = ["± is a 95 % interval of the difference, row by row"]
-    if "10-NN" in outcome.evaluation.before:
-        lines.append(VOTE_NOTE)
-    if outcome.evaluation.lda:
-        lines.append("LDA: scikit-learn's, shrunk, fitted to the same training rows")
+    lines = list(outcome.evaluation.notes)
     if outcome.n_looked_at < outcome.known.table.n_rows:
         lines.append(f"settings chosen on a sample of {outcome.n_looked_at:,} of {outcome.known.table.n_rows:,} rows")
     if (n_pieces := outcome.known.n_pieces) is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -18,8 +18,9 @@ from .tables import Classes, Encoding, Rows, Shards, chosen_columns, encoded, re
 from .tables.columns import check_column, encoding_of, refuse_text
 from .tables.looking import CodedLabels, Look, Looking, union_of_values, values_of_piece
 from .tables.named import check_ids, no_measurements, one_of, read_beside
-from .tables.row_names import warn_of_row_names
+from .tables.row_names import warn_of_constants, warn_of_row_names
 from .tables.shards import Piece
+from .tables.vectors import refuse_lists, vector_lengths
 from .watching import Watch
 
 __all__ = ["gather_in_pieces", "gathered"]
@@ -91,6 +92,8 @@ def gather_in_pieces(source: Source, shards: Shards, kernel: str, watch: Watch) 
     looking = Looking(shards, encoding, source.label)
     look = merge_pieces(looking, shards.pieces, Look.merged, "first look", watch.show)
     look.refuse_missing(shards)
+    assert look.moments is not None and look.moments.scatter is not None
+    warn_of_constants(shards, encoding, look.moments.scatter.ravel() == 0)
     numbers = partial(_numbers, shards, encoding)
     X = read_in_pieces(numbers, shards.pieces, np.empty((0, len(encoding.names))))
     labels = _labels(source, shards, look, given)
@@ -118,9 +121,10 @@ def _check_names(source: Source, shards: Shards) -> None:
     one_of("label", source.label, source.labels)
     one_of("id", source.id, source.ids)
     refuse_nothing_known(source, shards, has_labels=source.label is not None or source.labels is not None)
-    for name, what in ((source.label, "label column"), (source.id, "id column")):
+    for name, what in ((source.label, "label"), (source.id, "id")):
         if name is not None:
-            check_column(shards, name, what)
+            check_column(shards, name, f"{what} column")
+            refuse_lists(shards.schema.field(name).type, name, shards.source, what)
 
 
 def _encoding(source: Source, shards: Shards, merge_pieces: Any, watch: Watch) -> Encoding:
@@ -130,11 +134,13 @@ def _encoding(source: Source, shards: Shards, merge_pieces: Any, watch: Watch) -
     as_they_are = Encoding(tuple(name for name in names if name not in one_hot), {})
     first = shards.read(shards.pieces[0], as_they_are.columns)
     refuse_text(first, as_they_are)
+    vectors = vector_lengths(first, as_they_are.columns)
     warn_of_row_names(first, as_they_are, columns)
     if not one_hot:
-        return as_they_are
+        return replace(as_they_are, vectors=vectors)
     values = partial(values_of_piece, shards, one_hot)
-    return encoding_of(shards, names, merge_pieces(values, shards.pieces, union_of_values, "values", watch.show))
+    found = merge_pieces(values, shards.pieces, union_of_values, "values", watch.show)
+    return encoding_of(shards, names, found, vectors)
 
 
 def _labels(source: Source, shards: Shards, look: Look, given: np.ndarray | None) -> _Labels | None:

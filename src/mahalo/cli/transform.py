@@ -37,8 +37,9 @@ def transform(
     from .tables import check_output, write_parts
     from .watching import watching
 
-    check_output(out, force)
-    with watching(log) as watch:
+    inputs: list[str | Path | None] = [model, *data]
+    check_output(out, force, inputs=inputs)
+    with watching(log, inputs) as watch:
         metric = load_model(model)
         n_rows, parts = parts_for(metric, data, encoding, model, watch)
         write_parts(out, parts, n_rows, "mahalo")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,8 @@ from typing import IO, Any, TypeVar
 from rich.console import Console
 
 from ..progress import Progress
+from .pipes import print_error_line
+from .tables import refuse_input
 
 __all__ = ["Watch", "watching"]
 
@@ -29,6 +32,7 @@ class Watch:
         self._log = log
         self.live: Any = None
         self._shown = time.perf_counter()
+        self._waiting, self._lock = "", threading.Lock()
         self._logged, self._stage = -_LOGGED, ""
 
     def show(self, text: str) -> None:
@@ -37,15 +41,38 @@ class Watch:
         now = time.perf_counter()
         if self.live is not None:
             self.live.update(text)
-        elif not sys.stderr.isatty() and now - self._shown >= _PATIENCE:
-            self._shown = now
-            print(text, file=sys.stderr, flush=True)
+        elif not sys.stderr.isatty():
+            self._waiting = text
+            self._print_if_due(now)
+
+    def _print_if_due(self, now: float) -> None:
+        with self._lock:
+            if self._waiting and now - self._shown >= _PATIENCE:
+                self._shown, text, self._waiting = now, self._waiting, ""
+                print_error_line(text)
+
+    @contextlib.contextmanager
+    def patient(self) -> Iterator[None]:
+        """Inside, the last line of progress is printed after two seconds even if no other follows it."""
+        ended = threading.Event()
+
+        def wait() -> None:
+            while not ended.wait(_PATIENCE / 4):
+                self._print_if_due(time.perf_counter())
+
+        thread = threading.Thread(target=wait, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
     def say(self, text: str) -> None:
         """Something to be read: seen in any case."""
         self._logged = -_LOGGED
         self._write_log(text)
-        print(text, file=sys.stderr, flush=True)
+        print_error_line(text)
 
     def parts(self, title: str, items: Sequence[T]) -> Iterator[T]:
         """The items one by one, with how many are done and the time left."""
@@ -65,12 +92,19 @@ class Watch:
 
 
 @contextlib.contextmanager
-def watching(log: Path | None) -> Iterator[Watch]:
-    """Inside, progress and warnings of the library are shown as those of the command."""
+def watching(log: Path | None, inputs: Sequence[str | Path | None] = ()) -> Iterator[Watch]:
+    """Inside, progress and warnings of the library are shown as those of the command.
+
+    A log that is one of the command's `inputs` is refused.
+    """
+    if log is not None:
+        refuse_input(log, inputs, "--log")
     with contextlib.ExitStack() as stack:
         watch = Watch(None if log is None else stack.enter_context(open(log, "a", encoding="utf-8")))
         if sys.stderr.isatty():
             watch.live = stack.enter_context(Console(stderr=True).status("…"))
+        else:
+            stack.enter_context(watch.patient())
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")  # those for who writes code
         warnings.simplefilter("default", UserWarning)

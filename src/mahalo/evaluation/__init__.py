@@ -4,17 +4,28 @@ Arrays and distances come in, named results go out; the only thing fitted here i
 """
 
 from . import intervals
-from .comparison import VOTE_NOTE, BeforeAfter, ClassResult, Confusion, FoldScores, compare_folds, measure_title
+from .comparison import (
+    VOTE_NOTE,
+    BeforeAfter,
+    ClassResult,
+    Confusion,
+    FoldScores,
+    compare_folds,
+    measure_title,
+)
 from .estimate import Estimate, Measured, pool
+from .held_out_view import View, view, view_of_rows
 from .lda import LDA, lda_projection
 from .pair_distances import PairDistances
-from .queries import QueryScores, choose_queries, score_queries
+from .pair_scores import PAIR_SCORES, calibration_error
+from .queries import N_NEIGHBORS, QueryScores, choose_queries, choose_voters, score_neighbors, score_queries
 from .ranking import (
     auc_of_pairs,
     average_precision,
     knn_predict,
     known_pairs,
     nearest_of,
+    nearest_rows,
     pair_auc,
     precision_at,
     ranked,
@@ -23,35 +34,49 @@ from .ranking import (
     share_below,
     vote,
 )
+from .row_comparison import Distance, compare_on_pairs, compare_on_rows, evaluate_pairs
 
 __all__ = [
     "LDA",
+    "N_NEIGHBORS",
+    "PAIR_SCORES",
     "VOTE_NOTE",
     "BeforeAfter",
     "ClassResult",
     "Confusion",
+    "Distance",
     "Estimate",
     "FoldScores",
     "Measured",
     "PairDistances",
     "QueryScores",
+    "View",
     "auc_of_pairs",
     "average_precision",
+    "calibration_error",
     "choose_queries",
+    "choose_voters",
     "compare_folds",
+    "compare_on_pairs",
+    "compare_on_rows",
+    "evaluate_pairs",
     "intervals",
     "knn_predict",
     "known_pairs",
     "lda_projection",
     "measure_title",
     "nearest_of",
+    "nearest_rows",
     "pair_auc",
     "pool",
     "precision_at",
     "ranked",
     "ranked_auc",
     "recall_at",
+    "score_neighbors",
     "score_queries",
     "share_below",
+    "view",
+    "view_of_rows",
     "vote",
 ]

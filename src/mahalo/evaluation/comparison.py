@@ -14,9 +14,17 @@ from .estimate import Estimate, Measured, pool
 from .pair_distances import PairDistances
 from .queries import QueryScores
 
-__all__ = ["VOTE_NOTE", "BeforeAfter", "ClassResult", "Confusion", "FoldScores", "compare_folds", "measure_title"]
+__all__ = [
+    "VOTE_NOTE",
+    "BeforeAfter",
+    "ClassResult",
+    "Confusion",
+    "FoldScores",
+    "compare_folds",
+    "measure_title",
+]
 
-VOTE_NOTE = "ties in the vote go to the nearer rows, so scikit-learn's own k-NN may differ by a point or two"
+VOTE_NOTE = "10-NN ties go to nearer rows; scikit-learn's vote may differ by a point or two"
 _TITLES = {
     "10-NN": "10-NN accuracy",
     "P@1": "precision at 1",
@@ -73,14 +81,22 @@ class BeforeAfter:
         Half the width of the 95 % interval of the difference after − before, over rows; None for a single row.
     n_queries, n_index : int
         Rows that were judged; rows that each of them was compared with (0 where pairs are judged).
+    n_ranked : int
+        Queries whose whole ranking was judged, for MAP and AUC: a sample where there are many. 0: all of them.
+    n_pairs : int
+        Held-out pairs that were judged; 0 where labelled rows are.
     names : (str, str)
         Names of the two sides.
     searched : str
         What the queries were compared with.
     before_interval, after_interval, lda_interval : dict of str to float or None
         The same of each side by itself; of LDA that of the difference after − LDA.
+    held_out : bool
+        False where rows were judged that the metric may have been learned from.
     primary : str
         Measure by which settings were chosen; the verdict is about it.
+    lda_fitted_to : str
+        Rows that LDA was fitted to.
     classes : tuple of ClassResult
         The primary measure by class.
     confusions : tuple of Confusion
@@ -98,7 +114,11 @@ class BeforeAfter:
     before_interval: dict[str, float | None] = field(default_factory=dict)
     after_interval: dict[str, float | None] = field(default_factory=dict)
     n_index: int = 0
+    n_ranked: int = 0
+    n_pairs: int = 0
+    held_out: bool = True
     primary: str = "10-NN"
+    lda_fitted_to: str = "the same training rows"
     lda: dict[str, float] = field(default_factory=dict)
     lda_interval: dict[str, float | None] = field(default_factory=dict)
     classes: tuple[ClassResult, ...] = ()
@@ -119,18 +139,37 @@ class BeforeAfter:
         return "better" if change > 0 else "worse"
 
     @property
+    def judged_on(self) -> str:
+        """Numbers of queries and of rows that they were compared with, or of pairs, in words."""
+        held_out = "held-out " * self.held_out
+        if not self.n_index:
+            pairs = f"{self.n_pairs:,} {held_out}pairs of " if self.n_pairs else ""
+            return f"{pairs}{self.n_queries:,} {self.searched}"
+        return f"{self.n_queries:,} {held_out}queries against {self.n_index:,} {self.searched}"
+
+    @property
     def sentence(self) -> str:
         """One plain sentence: verdict, measure, both values, and on how many queries against how many rows."""
         name = self.primary
         first, second = self.names
         learning = " learning" * (self.names == ("before", "after"))
-        against = f" against {self.n_index:,} {self.searched}" if self.n_index else f", {self.searched}"
         lda = f"; LDA reaches {_figure(self.lda[name])}" if name in self.lda else ""
         return (
             f"{self.verdict().capitalize()}: {measure_title(name)} is {_figure(self.before[name])} {first} and "
-            f"{_figure(self.after[name])} {second}{learning} ({self.difference(name)}), on {self.n_queries:,} held-out "
-            f"queries{against}{lda}."
+            f"{_figure(self.after[name])} {second}{learning} ({self.difference(name)}), on {self.judged_on}{lda}."
         )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks that belong beside the figures, each without a full stop."""
+        notes = ["± is a 95 % interval of the difference, over rows"]
+        if "10-NN" in self.before:
+            notes.append(VOTE_NOTE)
+        if self.n_ranked:
+            notes.append(f"mean average precision and AUC are of {self.n_ranked:,} of the queries, drawn at random")
+        if self.lda:
+            notes.append(f"LDA is scikit-learn's, with shrinkage, fitted to {self.lda_fitted_to}")
+        return tuple(notes)
 
     def __str__(self) -> str:
         width = max(len(name) for name in self.before) + 2
@@ -142,8 +181,7 @@ class BeforeAfter:
             lines.append(
                 f"{name:{width}}{self.before[name]:9.3f}{self.after[name]:9.3f}{beside}   {self.difference(name)}"
             )
-        against = f" against {self.n_index:,} {self.searched}" if self.n_index else f", {self.searched}"
-        return "\n".join([*lines, f"{self.n_queries:,} held-out queries{against}"])
+        return "\n".join([*lines, self.judged_on, *self.notes])
 
     def with_class_names(self, names: Sequence[Any]) -> BeforeAfter:
         """Return the same with class codes 0, 1, … replaced by these names."""
@@ -158,7 +196,7 @@ class BeforeAfter:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; `from_dict` reads them."""
-        values = {name: getattr(self, name) for name in _PLAIN_FIELDS}
+        values = {name: getattr(self, name) for name in (*_PLAIN_FIELDS, *_LATER_FIELDS, "held_out", "lda_fitted_to")}
         return values | {
             "verdict": self.verdict(),
             "sentence": self.sentence,
@@ -173,6 +211,9 @@ class BeforeAfter:
         """Read what `to_dict` wrote; raise ValueError if it is damaged."""
         try:
             plain = {name: values[name] for name in _PLAIN_FIELDS}
+            plain["held_out"] = bool(values.get("held_out", True))
+            plain["lda_fitted_to"] = str(values.get("lda_fitted_to", "the same training rows"))
+            plain |= {name: int(values.get(name, 0)) for name in _LATER_FIELDS}
             for name in _DICT_FIELDS:
                 plain[name] = {str(key): _number(value) for key, value in plain[name].items()}
             if plain["primary"] not in plain["before"] or any(plain["before"].keys() != plain[n].keys() for n in _SAME):
@@ -198,6 +239,7 @@ class BeforeAfter:
 _SAME = ("after", "interval")
 _DICT_FIELDS = ("before", "after", "interval", "before_interval", "after_interval", "lda", "lda_interval")
 _PLAIN_FIELDS = (*_DICT_FIELDS, "n_queries", "n_index", "primary", "searched")
+_LATER_FIELDS = ("n_ranked", "n_pairs")  # missing in older files
 
 
 def _number(value: Any) -> float | None:
@@ -216,7 +258,8 @@ def _figure(value: float) -> str:
 class FoldScores:
     """Scores of one fold before and after, and of LDA where it was fitted.
 
-    Either `scores` of labelled queries, whose numbers among all rows are `rows`, or `measured` values of pairs.
+    Either `scores` of labelled queries, whose numbers among all rows are `rows`, or `measured` values of pairs, the
+    numbers of whose two rows are in `pairs`.
     """
 
     n_index: int
@@ -224,15 +267,20 @@ class FoldScores:
     scores: tuple[QueryScores, QueryScores] | None = None
     lda: QueryScores | None = None
     measured: tuple[Measured, Measured] | None = None
+    pairs: np.ndarray | None = None
     pair_distances: tuple[PairDistances, PairDistances] | None = None
 
     def sides(self) -> tuple[Measured, Measured, Measured | None]:
         if self.scores is None:
             assert self.measured is not None
             return *self.measured, None
+        before, after = (self._measured(one) for one in self.scores)
+        return before, after, None if self.lda is None else self._measured(self.lda)
+
+    def _measured(self, scores: QueryScores) -> Measured:
         assert self.rows is not None
-        before, after = (one.measured(self.rows) for one in self.scores)
-        return before, after, None if self.lda is None else self.lda.measured(self.rows)
+        found = scores.measured(self.rows)
+        return {name: None if one is None else one.against(self.n_index) for name, one in found.items()}
 
 
 def compare_folds(
@@ -241,6 +289,8 @@ def compare_folds(
     primary: str,
     names: tuple[str, str] = ("before", "after"),
     searched: str = "training rows",
+    lda_fitted_to: str = "the same training rows",
+    held_out: bool = True,
     class_names: Sequence[Any] = (),
 ) -> BeforeAfter:
     """Pool the scores of all folds; a row that several folds hold out counts once in the intervals."""
@@ -257,24 +307,43 @@ def compare_folds(
         raise ValueError("no two similar rows and two dissimilar ones were held out together")
     estimates: dict[str, tuple[Estimate, Estimate, Estimate | None]] = joined  # type: ignore[assignment]
     lda = {name: c for name, (_, _, c) in estimates.items() if c is not None}
-    drawn = [fold.pair_distances for fold in folds if fold.pair_distances is not None]
+    pairs = [fold.pairs for fold in folds if fold.pairs is not None]
+    numbers = {name: len(a.rows) for name, (a, _, _) in estimates.items()}
+    n_queries, n_ranked = max(numbers.values()), numbers.get("MAP", 0)
     return BeforeAfter(
         before={name: a.value for name, (a, _, _) in estimates.items()},
         after={name: b.value for name, (_, b, _) in estimates.items()},
         interval={name: intervals.over_rows(b.influence - a.influence) for name, (a, b, _) in estimates.items()},
-        n_queries=max(len(a.rows) for a, _, _ in estimates.values()),
+        n_queries=n_queries,
+        n_ranked=n_ranked if n_ranked < n_queries else 0,
+        n_pairs=len(np.unique(np.sort(np.concatenate(pairs), axis=1), axis=0)) if pairs else 0,
         names=names,
         searched=searched,
         before_interval={name: intervals.over_rows(a.influence) for name, (a, _, _) in estimates.items()},
         after_interval={name: intervals.over_rows(b.influence) for name, (_, b, _) in estimates.items()},
         n_index=int(np.median([fold.n_index for fold in folds])),
         primary=primary if primary in estimates else next(iter(estimates)),
+        lda_fitted_to=lda_fitted_to,
+        held_out=held_out,
         lda={name: c.value for name, c in lda.items()},
         lda_interval={name: intervals.over_rows(estimates[name][1].influence - c.influence) for name, c in lda.items()},
         classes=_by_class(folds, primary, class_names),
         confusions=_confusions(folds, class_names),
-        pair_distances=tuple(PairDistances.pool([d[k] for d in drawn]) for k in (0, 1)) if drawn else None,  # type: ignore[arg-type]
+        pair_distances=_pair_distances(folds, estimates.get("pair AUC")),
     )
+
+
+def _pair_distances(
+    folds: Sequence[FoldScores], auc: tuple[Estimate, Estimate, Estimate | None] | None
+) -> tuple[PairDistances, PairDistances] | None:
+    """Pool the histograms of all folds; where pairs are what is judged, with the AUC of the evaluation."""
+    drawn = [fold.pair_distances for fold in folds if fold.pair_distances is not None]
+    if not drawn:
+        return None
+    before, after = (PairDistances.pool([sides[k] for sides in drawn]) for k in (0, 1))
+    if auc is not None:
+        before, after = replace(before, auc=auc[0].value), replace(after, auc=auc[1].value)
+    return before, after
 
 
 def _by_class(folds: Sequence[FoldScores], primary: str, class_names: Sequence[Any]) -> tuple[ClassResult, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +26,14 @@ class Estimate:
             return None
         mean = float(values[known].mean())
         return cls(mean, rows[known], (values[known] - mean) / known.sum())
+
+    def against(self, n_index: int) -> Estimate:
+        """Return the estimate with influences times √(1 + n/n_index), for an index that is a random sample too.
+
+        Intervals over the n queries alone are too short, as each row of the index serves many queries. Take one row of
+        the index to move the mean as much as one query does: then the variance is s²/n + s²/n_index.
+        """
+        return replace(self, influence=self.influence * np.sqrt(1.0 + len(self.rows) / n_index))
 
 
 Measured = dict[str, Estimate | None]  # by measure; None where there was nothing to measure

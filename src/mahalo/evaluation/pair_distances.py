@@ -51,13 +51,16 @@ class PairDistances:
 
     @property
     def n_pairs(self) -> int:
+        """Number of pairs counted."""
         return int(self.similar.sum() + self.dissimilar.sum())
 
     def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; `from_dict` reads them."""
         return {"similar": self.similar.tolist(), "dissimilar": self.dissimilar.tolist(), "auc": self.auc}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> PairDistances:
+        """Read what `to_dict` wrote; raise ValueError if counts are missing or negative."""
         counts = [np.asarray(values[kind], dtype=np.int64) for kind in ("similar", "dissimilar")]
         if any(one.shape != (N_BINS,) or (one < 0).any() for one in counts):
             raise ValueError(f"histograms of pair distances need {N_BINS} counts")

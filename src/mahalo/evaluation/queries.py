@@ -1,4 +1,7 @@
-"""Scores of queries against an index of labelled rows: the vote of ten neighbours, and retrieval by class."""
+"""Scores of queries against an index of labelled rows: the vote of ten neighbours, and retrieval by class.
+
+Every query votes. Sorting the whole index costs far more, and is done for a sample of the queries where there are many.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,15 @@ import numpy as np
 from .estimate import Estimate, Measured
 from .ranking import average_precision, nearest_of, precision_at, ranked_auc, recall_at, vote
 
-__all__ = ["MEASURES", "N_NEIGHBORS", "QueryScores", "choose_queries", "score_queries"]
+__all__ = [
+    "MEASURES",
+    "N_NEIGHBORS",
+    "QueryScores",
+    "choose_queries",
+    "choose_voters",
+    "score_neighbors",
+    "score_queries",
+]
 
 N_NEIGHBORS = 10
 MEASURES = ("10-NN", "P@1", "P@10", "MAP", "AUC")
@@ -18,6 +29,7 @@ _BLOCK = 8_000_000  # distances held at a time
 _MOST_QUERIES = 3_000
 _FEWEST_QUERIES = 500
 _MOST_DISTANCES = 30_000_000  # of all queries together, unless that leaves fewer than _FEWEST_QUERIES
+_MOST_PRODUCTS = 5_000_000_000  # queries × index rows × columns, for votes
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +55,15 @@ class QueryScores:
         """Return the mean of every measure; `rows` are the numbers of the queries among all rows."""
         return {name: Estimate.mean(rows, values) for name, values in self.values.items()}
 
+    def join(self, other: QueryScores) -> QueryScores:
+        """Return the scores of these queries and then of the others; NaN for measures that the others lack."""
+        missing = np.full(len(other.codes), np.nan)
+        return QueryScores(
+            {name: np.append(values, other.values.get(name, missing)) for name, values in self.values.items()},
+            np.append(self.codes, other.codes),
+            np.append(self.predicted, other.predicted),
+        )
+
 
 def choose_queries(candidates: np.ndarray, n_index: int, rng: np.random.Generator, share: float = 1.0) -> np.ndarray:
     """Return all candidate rows, or a sorted random sample that keeps the number of distances affordable.
@@ -52,6 +73,30 @@ def choose_queries(candidates: np.ndarray, n_index: int, rng: np.random.Generato
     most = min(_MOST_QUERIES, max(_FEWEST_QUERIES, _MOST_DISTANCES // max(n_index, 1)))
     most = int(np.ceil(most * share))
     return candidates if len(candidates) <= most else np.sort(rng.choice(candidates, most, replace=False))
+
+
+def choose_voters(
+    candidates: np.ndarray, ranked: np.ndarray, n_products: int, rng: np.random.Generator, share: float = 1.0
+) -> np.ndarray:
+    """Return candidate rows beyond the `ranked` ones that vote too: all, or a sorted random sample.
+
+    `n_products` is the cost of one query, index rows times columns.
+    """
+    others = np.setdiff1d(candidates, ranked)
+    most = max(0, int(share * (_MOST_PRODUCTS // max(1, n_products))) - len(ranked))
+    return others if len(others) <= most else np.sort(rng.choice(others, most, replace=False))
+
+
+def score_neighbors(codes: np.ndarray, query_codes: np.ndarray, index_codes: np.ndarray) -> QueryScores:
+    """Score queries by the classes of their ten nearest rows, nearest first: the vote, and precision at 1 and at 10.
+
+    `index_codes` are the classes of all rows of the index.
+    """
+    found = codes == query_codes[:, None]
+    predicted = vote(codes)
+    relevant = np.isin(query_codes, index_codes)
+    precision = {f"P@{k}": np.where(relevant, precision_at(found, k), np.nan) for k in (1, N_NEIGHBORS)}
+    return QueryScores({"10-NN": (predicted == query_codes).astype(np.float64)} | precision, query_codes, predicted)
 
 
 def score_queries(

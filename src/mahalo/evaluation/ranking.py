@@ -17,6 +17,7 @@ __all__ = [
     "knn_predict",
     "known_pairs",
     "nearest_of",
+    "nearest_rows",
     "pair_auc",
     "precision_at",
     "ranked",
@@ -45,11 +46,16 @@ def vote(codes: np.ndarray) -> np.ndarray:
 
 def knn_predict(train: Any, y_train: ArrayLike, test: Any, k: int = 10) -> np.ndarray:
     """Labels of `test` by the vote of the k nearest rows of `train`, in a space where distance is the Euclidean one."""
+    classes, codes = np.unique(y_train, return_inverse=True)
+    return classes[vote(codes[nearest_rows(test, train, k)])]
+
+
+def nearest_rows(queries: Any, index: Any, k: int = 10) -> np.ndarray:
+    """Return the numbers of the k rows of `index` nearest to each query by Euclidean distance, nearest first."""
     from sklearn.neighbors import NearestNeighbors
 
-    classes, codes = np.unique(y_train, return_inverse=True)
-    search = NearestNeighbors(n_neighbors=min(k, train.shape[0])).fit(train)
-    return classes[vote(codes[search.kneighbors(test, return_distance=False)])]
+    search = NearestNeighbors(n_neighbors=min(k, index.shape[0])).fit(index)
+    return search.kneighbors(queries, return_distance=False)
 
 
 def pair_auc(
@@ -120,11 +126,18 @@ def ranked(distances: np.ndarray, relevant: np.ndarray) -> np.ndarray:
 
 
 def average_precision(found: np.ndarray) -> np.ndarray:
-    """Of each ranked row: the mean, over what is relevant, of the relevant share up to there; NaN if none is."""
-    precision = np.cumsum(found, axis=1, dtype=np.float32) / np.arange(1, found.shape[1] + 1, dtype=np.float32)
-    total = found.sum(axis=1)
-    summed = np.einsum("ij,ij->i", precision, found.astype(np.float32), dtype=np.float64)
+    """Return the mean, over the relevant entries of each ranked row, of the precision up to them; NaN without any."""
+    row, rank, hits, total = _relevant_entries(found)
+    summed = np.bincount(row, hits / (rank + 1.0), len(found))
     return np.divide(summed, total, out=np.full(len(found), np.nan), where=total > 0)
+
+
+def _relevant_entries(found: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return row, rank and number of relevant entries up to it, for every relevant entry; and their number by row."""
+    row, rank = np.nonzero(found)
+    total = np.bincount(row, minlength=len(found))
+    hits = np.arange(1, len(row) + 1) - (np.cumsum(total) - total)[row]
+    return row, rank, hits, total
 
 
 def precision_at(found: np.ndarray, k: int) -> np.ndarray:
@@ -139,10 +152,9 @@ def recall_at(found: np.ndarray, k: int) -> np.ndarray:
 
 
 def ranked_auc(found: np.ndarray) -> np.ndarray:
-    """Of each ranked row: the chance that something relevant comes before something that is not; NaN without either."""
-    total = found.sum(axis=1)
+    """Return the probability that a relevant entry of each ranked row precedes an irrelevant one; NaN without both."""
+    row, rank, hits, total = _relevant_entries(found)
     others = found.shape[1] - total
-    behind = others[:, None] - np.cumsum(~found, axis=1)  # irrelevant ones still to come
-    return np.divide(
-        (behind * found).sum(axis=1), total * others, out=np.full(len(found), np.nan), where=(total > 0) & (others > 0)
-    )
+    ahead = np.bincount(row, rank + 1.0 - hits, len(found))  # pairs of an irrelevant entry and a later relevant one
+    pairs = total * others
+    return 1.0 - np.divide(ahead, pairs, out=np.full(len(found), np.nan), where=pairs > 0)

@@ -20,6 +20,7 @@ from .suspects import (
     OPPOSITE,
     DoubtfulConstraints,
     DoubtfulRows,
+    FoldMetric,
     Judged,
     can_be_judged,
     doubtful_constraints,
@@ -56,7 +57,13 @@ class FitNotes:
             raise ValueError(f"the notes of this model on its fit are damaged ({why}); fit it again.") from None
 
 
-def fit_notes(learner: Any, X: Any = None, y: Any = None, constraints: Constraints | None = None) -> dict[str, Any]:
+def fit_notes(
+    learner: Any,
+    X: Any = None,
+    y: Any = None,
+    constraints: Constraints | None = None,
+    folds: Sequence[FoldMetric] = (),
+) -> dict[str, Any]:
     """The 50 constraints that pull hardest and the 50 most doubtful labels, in values that JSON knows.
 
     Parameters
@@ -66,6 +73,8 @@ def fit_notes(learner: Any, X: Any = None, y: Any = None, constraints: Constrain
         What it was fitted to, as it was; of many rows the labels of 10,000 are judged. Without them nothing is.
     constraints : Constraints, optional
         Those it was given; None where pairs were drawn from the labels.
+    folds : sequence of FoldMetric
+        Metrics of an evaluation on held-out rows, to judge labels by; empty: learn some.
 
     Returns
     -------
@@ -78,7 +87,7 @@ def fit_notes(learner: Any, X: Any = None, y: Any = None, constraints: Constrain
     notes: dict[str, Any] = {"constraints": found, "doubtful_rows": None, "doubtful_constraints": None}
     if X is None:
         return notes
-    judged = Judged.by(learner, X, again=constraints is None)
+    judged = Judged.by(learner, X, again=constraints is None, folds=folds)
     if labels is not None and can_be_judged(labels.codes):
         notes["doubtful_rows"] = _noted_rows(judged, labels.codes, labels.classes)
     if constraints is not None:

@@ -23,7 +23,7 @@ from ..metric import Metric
 from ..progress import progress_for
 from ..rows import stratified_sample
 from ..task import FitData, FitSettings, pose
-from ..validation import check_count, in_double, len_of
+from ..validation import at_least_single, check_count, in_double, len_of
 from .doubt import N_NEIGHBOURS, log_ratio
 from .frames import data_frame, names_of_rows, tuples
 from .influence import constraint_kinds, constraint_rows
@@ -35,6 +35,7 @@ __all__ = [
     "OPPOSITE",
     "DoubtfulConstraints",
     "DoubtfulRows",
+    "FoldMetric",
     "Judged",
     "doubtful_constraints",
     "doubtful_of_some",
@@ -48,6 +49,15 @@ MOST_JUDGED = 10_000  # rows, where nobody asked for all
 _MOST_DISTANCES = 5_000_000  # held at once
 OPPOSITE = {"similar": "dissimilar", "dissimilar": "similar", "triplet": "the other way round"}
 _MOST_REFERENCE = 2_000  # random pairs of rows that a pair is held against where none of the other kind are known
+
+
+@dataclass(frozen=True, eq=False)
+class FoldMetric:
+    """A metric learned from the rows `train`, and the rows `test`, whose labels it has not seen."""
+
+    train: np.ndarray
+    test: np.ndarray
+    metric: Metric
 
 
 @dataclass
@@ -66,6 +76,9 @@ class Judged:
         Whether X is a precomputed kernel.
     plain : callable, optional
         Distances of some rows to others with nothing learned. Default: Euclidean, or those of the kernel.
+    folds : sequence of FoldMetric
+        Metrics learned before with these settings, between them held out from every labelled row, once or more often.
+        Empty: they are learned when they are needed.
     """
 
     X: Any
@@ -74,12 +87,32 @@ class Judged:
     pairwise: bool = False
     plain: Callable[[Any, Any], np.ndarray] | None = None
     verbose: int = 0
+    folds: Sequence[FoldMetric] = ()
 
     @classmethod
-    def by(cls, learner: Any, X: Any, again: bool = True) -> Judged:
-        """By a fitted learner, which learns `again` for labels it was told."""
+    def by(cls, learner: Any, X: Any, again: bool = True, folds: Sequence[FoldMetric] = ()) -> Judged:
+        """Build from a fitted learner; it learns `again` without the labels judged, unless `folds` hold the results."""
         settings = learner.refit_settings() if again else None
-        return cls(X, settings, learner.metric_, learner._pairwise, verbose=getattr(learner, "verbose", 0))
+        verbose = getattr(learner, "verbose", 0)
+        return cls(at_least_single(X), settings, learner.metric_, learner._pairwise, None, verbose, folds)
+
+    def among(self, rows: np.ndarray) -> Judged:
+        """Return the same for some of the rows, by number; not for a precomputed kernel."""
+        place = np.full(self.n_rows, -1)
+        place[rows] = np.arange(len(rows))
+        placed = [(place[fold.train], place[fold.test], fold.metric) for fold in self.folds]
+        folds = [FoldMetric(train[train >= 0], test[test >= 0], metric) for train, test, metric in placed]
+        return replace(self, X=self.X[rows], folds=folds)
+
+    def fold_metrics(self, codes: np.ndarray) -> Sequence[FoldMetric]:
+        """Return metrics that are held out from every labelled row; `codes` are numbered by appearance."""
+        if self.folds and self.settings is not None:
+            return self.folds
+        fold = _dealt(codes)
+        folds = [(np.flatnonzero(fold == k), np.flatnonzero(fold != k)) for k in range(fold.max() + 1)]
+        with progress_for(self.verbose) as progress:
+            work = progress.track(folds, len(folds), "doubting labels:", lambda fold: f"{len(fold[0]):,} rows left out")
+            return [FoldMetric(train, test, self.fold_metric(train, codes)) for test, train in work]
 
     @property
     def n_rows(self) -> int:
@@ -189,7 +222,7 @@ def doubtful_of_some(judged: Judged, codes: np.ndarray, n: int) -> DoubtfulRows:
     some = every if judged.pairwise else stratified_sample(len(every), MOST_JUDGED, codes_by_appearance(codes))
     if len(some) == judged.n_rows:
         return doubtful_rows(judged, codes, n)
-    found = doubtful_rows(replace(judged, X=judged.X[some]), codes[some], n)
+    found = doubtful_rows(judged.among(some), codes[some], n)
     return replace(found, rows=some[found.rows], neighbours=[some[near].tolist() for near in found.neighbours])
 
 
@@ -257,21 +290,21 @@ def _row_doubts(judged: Judged, codes: np.ndarray) -> tuple[np.ndarray, np.ndarr
     r is the geometric mean of two ratios: of plain distances, which no label has shaped, and of learned ones, among
     rows that are not themselves nearer to others: a doubtful label is no evidence against another.
     """
-    drawn_by = codes_by_appearance(codes)
-    fold = _dealt(drawn_by)
-    folds = [(np.flatnonzero(fold == k), np.flatnonzero(fold != k)) for k in range(fold.max() + 1)]
-    with progress_for(judged.verbose) as progress:
-        work = progress.track(folds, len(folds), "doubting labels:", lambda fold: f"{len(fold[0]):,} rows left out")
-        metrics = [judged.fold_metric(train, drawn_by) for _, train in work]
+    folds = judged.fold_metrics(codes_by_appearance(codes))
     labelled = codes >= 0
     every = np.flatnonzero(labelled)
 
     def learned(has_say: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        ratio, others = np.zeros(len(codes)), np.full((len(codes), N_NEIGHBOURS), -1)
-        for (held_out, train), metric in zip(folds, metrics, strict=True):
-            found = _ratios(judged.learned_distances(metric, train), held_out, codes, has_say)
-            ratio[held_out], others[held_out, : found[1].shape[1]] = found
-        return ratio, others
+        """Return the mean over the folds of each row, and the nearest rows of other classes in the last of them."""
+        total, times = np.zeros(len(codes)), np.zeros(len(codes))
+        others = np.full((len(codes), N_NEIGHBOURS), -1)
+        for fold in folds:
+            held_out = fold.test[labelled[fold.test]]
+            ratio, near = _ratios(judged.learned_distances(fold.metric, fold.train), held_out, codes, has_say)
+            total[held_out] += ratio
+            times[held_out] += 1
+            others[held_out, : near.shape[1]] = near
+        return total / np.maximum(times, 1), others
 
     plain = np.zeros(len(codes))
     plain[every] = _ratios(judged.plain_distances, every, codes, labelled)[0]

@@ -1,4 +1,4 @@
-"""Base kernels on sets of features, as images are: callables for `MetricLearner(kernel=...)` or whole Gram matrices."""
+"""Base kernels on sets of features, such as images: callables for `MetricLearner(kernel=...)` or Gram matrices."""
 
 from .bins import Bins, UniformGrid, VocabularyTree
 from .pyramid import PyramidMatch, SpatialPyramidMatch

@@ -14,21 +14,23 @@ _BLOCK = 4096  # points compared with the children of their nodes at a time
 
 
 class Bins(Protocol):
-    """Bins inside bins, on levels from coarse to fine."""
+    """Protocol of nested bins, on levels from coarse to fine."""
 
     def assign(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(bins, gains): the number of the bin that holds each point on each level, n_points × n_levels, and for
-        every number what a match in that bin is worth beyond a match in the bin around it, never negative."""
+        """Return (bins, gains): the bin number of each point on each level, n_points × n_levels, and gains by number.
+
+        The gain of a bin, ≥ 0, is the worth of a match in it minus that of a match in its parent bin.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class UniformGrid:
-    """Cubes of side `finest`, 2 `finest`, 4 `finest`, … (Grauman and Darrell, 2005).
+    """Nested cubes of side `finest`, 2 `finest`, 4 `finest`, … (Grauman and Darrell, 2005).
 
     Two points in a cube of side s in d dimensions are less than d s apart in the L1 norm, so a match there is worth
-    1/(d s). Points that share not even the largest cube do not match. For few dimensions, up to about ten; in more,
-    cubes hold one point each or all of them, and `VocabularyTree` does better.
+    1/(d s). Points that share no cube do not match. Suited to few dimensions, up to about ten; in more, cubes hold one
+    point each or all of them, and `VocabularyTree` is better.
 
     Parameters
     ----------
@@ -51,7 +53,7 @@ class UniformGrid:
             )
 
     def assign(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `Bins`. Numbers hold for this call only: compare points that were assigned together."""
+        """Return (bins, gains) as in `Bins`; numbers are comparable within one call only."""
         sides = self.finest * 2.0 ** np.arange(self.n_levels)[::-1]
         worth = 1.0 / (points.shape[1] * sides)
         bins, gains, n_bins = [], [], 0
@@ -65,10 +67,10 @@ class UniformGrid:
 
 @dataclass(frozen=True, eq=False)
 class VocabularyTree:
-    """Clusters inside clusters, found by k-means in a sample of points (Grauman and Darrell, 2006).
+    """Tree of nested clusters, found by k-means in a sample of points (Grauman and Darrell, 2006).
 
-    A match in a cluster is worth `ratio` times a match in the cluster around it. (Worth 1/diameter, the other choice of
-    the literature, falls off too slowly in many dimensions, where clusters hardly shrink from level to level: on SIFT
+    A match in a cluster is worth `ratio` times a match in its parent cluster. (Worth 1/diameter, another choice of the
+    literature, decreases too slowly in many dimensions, where clusters hardly shrink from level to level: on SIFT
     features it recognises several per cent fewer images.) A tree of depth 1 is a flat vocabulary of visual words.
 
     Make one with `VocabularyTree.grow`.
@@ -134,7 +136,7 @@ class VocabularyTree:
         return self.centres[-1].shape[0] * self.centres[-1].shape[1]
 
     def nodes(self, points: np.ndarray) -> np.ndarray:
-        """The number, on each level, of the node that holds each point: (n_points, depth)."""
+        """Return the number of the node of each point on each level, (n_points, depth)."""
         points = np.asarray(points, dtype=np.float32)
         width = self.centres[0].shape[-1]
         if points.ndim != 2 or points.shape[1] != width:
@@ -149,14 +151,14 @@ class VocabularyTree:
         return found
 
     def assign(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `Bins`. A number means the same cluster in every call."""
+        """Return (bins, gains) as in `Bins`; a number means the same cluster in every call."""
         sizes = np.array([centres.shape[0] * centres.shape[1] for centres in self.centres])
         worth = self.ratio ** np.arange(self.depth)
         return self.nodes(points) + (np.cumsum(sizes) - sizes), np.repeat(np.diff(worth, prepend=0.0), sizes)
 
 
 def _clusters(points: np.ndarray, k: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """(centres, labels) of k clusters; the distinct points themselves where there are no more than k."""
+    """Return (centres, labels) of k clusters; the distinct points if there are at most k."""
     from sklearn.cluster import KMeans
 
     seed = int(rng.integers(2**31))
@@ -168,15 +170,15 @@ def _clusters(points: np.ndarray, k: int, rng: np.random.Generator) -> tuple[np.
 
 
 def _nearest_child(centres: np.ndarray, node: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """argmin_c ‖x − c‖² = argmin_c ‖c‖² − 2 c·x over the children c of each point's node.
+    """Return argmin_c ‖x − c‖² = argmin_c ‖c‖² − 2 c·x over the children c of each point's node.
 
-    The numbers are of single precision; far from the origin the squares need twice that.
+    Points and centres are float32; far from the origin their squares need float64.
     """
     points = points.astype(np.float64)
     if len(centres) == 1:
-        own = centres[0].astype(np.float64)
-        products = points @ own.T
-        sq_norms = np.einsum("bd,bd->b", own, own)
+        children = centres[0].astype(np.float64)
+        products = points @ children.T
+        sq_norms = np.einsum("bd,bd->b", children, children)
     else:
         children = centres[node].astype(np.float64)
         products = np.einsum("nbd,nd->nb", children, points)

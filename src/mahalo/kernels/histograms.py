@@ -1,4 +1,4 @@
-"""Histograms over many bins, few of them filled, and the matrix of their intersections."""
+"""Sparse histograms, and the matrix of their intersections."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ __all__ = ["histograms", "intersections"]
 
 
 def histograms(bins: np.ndarray, values: np.ndarray, sizes: list[int], n_bins: int) -> sp.csr_array:
-    """One row for each set, the first `sizes[0]` rows of `bins` being the first set: `values` summed by bin."""
+    """Return `values` summed by bin, one row for each set; the first `sizes[0]` rows of `bins` are the first set."""
     row = np.repeat(np.arange(len(sizes)), np.asarray(sizes, dtype=np.intp) * bins.shape[1])
-    return _compiled(sp.coo_array((values.ravel(), (row, bins.ravel())), shape=(len(sizes), n_bins)).tocsr())
+    return _as_int32(sp.coo_array((values.ravel(), (row, bins.ravel())), shape=(len(sizes), n_bins)).tocsr())
 
 
 def intersections(A: sp.csr_array, B: sp.csr_array | None = None) -> np.ndarray:
-    """Σ_b min(A[i, b], B[j, b]) of all rows of A with all rows of B (of A itself by default); entries must be ≥ 0."""
-    itself = B is None
-    A = _compiled(A)
-    B = A if B is None else _compiled(B)
+    """Return Σ_b min(A[i, b], B[j, b]) for all rows of A and B (by default A), whose entries must be ≥ 0."""
+    symmetric = B is None
+    A = _as_int32(A)
+    B = A if B is None else _as_int32(B)
     if A.shape[1] != B.shape[1]:
         raise ValueError(f"histograms must be over the same bins; got {A.shape[1]} and {B.shape[1]} of them.")
     n, m = A.shape[0], B.shape[0]
     K = np.zeros((n, m))
     starts = range(0, n, LANES)
 
-    def rows(first: int, last: int) -> None:
+    def intersect_part(first: int, last: int) -> None:
         table = np.zeros((A.shape[1], LANES), dtype=np.float32)
         for a in starts[first:last]:
-            done = a if itself else 0  # the lower triangle is the mirror of the upper
+            done = a if symmetric else 0  # compute the upper triangle only
             found = np.empty((m - done, LANES))
             intersect_rows(
                 table, A.indptr[a : a + LANES + 1], A.indices, A.data, B.indptr[done:], B.indices, B.data, found
             )
             K[a : a + LANES, done:] = found[:, : n - a].T
 
-    in_threads(len(starts), LANES * len(starts) * B.nnz, rows)
-    if itself:
+    in_threads(len(starts), LANES * len(starts) * B.nnz, intersect_part)
+    if symmetric:
         K = np.triu(K)
         K += np.triu(K, 1).T
     return K
 
 
-def _compiled(H: sp.csr_array) -> sp.csr_array:
-    """H in the types of the compiled loop, which takes its starts and bins for good."""
+def _as_int32(H: sp.csr_array) -> sp.csr_array:
+    """Return H as float32 with int32 indices, checked, for the compiled loop, which does not check them."""
     for what, size in (("entries", H.nnz), ("bins", H.shape[1])):
         if size > np.iinfo(np.int32).max:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Pyramid match kernels: how well the features of two sets pair off, counted on levels from coarse to fine."""
+"""Pyramid match kernels: the number of matching features of two sets, on levels from coarse to fine."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ __all__ = ["PyramidMatch", "SpatialPyramidMatch"]
 
 @dataclass(frozen=True, eq=False)
 class PyramidMatch:
-    """The pyramid match kernel of Grauman and Darrell, for sets of feature vectors of any size.
+    """Pyramid match kernel of Grauman and Darrell, for sets of feature vectors of any size.
 
-    On every level the features of two sets fall into bins, and as many match as histograms have in common. Matches that
-    are new on a level count with the worth w of its bins, largest on the finest:
+    On every level the features of two sets fall into bins, and the intersection of histograms counts matches.
+    Matches that are new on a level count with the worth w of its bins, largest on the finest level:
 
-        K(x, y) = Σ_bins w (new matches) = Σ_bins (w − w of the bin around) min(count in x, count in y)
+        K(x, y) = Σ_bins w (new matches) = Σ_bins (w − w of the parent bin) min(count in x, count in y)
 
     which is a single intersection of scaled histograms, and so a Mercer kernel. It takes time linear in the number of
-    features. Over a `UniformGrid`, K is no more than the best one-to-one matching is worth at 1/distance a match.
+    features. Over a `UniformGrid`, K is at most the value of the best one-to-one matching, at 1/distance a match.
 
     Parameters
     ----------
     bins : UniformGrid or VocabularyTree
-        Or anything with the `assign` of `mahalo.kernels.Bins`.
+        Or any object with the `assign` method of `mahalo.kernels.Bins`.
     normalize : bool, default=True
-        Divide by √(K(x, x) K(y, y)), lest large sets match everything.
+        Divide by √(K(x, x) K(y, y)), so that large sets do not match everything.
 
     Examples
     --------
@@ -47,20 +47,22 @@ class PyramidMatch:
     normalize: bool = True
 
     def __call__(self, X: Sequence, Y: Sequence | None = None) -> np.ndarray:
-        """Similarities of all sets of X with all of Y (of X itself by default); a set is an array n × d."""
+        """Return the kernel of all sets of X with all sets of Y (by default X); a set is an array n × d."""
         return _match(self.histograms, X, Y, self.normalize)
 
     def histograms(self, sets: Sequence) -> sp.csr_array:
-        """Scaled histograms, one row a set, of which the kernel is the intersection. With a `VocabularyTree` they can
-        be made part by part and kept."""
-        sets = _checked(sets)
+        """Return scaled histograms, one row per set, whose intersection is the kernel.
+
+        With a `VocabularyTree` they can be computed part by part and stored.
+        """
+        sets = _as_arrays(sets)
         numbers, gains = self.bins.assign(np.concatenate(sets))
         return histograms(numbers, gains[numbers], [len(points) for points in sets], len(gains))
 
 
 @dataclass(frozen=True, eq=False)
 class SpatialPyramidMatch:
-    """The spatial pyramid of Lazebnik, Schmid and Ponce: visual words, matched in ever smaller parts of the image.
+    """Spatial pyramid match kernel of Lazebnik, Schmid and Ponce: visual words, matched in ever smaller cells.
 
     Level l cuts the image into 2^l × 2^l cells, in which equal words match. Their histograms, as shares of all
     features, intersect with weights 2^−L on level 0 and 2^−(L−l+1) on level l, so that K(x, x) = 1.
@@ -81,16 +83,16 @@ class SpatialPyramidMatch:
             raise ValueError(f"n_levels must be at least 1; got {self.n_levels}.")
 
     def __call__(self, X: Sequence, Y: Sequence | None = None) -> np.ndarray:
-        """Similarities of all images of X with all of Y (of X itself by default).
+        """Return the kernel of all images of X with all images of Y (by default X).
 
         An image is a pair (features, positions) of arrays n × d and n × 2, positions in [0, 1].
         """
         return _match(self.histograms, X, Y, normalize=False)
 
     def histograms(self, images: Sequence) -> sp.csr_array:
-        """Scaled histograms, one row an image, of which the kernel is the intersection."""
-        features = _checked([image[0] for image in images])
-        positions = _checked([image[1] for image in images])
+        """Return scaled histograms, one row per image, whose intersection is the kernel."""
+        features = _as_arrays([image[0] for image in images])
+        positions = _as_arrays([image[1] for image in images])
         sizes = [len(points) for points in features]
         if sizes != [len(points) for points in positions] or positions[0].shape[1] != 2:
             raise ValueError(
@@ -104,7 +106,7 @@ class SpatialPyramidMatch:
 
 
 def _cells(positions: np.ndarray, n_levels: int) -> tuple[np.ndarray, int]:
-    """The number of the cell that holds each position on each level, and how many cells there are in all."""
+    """Return the cell number of each position on each level, and the number of cells in all."""
     if not ((positions >= 0) & (positions <= 1)).all():
         raise ValueError(
             f"positions must be in [0, 1]; got some from {positions.min():g} to {positions.max():g}. Divide x by the "
@@ -118,18 +120,18 @@ def _cells(positions: np.ndarray, n_levels: int) -> tuple[np.ndarray, int]:
 def _match(
     histograms_of: Callable[[Sequence], sp.csr_array], X: Sequence, Y: Sequence | None, normalize: bool
 ) -> np.ndarray:
-    """Intersections of the histograms of X and Y, which are made together: bins may be numbered anew each time."""
+    """Return the intersections of the histograms of X and Y, made in one call so that bin numbers agree."""
     H = histograms_of([*X] if Y is None else [*X, *Y])
     A, B = (H, None) if Y is None else (H[: len(X)], H[len(X) :])
     K = intersections(A, B)
     if not normalize:
         return K
-    own = [np.sqrt(h.sum(axis=1, dtype=np.float64)) for h in (A, A if B is None else B)]
-    return K / np.maximum(np.outer(*own), np.finfo(np.float64).tiny)
+    roots = [np.sqrt(h.sum(axis=1, dtype=np.float64)) for h in (A, A if B is None else B)]
+    return K / np.maximum(np.outer(*roots), np.finfo(np.float64).tiny)
 
 
-def _checked(sets: Sequence) -> list[np.ndarray]:
-    """Sets as arrays n × d of one d, none empty."""
+def _as_arrays(sets: Sequence) -> list[np.ndarray]:
+    """Return the sets as arrays n × d of one d; raise ValueError if one is empty or different."""
     arrays = [np.asarray(points) for points in sets]
     if not arrays:
         raise ValueError("there must be at least one set of features; got none.")

@@ -1,23 +1,23 @@
-"""Symmetric-matrix functions, and threads for loops over rows; a leaf that knows nothing of metrics."""
+"""Linear algebra: symmetric matrices, covariance, scatter within classes, rank-one updates, threads."""
 
-from .class_moments import ClassMoments, Order
+from .class_moments import ClassMoments, ScatterKind
 from .covariance import (
     Moments,
+    centre_far_columns,
     column_variances,
-    condensed,
-    invertible,
+    condense_rows,
+    make_invertible,
     moments,
-    near_zero,
     positive_variances,
     row_blocks,
     second_moment,
     shrunk_correlation,
     sq_norms,
 )
+from .k_smallest import nearest_of
 from .matrix import Matrix
-from .rank_one import add_outer, from_upper, log_det_of_upper, steps_in_block, times_upper
+from .rank_one import add_outer, from_upper, log_det_of_upper, rank_one_steps, times_upper
 from .scatter import Scatter, rounding_of
-from .smallest import nearest_of
 from .symmetric import (
     cholesky_or_none,
     inverse_factor,
@@ -28,7 +28,7 @@ from .symmetric import (
     symmetrize,
 )
 from .threads import in_threads
-from .within import WIDEST, WIDEST_DENSE, class_means, fourth_moment, scatter_of_differences, within_scatter
+from .within_class import WIDEST, WIDEST_DENSE, class_means, fourth_moment, scatter_of_differences, within_scatter
 
 __all__ = [
     "WIDEST",
@@ -36,25 +36,26 @@ __all__ = [
     "ClassMoments",
     "Matrix",
     "Moments",
-    "Order",
     "Scatter",
+    "ScatterKind",
     "add_outer",
+    "centre_far_columns",
     "cholesky_or_none",
     "class_means",
     "column_variances",
-    "condensed",
+    "condense_rows",
     "fourth_moment",
     "from_upper",
     "in_threads",
     "inverse_factor",
-    "invertible",
     "log_det",
     "log_det_of_upper",
     "log_det_or_minus_infinity",
+    "make_invertible",
     "moments",
-    "near_zero",
     "nearest_of",
     "positive_variances",
+    "rank_one_steps",
     "rounding_of",
     "row_blocks",
     "scatter_of_differences",
@@ -63,7 +64,6 @@ __all__ = [
     "spd_factor",
     "spd_roots",
     "sq_norms",
-    "steps_in_block",
     "symmetrize",
     "times_upper",
     "within_scatter",

@@ -1,37 +1,38 @@
-"""Sizes, means and scatter of classes, of rows that are never together: found in parts, merged two at a time.
+"""Sizes, means and scatter of classes, computed from parts of the rows and merged two at a time.
 
-Of two parts of one class, with a and b rows and means that differ by δ, the scatter around the common mean is
+For two parts of one class, with a and b rows and means that differ by δ, the scatter around the common mean is
 
     S = S_a + S_b + a b / (a + b) δ δᵀ                                             (Chan, Golub and LeVeque)
 
-Nothing is subtracted that was added before, so digits are lost neither far from the origin nor in long sums. Classes
-keep a mean each; their scatter is pooled, one matrix for all.
+No sum is subtracted, so no digits are lost far from the origin or in long sums. Each class has a mean; the scatter is
+pooled, one matrix for all classes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
 
 from .covariance import centred_sums, scatter_around
+from .matrix import Matrix
 from .scatter import unit_of
 
-__all__ = ["ClassMoments", "Order"]
+__all__ = ["ClassMoments", "ScatterKind"]
 
-Order = Literal["none", "variances", "scatter"]
+ScatterKind = Literal["none", "variances", "scatter"]
 
-_NUMBERS = 1 << 19  # of rows centred at once, so that they stay in the cache
-_FEW_ROWS = 16  # of a class at once: below, all classes are added up together
+_NUMBERS = 1 << 19  # numbers centred at once, so that they stay in the cache
+_FEW_ROWS = 16  # rows of a class, below which all classes are summed together
 
 
 @dataclass(frozen=True)
 class ClassMoments:
-    """Number of rows and mean of every class; Σ (x − m)(x − m)ᵀ over all rows, m being the mean of x's class.
+    """Number of rows and mean of every class, and the scatter Σ (x − m)(x − m)ᵀ, m being the mean of x's class.
 
-    `scatter` is that matrix, its diagonal alone, or None, as was asked for.
+    `scatter` is the whole matrix, its diagonal, or None.
     """
 
     sizes: np.ndarray
@@ -39,25 +40,26 @@ class ClassMoments:
     scatter: np.ndarray | None
 
     @classmethod
-    def empty(cls, n_classes: int, d: int, second: Order) -> ClassMoments:
+    def empty(cls, n_classes: int, d: int, second: ScatterKind) -> ClassMoments:
+        """Return the moments of no rows."""
         shape = {"none": None, "variances": (d,), "scatter": (d, d)}[second]
         scatter = None if shape is None else np.zeros(shape)
         return cls(np.zeros(n_classes, dtype=np.int64), np.zeros((n_classes, d)), scatter)
 
     @classmethod
-    def of(cls, X: Any, codes: np.ndarray, n_classes: int, second: Order) -> ClassMoments:
-        """Of rows, dense or CSR, of the classes `codes`."""
+    def of(cls, X: Matrix, codes: np.ndarray, n_classes: int, second: ScatterKind) -> ClassMoments:
+        """Return the moments of rows, dense or CSR, with classes `codes`."""
         if sp.issparse(X):
-            return _of_sparse(X, codes, n_classes, second)
+            return _sparse_moments(X, codes, n_classes, second)
         found = cls.empty(n_classes, X.shape[1], second)
         step = max(1, _NUMBERS // max(1, X.shape[1]))
-        centred = _centred_columns if X.strides[0] < X.strides[1] else _centred_rows
+        centred = _centre_columns if X.strides[0] < X.strides[1] else _centre_rows
         for a in range(0, len(X), step):
             Z, present, sizes, means = centred(X[a : a + step], codes[a : a + step])
             scatter = None
             if second != "none":
                 scatter = Z.T @ Z if second == "scatter" else np.einsum("ij,ij->j", Z, Z)
-            found = found.merged(cls(sizes, means, scatter).among(present, n_classes))
+            found = found.merge(cls(sizes, means, scatter).renumber(present, n_classes))
         return found
 
     @property
@@ -66,31 +68,31 @@ class ClassMoments:
 
     @property
     def unit(self) -> float:
-        """Of the variances: a power of two in which their squares are numbers."""
+        """Unit of variance, a power of two in which squares of variances do not overflow."""
         if self.scatter is None:
             return 1.0
         second = self.scatter if self.scatter.ndim == 1 else np.diagonal(self.scatter)
         return unit_of(second / max(self.n, 1))
 
-    def merged(self, other: ClassMoments) -> ClassMoments:
-        """Of the rows of both; the classes are the same."""
+    def merge(self, other: ClassMoments) -> ClassMoments:
+        """Return the moments of both sets of rows, which share their class numbers."""
         sizes = self.sizes + other.sizes
         share = other.sizes / np.maximum(sizes, 1)
-        apart = other.means - self.means
+        difference = other.means - self.means
         scatter = None
         if self.scatter is not None and other.scatter is not None:
-            scatter = self.scatter + other.scatter + _between(self.sizes * share, apart, self.scatter.ndim)
-        return ClassMoments(sizes, self.means + share[:, None] * apart, scatter)
+            scatter = self.scatter + other.scatter + _between(self.sizes * share, difference, self.scatter.ndim)
+        return ClassMoments(sizes, self.means + share[:, None] * difference, scatter)
 
-    def among(self, codes: np.ndarray, n_classes: int) -> ClassMoments:
-        """The same where class g is class codes[g] of `n_classes`."""
+    def renumber(self, codes: np.ndarray, n_classes: int) -> ClassMoments:
+        """Return the moments with class g called class codes[g] of `n_classes`."""
         sizes = np.zeros(n_classes, dtype=np.int64)
         means = np.zeros((n_classes, self.means.shape[1]))
         sizes[codes], means[codes] = self.sizes, self.means
         return ClassMoments(sizes, means, self.scatter)
 
-    def together(self) -> ClassMoments:
-        """All rows as one class."""
+    def pool(self) -> ClassMoments:
+        """Return the moments of all rows as one class."""
         n, centre = self.n, self.sizes @ self.means / max(self.n, 1)
         scatter = self.scatter
         if scatter is not None:
@@ -98,16 +100,16 @@ class ClassMoments:
         return ClassMoments(np.array([n]), centre[None, :], scatter)
 
 
-def _between(weight: np.ndarray, apart: np.ndarray, ndim: int) -> np.ndarray:
-    """Σ_g w_g δ_g δ_gᵀ, or its diagonal."""
-    return weight @ apart**2 if ndim == 1 else (apart.T * weight) @ apart
+def _between(weight: np.ndarray, difference: np.ndarray, ndim: int) -> np.ndarray:
+    """Return Σ_g w_g δ_g δ_gᵀ, or its diagonal."""
+    return weight @ difference**2 if ndim == 1 else (difference.T * weight) @ difference
 
 
-Centred = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # rows, classes that are there, their sizes, means
+Centred = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # centred rows, classes present, their sizes, means
 
 
-def _centred_rows(X: np.ndarray, codes: np.ndarray) -> Centred:
-    """Of rows that lie together in memory: sorted by class."""
+def _centre_rows(X: np.ndarray, codes: np.ndarray) -> Centred:
+    """Centre row-major rows by class; they come back sorted by class."""
     order = np.argsort(codes, kind="stable")
     Z = X.take(order, axis=0).astype(np.float64, copy=False)
     present, first, sizes = np.unique(codes[order], return_index=True, return_counts=True)
@@ -122,17 +124,17 @@ def _centred_rows(X: np.ndarray, codes: np.ndarray) -> Centred:
     return Z, present, sizes, means
 
 
-def _centred_columns(X: np.ndarray, codes: np.ndarray) -> Centred:
-    """Of columns that lie together in memory, as those of frames do: never turned into rows."""
-    present, place, sizes = np.unique(codes, return_inverse=True, return_counts=True)
+def _centre_columns(X: np.ndarray, codes: np.ndarray) -> Centred:
+    """Centre column-major rows by class, as in data frames, without transposing them in memory."""
+    present, position, sizes = np.unique(codes, return_inverse=True, return_counts=True)
     Zt = X.T.astype(np.float64)
-    means = np.array([np.bincount(place, column, minlength=len(present)) for column in Zt]) / sizes
-    Zt -= means.take(place, axis=1)
+    means = np.array([np.bincount(position, column, minlength=len(present)) for column in Zt]) / sizes
+    Zt -= means.take(position, axis=1)
     return Zt.T, present, sizes, means.T
 
 
-def _of_sparse(X: sp.csr_array, codes: np.ndarray, n_classes: int, second: Order) -> ClassMoments:
-    """Rows are never centred one by one: of their scatter around one centre, that of the class means is taken off."""
+def _sparse_moments(X: sp.csr_array, codes: np.ndarray, n_classes: int, second: ScatterKind) -> ClassMoments:
+    """Return the moments of CSR rows, without centring: scatter around the common mean less that of class means."""
     n, d = X.shape
     if not n:
         return ClassMoments.empty(n_classes, d, second)

@@ -1,27 +1,29 @@
-"""Means, variances and correlations of columns, from rows that come in blocks, dense or sparse.
+"""Means, variances and correlations of columns, from blocks of rows, dense or sparse.
 
-Blocks come from a callable that can be asked again, for all of this takes two passes: first the means, then what is
-spread around them. E x² − μ² in one pass would lose all digits where μ² is far above the variance.
+A callable returns the blocks anew for each of two passes: first for means, then for deviations from them. E x² − μ² in
+one pass would lose all digits where μ² is far above the variance.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from .matrix import Matrix
+
 __all__ = [
     "Blocks",
     "Moments",
+    "centre_far_columns",
     "centred_sums",
     "column_variances",
-    "condensed",
+    "condense_rows",
     "far_from_zero",
-    "invertible",
+    "make_invertible",
     "moments",
-    "near_zero",
     "positive_variances",
     "row_blocks",
     "scatter_around",
@@ -30,23 +32,23 @@ __all__ = [
     "sq_norms",
 ]
 
-Blocks = Callable[[], Iterable]
+Blocks = Callable[[], Iterable[Matrix]]
 
-_NUMBERS = 1 << 21  # in a block
+_NUMBERS = 1 << 21  # numbers in a block
 _FEWEST_ROWS = 256
 _FAR = 3.0  # deviations; a column whose mean is farther from zero has few zeros: k of them make k μ² ≤ n σ²
 
 
 class Moments(NamedTuple):
-    """Number of rows; mean and variance of every column."""
+    """Number of rows, and mean and variance of every column."""
 
     n: int
     mean: np.ndarray
     variance: np.ndarray
 
 
-def row_blocks(X: Any, size: int | None = None) -> Blocks:
-    """X in blocks of `size` rows, by default of about two million numbers."""
+def row_blocks(X: Matrix, size: int | None = None) -> Blocks:
+    """Return a callable that yields X in blocks of `size` rows, by default of about two million numbers."""
     n, d = X.shape
     n_entries = n * d
     if sp.issparse(X):
@@ -56,13 +58,13 @@ def row_blocks(X: Any, size: int | None = None) -> Blocks:
             X.sum_duplicates()
         n_entries = X.nnz
     if size is None:
-        # A sparse block costs d steps beside its entries: let it have as many.
+        # A sparse block costs d operations beside its entries, so it should have d entries at least.
         size = max(_FEWEST_ROWS, max(_NUMBERS, d) * n // max(n_entries, 1))
     return lambda: (X[a : a + size] for a in range(0, n, size))
 
 
 def moments(blocks: Blocks) -> Moments:
-    """Mean and variance of every column; rounding of the mean found first is mended by the second pass."""
+    """Return mean and variance of every column; the second pass corrects the rounding error of the mean."""
     sizes, sums = zip(*((block.shape[0], _sums(block)) for block in blocks()), strict=True)
     n = sum(sizes)
     centre: np.ndarray = np.sum(sums, axis=0) / n
@@ -75,15 +77,15 @@ def moments(blocks: Blocks) -> Moments:
     return Moments(n, centre + rest, np.maximum(second / n - rest**2, 0.0))
 
 
-def _sums(block: Any) -> np.ndarray:
-    if sp.issparse(block):
-        return np.bincount(block.indices, block.data, minlength=block.shape[1])
-    return block.sum(axis=0, dtype=np.float64)
+def _sums(block: Matrix) -> np.ndarray:
+    if isinstance(block, np.ndarray):
+        return block.sum(axis=0, dtype=np.float64)
+    return np.bincount(block.indices, block.data, minlength=block.shape[1])
 
 
-def centred_sums(block: Any, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Σ (x − c) and Σ (x − c)² of every column; of sparse ones over the entries, with −c and c² for each zero."""
-    if not sp.issparse(block):
+def centred_sums(block: Matrix, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return Σ (x − c) and Σ (x − c)² of every column; zeros of sparse columns add −c and c² each."""
+    if isinstance(block, np.ndarray):
         Z = block - centre
         return Z.sum(axis=0), np.einsum("ij,ij->j", Z, Z)
     n, d = block.shape
@@ -97,7 +99,7 @@ def centred_sums(block: Any, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def scatter_around(blocks: Blocks, centre: np.ndarray) -> np.ndarray:
-    """Σ z zᵀ over the rows z = x − centre, reckoned in units of the deviations of the columns."""
+    """Return Σ z zᵀ over the rows z = x − centre, computed in units of the columns' deviations."""
     n, squares = 0, np.zeros_like(centre)
     for block in blocks():
         n += block.shape[0]
@@ -108,7 +110,7 @@ def scatter_around(blocks: Blocks, centre: np.ndarray) -> np.ndarray:
 
 
 def second_moment(blocks: Blocks, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Σ z zᵀ / n over the rows z = (x − centre) / scale."""
+    """Return Σ z zᵀ / n over the rows z = (x − centre) / scale."""
     n, total = 0, np.zeros((len(centre), len(centre)))
     for block in blocks():
         n += block.shape[0]
@@ -116,9 +118,9 @@ def second_moment(blocks: Blocks, centre: np.ndarray, scale: np.ndarray) -> np.n
     return total / n
 
 
-def _products(block: Any, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Σ z zᵀ over the rows of one block."""
-    if not sp.issparse(block):
+def _products(block: Matrix, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Return Σ z zᵀ over the rows of one block."""
+    if isinstance(block, np.ndarray):
         Z = (block - centre) / scale
         return Z.T @ Z
     far, D, S, o = _split(block, centre, scale)
@@ -133,19 +135,19 @@ def _products(block: Any, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
     return products
 
 
-def condensed(n: int, mean: np.ndarray, deviation: np.ndarray, R: np.ndarray) -> np.ndarray:
-    """At most d + 1 rows with the Σ x xᵀ of n rows, whose columns have these means, deviations and correlations.
+def condense_rows(n: int, mean: np.ndarray, deviation: np.ndarray, R: np.ndarray) -> np.ndarray:
+    """Return at most d + 1 rows with the Σ x xᵀ of n rows of these means, deviations and correlations R.
 
-    With R = V diag(r) Vᵀ it is n μ μᵀ + n D V diag(r) Vᵀ D: the rows are √n μ and √(n r_j) D v_j.
+    With R = V diag(r) Vᵀ that is n μ μᵀ + n D V diag(r) Vᵀ D: the rows are √n μ and √(n r_j) D v_j.
     """
     r, V = np.linalg.eigh(R)
-    kept = r > len(r) * np.finfo(np.float64).eps * max(r[-1], 0.0)
-    return np.sqrt(n) * np.vstack([mean, np.sqrt(r[kept])[:, None] * V[:, kept].T * deviation])
+    positive = r > len(r) * np.finfo(np.float64).eps * max(r[-1], 0.0)
+    return np.sqrt(n) * np.vstack([mean, np.sqrt(r[positive])[:, None] * V[:, positive].T * deviation])
 
 
-def sq_norms(block: Any, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """‖z‖² of each row of one block."""
-    if not sp.issparse(block):
+def sq_norms(block: Matrix, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Return ‖z‖² of each row z = (x − centre) / scale of one block."""
+    if isinstance(block, np.ndarray):
         Z = (block - centre) / scale
         return np.einsum("ij,ij->i", Z, Z)
     _, D, S, o = _split(block, centre, scale)
@@ -154,12 +156,12 @@ def sq_norms(block: Any, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
 
 
 def _split(
-    block: Any, centre: np.ndarray, scale: np.ndarray
+    block: sp.csr_array, centre: np.ndarray, scale: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, sp.csr_array, np.ndarray]:
-    """Sparse rows z in two parts: (far, D, S, o) with z[far] = d and z[~far] = s − o.
+    """Return sparse rows z in two parts, (far, D, S, o) with z[far] = d and z[~far] = s − o.
 
-    Columns far from zero have hardly a zero among them, and are centred as dense ones. The others stay sparse, and
-    uncentred by so little that to take it off from their products loses no more than a digit or two.
+    Columns far from zero have few zeros, and are centred as dense ones. The others stay sparse and uncentred, with
+    means so small that correcting their products loses no more than a digit or two.
     """
     far = far_from_zero(centre, scale)
     D = (block[:, far].toarray() - centre[far]) / scale[far]
@@ -168,12 +170,12 @@ def _split(
 
 
 def far_from_zero(centre: np.ndarray, deviation: np.ndarray) -> np.ndarray:
-    """Columns in which products of what is not centred would lose digits."""
+    """Return the mask of columns whose uncentred products would lose digits."""
     return np.abs(centre) > _FAR * deviation
 
 
-def near_zero(X: Any) -> sp.csr_array:
-    """Sparse rows less the mean of those columns that are far from zero, which have hardly a zero among them."""
+def centre_far_columns(X: Matrix) -> sp.csr_array:
+    """Subtract the mean from those columns of sparse X that are far from zero, and so have few zeros."""
     X = sp.csr_array(X)
     n = max(X.shape[0], 1)
     mean = np.asarray(X.sum(axis=0)).ravel() / n
@@ -184,15 +186,16 @@ def near_zero(X: Any) -> sp.csr_array:
 
 
 def column_variances(blocks: Blocks) -> np.ndarray:
-    """Variance of each column; a constant column gets the mean of the others (1 if all are constant).
+    """Return the variance of each column; a constant column gets the mean of the others (1 if all are constant).
 
-    A constant column separates no two points seen so far, so any positive value is admissible; this one keeps
-    the prior on the scale of the data.
+    A constant column separates no two rows, so any positive value is admissible; this one keeps the prior on the scale
+    of the data.
     """
     return positive_variances(moments(blocks))
 
 
 def positive_variances(of: Moments) -> np.ndarray:
+    """Return the variances, with the mean of the others for constant columns."""
     scale = np.maximum(np.abs(of.mean), np.sqrt(of.variance))
     constant = of.variance <= (1e-12 * scale) ** 2
     usual = of.variance[~constant].mean() if not constant.all() else 1.0
@@ -200,7 +203,7 @@ def positive_variances(of: Moments) -> np.ndarray:
 
 
 def shrunk_correlation(blocks: Blocks) -> tuple[np.ndarray, np.ndarray, float]:
-    """Correlations of the columns, shrunk only where they are singular, deviations, and the amount of shrinkage.
+    """Return the correlations of the columns, shrunk only if singular, the deviations, and the shrinkage.
 
     With R the correlation matrix and D the column variances the covariance is D^½ [(1−ρ) R + ρ I] D^½. Where R
     has full rank ρ is 0, the ordinary covariance. Where it has not (fewer rows than columns, dependent or
@@ -213,17 +216,17 @@ def shrunk_correlation(blocks: Blocks) -> tuple[np.ndarray, np.ndarray, float]:
     def fourth() -> float:
         return float(sum((sq_norms(block, found.mean, deviation) ** 2).sum() for block in blocks()))
 
-    R, rho = invertible(second_moment(blocks, found.mean, deviation), found.n, fourth)
+    R, rho = make_invertible(second_moment(blocks, found.mean, deviation), found.n, fourth)
     return R, deviation, rho
 
 
-def invertible(R: np.ndarray, n: int, fourth: Callable[[], float]) -> tuple[np.ndarray, float]:
-    """The correlations R of n rows, shrunk where they are singular, and by how much; `fourth()` is Σ ‖z‖⁴."""
+def make_invertible(R: np.ndarray, n: int, fourth: Callable[[], float]) -> tuple[np.ndarray, float]:
+    """Return the correlations R of n rows, shrunk if singular, and the shrinkage; `fourth()` is Σ ‖z‖⁴."""
     values = np.linalg.eigvalsh(R)
     if values[0] > 1e-10 * max(values[-1], 1e-300):
         return R, 0.0
     rho = min(max(_ledoit_wolf_intensity(fourth(), n, R), 1e-6), 1.0)
-    # Constant columns have R_jj = 0 (others 1); the identity gives them their (substitute) unit variance back.
+    # Constant columns have R_jj = 0 (others 1); the identity gives them unit variance.
     added = np.where(np.diagonal(R) > 0.5, rho, 1.0)
     R = (1.0 - rho) * R
     R[np.diag_indices_from(R)] += added
@@ -231,7 +234,7 @@ def invertible(R: np.ndarray, n: int, fourth: Callable[[], float]) -> tuple[np.n
 
 
 def _ledoit_wolf_intensity(fourth: float, n: int, R: np.ndarray) -> float:
-    """Intensity ρ of Ledoit and Wolf (2004) for n centred rows with Σ ‖z‖⁴ = `fourth` and second-moment matrix R."""
+    """Return the intensity ρ of Ledoit and Wolf (2004) for n centred rows with Σ ‖z‖⁴ = `fourth`, Σ z zᵀ = n R."""
     d = len(R)
     mu = np.trace(R) / d
     spread = (R**2).sum() / d - mu**2

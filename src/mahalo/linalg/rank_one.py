@@ -1,11 +1,10 @@
 """Rank-one steps F ← F + β_t (F z_t)(F z_t)ᵀ, a block of them at a time.
 
-What a step reads of F is zᵀFz as the steps before have left it. So a block runs on its Gram matrix Z F Zᵀ alone, and F
-takes all of its steps in one go. Only the upper triangle of F is read and kept up; `from_upper` brings back the other
-half.
+A step reads only zᵀFz after the steps before it. So a block runs on its Gram matrix Z F Zᵀ, and F then takes all of its
+steps at once. Only the upper triangle of F is read and updated; `from_upper` restores the other half.
 
-This is SciPy's BLAS, for its products in place, which sees every array here transposed. Each BLAS has its own threads,
-and those of NumPy's would fight with these for the cores: what is to be done between blocks should be done from here.
+This uses SciPy's BLAS, for its in-place products; it sees every array transposed. NumPy's BLAS has threads of its own,
+which would compete with these for the cores: work between blocks should use the functions of this module.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ from scipy.linalg.lapack import dpotrf
 
 from .symmetric import log_det
 
-__all__ = ["add_outer", "from_upper", "log_det_of_upper", "steps_in_block", "times_upper"]
+__all__ = ["add_outer", "from_upper", "log_det_of_upper", "rank_one_steps", "times_upper"]
 
 
-def steps_in_block(
+def rank_one_steps(
     F: np.ndarray, Z: np.ndarray, decide: Callable[[np.ndarray, np.ndarray], object]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """F after one step along each row of Z, and which of the β are not 0; F is used up.
+    """Return F after one step along each row of Z, and the positions of β ≠ 0; F is overwritten.
 
-    ``decide(G, beta)`` makes them on G = Z F Zᵀ: it fills in β, and leaves row t of G, from t on, as it was just before
+    ``decide(G, beta)`` runs the steps on G = Z F Zᵀ: it fills in β, and leaves row t of G, from t on, as just before
     step t.
     """
     if not len(Z):
@@ -41,13 +40,13 @@ def steps_in_block(
 
 
 def _before_steps(V: np.ndarray, G: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    """y_t = F z_t just before step t = V_t + Σ_{q<t} β_q G_qt y_q: a triangular system for all y at once."""
+    """Return y_t = F z_t just before step t, V_t + Σ_{q<t} β_q G_qt y_q: one triangular system for all y."""
     G *= -beta[:, None]
     return dtrsm(1.0, G.T, V.T, side=1, lower=1, trans_a=1, diag=1, overwrite_b=1).T
 
 
 def add_outer(A: np.ndarray, weight: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """A + Σ weight_t y_t y_tᵀ over the rows of Y; A is used up."""
+    """Return A + Σ weight_t y_t y_tᵀ over the rows of Y; A is overwritten."""
     for sign in (1.0, -1.0):
         chosen = np.flatnonzero(sign * weight > 0)
         if len(chosen):
@@ -58,17 +57,17 @@ def add_outer(A: np.ndarray, weight: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 
 def times_upper(F: np.ndarray, Z: np.ndarray) -> np.ndarray:
-    """Z F."""
+    """Return Z F, reading the upper triangle of F."""
     return dsymm(1.0, F.T, Z.T, lower=1).T if F.size and Z.size else np.zeros_like(Z)
 
 
 def log_det_of_upper(F: np.ndarray) -> float:
-    """log det F, −∞ where F is not numerically positive definite."""
+    """Return log det F, or −∞ if F is not numerically positive definite."""
     factor, info = dpotrf(F.T, lower=1, clean=0)
     value = log_det(factor) if info == 0 else -np.inf
     return value if np.isfinite(value) else -np.inf
 
 
 def from_upper(A: np.ndarray) -> np.ndarray:
-    """Symmetric, from the upper triangle."""
+    """Return the symmetric matrix with the upper triangle of A."""
     return np.triu(A) + np.triu(A, 1).T

@@ -1,3 +1,5 @@
+"""Factors, determinants and roots of symmetric matrices."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -17,17 +19,18 @@ __all__ = [
 
 
 def symmetrize(A: np.ndarray) -> np.ndarray:
+    """Return ½ (A + Aᵀ)."""
     return 0.5 * (A + A.T)
 
 
-# NumPy and SciPy come with a BLAS each, and each BLAS with its own threads; calls that alternate between the two fight
-# for the cores. So matrices large enough for threads go to NumPy; small ones to SciPy, whose calls cost less. Blocks of
-# rank_one.py keep to SciPy's instead, for its products in place.
+# NumPy and SciPy have a BLAS each, with threads of their own, and alternating calls compete for the cores. So matrices
+# large enough for threads go to NumPy; small ones to SciPy, whose calls cost less. rank_one.py uses SciPy's BLAS only,
+# for its in-place products.
 _SMALL = 32
 
 
 def cholesky_or_none(A: np.ndarray) -> np.ndarray | None:
-    """Lower factor L with A = L Lᵀ of a symmetric A, or None where A is not numerically positive definite."""
+    """Return the lower factor L with A = L Lᵀ of a symmetric A, or None if A is not numerically positive definite."""
     if len(A) > _SMALL:
         try:
             factor = np.linalg.cholesky(A)
@@ -39,7 +42,7 @@ def cholesky_or_none(A: np.ndarray) -> np.ndarray | None:
 
 
 def inverse_factor(L: np.ndarray) -> np.ndarray:
-    """L⁻¹ of a lower triangular factor."""
+    """Return L⁻¹ of a lower triangular factor."""
     inverse = np.zeros_like(L)
     _invert_into(inverse, L)
     return inverse
@@ -57,18 +60,18 @@ def _invert_into(inverse: np.ndarray, L: np.ndarray) -> None:
 
 
 def log_det(L: np.ndarray) -> float:
-    """log det(L Lᵀ) of a triangular factor."""
+    """Return log det(L Lᵀ) of a triangular factor."""
     return 2.0 * float(np.log(L.diagonal()).sum())
 
 
 def log_det_or_minus_infinity(A: np.ndarray) -> float:
-    """log det A of a symmetric A, −∞ where A is not numerically positive definite."""
+    """Return log det A of a symmetric A, or −∞ if A is not numerically positive definite."""
     factor = cholesky_or_none(A)
     return -np.inf if factor is None else log_det(factor)
 
 
 def spd_factor(A: np.ndarray, what: str) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues and vectors of a symmetric positive definite matrix; an error that says what is wrong if not."""
+    """Return eigenvalues and vectors of a symmetric positive definite matrix; raise ValueError if it is not one."""
     A = np.asarray(A, dtype=np.float64)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         raise ValueError(f"{what} must be a square matrix; got an array of shape {A.shape}.")
@@ -90,6 +93,6 @@ def spd_factor(A: np.ndarray, what: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def spd_roots(values: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(A^½, A^−½) from the eigen-decomposition of A ≻ 0."""
+    """Return (A^½, A^−½) from the eigendecomposition of A ≻ 0."""
     root = np.sqrt(values)
     return (vectors * root) @ vectors.T, (vectors / root) @ vectors.T

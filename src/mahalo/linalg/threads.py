@@ -1,3 +1,5 @@
+"""Threads for loops over rows."""
+
 from __future__ import annotations
 
 import os
@@ -17,9 +19,9 @@ _WORTH_A_THREAD = 4_000_000
 
 
 def in_threads(n: int, work: int, task: Callable[[int, int], None]) -> None:
-    """Run task(first, last) over 0..n, shared among threads when there is enough to do.
+    """Run task(first, last) over parts of 0..n, in several threads if there is enough work.
 
-    An error in any part is raised here, once all parts have ended; of several, that of the first part.
+    An error in any part is raised once all parts have ended; of several errors, that of the first part.
     """
     n_threads = min(1 + work // _WORTH_A_THREAD, n)
     if n_threads > 1:
@@ -27,22 +29,22 @@ def in_threads(n: int, work: int, task: Callable[[int, int], None]) -> None:
     if n_threads < 2:
         task(0, n)
         return
-    own, *others = pairwise(np.linspace(0, n, n_threads + 1).astype(int).tolist())
+    first, *others = pairwise(np.linspace(0, n, n_threads + 1).astype(int).tolist())
     with ThreadPoolExecutor(n_threads - 1) as pool:
         running = [pool.submit(task, *part) for part in others]
-        task(*own)
+        task(*first)
     for part in running:
         part.result()
 
 
 def _available() -> int:
-    """Threads this process may run: its cores, and no more than OpenMP and BLAS are held to."""
+    """Return the number of threads to use: at most the cores, and the limits of OpenMP and BLAS."""
     limits = [library.num_threads for library in _threaded_libraries(len(sys.modules))]
     return max(1, min(_n_cores(), _omp_num_threads(), *limits))
 
 
 def _n_cores() -> int:
-    """The cores this process may run on."""
+    """Return the number of cores this process may run on."""
     if hasattr(os, "process_cpu_count"):  # Python ≥ 3.13
         return os.process_cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
@@ -51,14 +53,14 @@ def _n_cores() -> int:
 
 
 def _omp_num_threads() -> int:
-    """OMP_NUM_THREADS, of which a list gives one number for each level of nesting."""
+    """Return OMP_NUM_THREADS; of a list, with a number for each nesting level, the first."""
     first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return int(first) if first.isdecimal() and int(first) else sys.maxsize
 
 
-# To look for the libraries takes milliseconds, to ask those found microseconds. New ones come with new modules.
+# Finding the libraries takes milliseconds, reading their limits microseconds. New modules may load new libraries.
 @lru_cache(maxsize=1)
 def _threaded_libraries(n_modules: int) -> tuple:
-    """BLAS and OpenMP as loaded, each with `num_threads` as it stands; but for those built without threads."""
+    """Return the loaded BLAS and OpenMP libraries that have threads, each with its current `num_threads`."""
     libraries = ThreadpoolController().lib_controllers
     return tuple(k for k in libraries if getattr(k, "threading_layer", None) not in ("disabled", "sequential"))

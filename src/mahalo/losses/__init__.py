@@ -1,6 +1,6 @@
-"""Spectral losses that pull the metric to its prior, and the price of violating a constraint."""
+"""Spectral losses, which keep the metric near its prior, and slack penalties, the price of a violated constraint."""
 
-from .check import as_loss, check_loss
+from .checks import as_loss, check_loss
 from .frobenius import Frobenius
 from .logdet import LogDet
 from .sdp import SDPFrobenius, SDPLogDet

@@ -1,3 +1,5 @@
+"""Frobenius loss."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -7,7 +9,7 @@ __all__ = ["Frobenius"]
 
 
 class Frobenius(BaseEstimator):
-    """f(w) = ½ (w − η)²: half the squared Frobenius distance to η I.
+    """Frobenius loss f(w) = ½ (w − η)²: half the squared Frobenius distance to η I.
 
     f*(s) = ½ s² + η s where s > −η, and −½ η² below: there the eigenvalue of the core matrix is 0. Learned metrics
     may be singular. With η = 0 and relative distances this is the batch form of the online method of

@@ -1,3 +1,5 @@
+"""LogDet loss."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -7,7 +9,7 @@ __all__ = ["LogDet"]
 
 
 class LogDet(BaseEstimator):
-    """f(w) = w − ln w − 1: the LogDet divergence to the identity, as a function of the eigenvalues.
+    """LogDet loss f(w) = w − ln w − 1: the LogDet divergence to the identity, as a function of the eigenvalues.
 
     eta is the resting point, f(eta) = 0. The conjugate is f*(s) = −ln(1 − s) for s < 1, ∞ beyond.
     """
@@ -25,7 +27,7 @@ class LogDet(BaseEstimator):
             return np.where(s < 1, -np.log1p(-s), np.inf)
 
     def conjugate_slope(self, s: np.ndarray) -> np.ndarray:
-        """∇f*(s), the eigenvalues of F that belong to those of S."""
+        """Return ∇f*(s), which maps eigenvalues of S to those of F."""
         return 1.0 / (1.0 - s)
 
     def conjugate_curvature(self, s: np.ndarray) -> np.ndarray:

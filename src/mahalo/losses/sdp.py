@@ -1,3 +1,5 @@
+"""Losses of regularised semidefinite programs with a linear objective."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -7,14 +9,14 @@ __all__ = ["SDPFrobenius", "SDPLogDet"]
 
 
 class SDPFrobenius(BaseEstimator):
-    """f(w) = ½ c w², beside a linear objective tr(X C₀ Xᵀ W) given by `Constraints.linear_objective`.
+    """Frobenius-regularised SDP loss f(w) = ½ c w², for use with `Constraints.linear_objective`.
 
     f*(s) = max(s, 0)² / 2c. Rests at η = 0: without constraints and objective all learned distances are 0.
 
     Parameters
     ----------
     strength : float, default=1.0
-        c > 0, how strongly the Frobenius norm of the metric is held down.
+        c > 0, weight of the squared Frobenius norm of the metric.
     """
 
     eta = 0.0
@@ -36,16 +38,16 @@ class SDPFrobenius(BaseEstimator):
 
 
 class SDPLogDet(BaseEstimator):
-    """f(w) = −c ln w, beside a linear objective tr(X C₀ Xᵀ W) given by `Constraints.linear_objective`.
+    """LogDet-regularised SDP loss f(w) = −c ln w, for use with `Constraints.linear_objective`.
 
     f*(s) = c (ln c − 1 − ln(−s)) for s < 0, ∞ beyond. It has no resting point, so it is defined on the span of the
-    constraints only and the metric is 0 outside; and it is unbounded unless objective and constraints hold every
+    constraints only and the metric is 0 outside; and it is unbounded unless objective and constraints limit every
     direction of the span.
 
     Parameters
     ----------
     strength : float, default=1.0
-        c > 0, how strongly the metric is kept from being singular.
+        c > 0, weight of −log det of the metric.
     """
 
     eta = 0.0

@@ -1,7 +1,7 @@
-"""What violating a constraint costs: penalty(v), its slope s(v), its curvature, and its share of the dual.
+"""Slack penalties of violated constraints: penalty(v), its slope s(v), its curvature, and its term in the dual.
 
-Constraint k asks sign_k (v_k − b_k) ≤ 0. A slack maps values v to a penalty with slope s_k = sign_k λ_k, λ ≥ 0;
-`dual` is the constraint's share of the dual objective at s, so that for every v and admissible s
+Constraint k requires sign_k (v_k − b_k) ≤ 0. A slack maps values v to a penalty with slope s_k = sign_k λ_k, λ ≥ 0;
+`dual` is the constraint's term in the dual objective at s, so that for every v and admissible s
 
     penalty(v) ≥ s v + dual(s),   with equality at s = slope(v).
 """
@@ -18,7 +18,7 @@ __all__ = ["HardSlack", "HingeSlack", "LogSlack", "Slack", "SlackStack"]
 
 
 class Slack(Protocol):
-    """What solvers and certificate ask of a slack, for all constraints at once."""
+    """Protocol of a slack penalty, for all constraints at once, as solvers and certificate use it."""
 
     def value(self, v: np.ndarray) -> np.ndarray: ...
     def slope(self, v: np.ndarray) -> np.ndarray: ...
@@ -26,12 +26,12 @@ class Slack(Protocol):
     def dual(self, s: np.ndarray) -> np.ndarray: ...
     def dual_slope(self, s: np.ndarray) -> np.ndarray: ...
     def dual_curvature(self, s: np.ndarray) -> np.ndarray:
-        """−dual″(s) ≥ 0."""
+        """Return −dual″(s) ≥ 0."""
 
 
 @dataclass(frozen=True)
 class LogSlack:
-    """The paper's slack: γ h(v/b) on the violated side, h(t) = t − ln t − 1 (ξ eliminated)."""
+    """Slack of the paper: γ h(v/b) on the violated side, h(t) = t − ln t − 1 (ξ eliminated)."""
 
     sign: np.ndarray
     bound: np.ndarray
@@ -50,12 +50,12 @@ class LogSlack:
         return self.gamma * (t - log)
 
     def slope(self, v: np.ndarray) -> np.ndarray:
-        # where= because a similar pair, or a step along a line, may be at 0 or below.
+        # where=, because v may be ≤ 0 for a similar pair or along a line search.
         return self.gamma * np.divide(v - self.bound, self.bound * v, out=np.zeros(v.shape), where=self._violated(v))
 
     def curvature(self, v: np.ndarray, s: np.ndarray) -> np.ndarray:
         # From v (γ/b − s) = γ rather than s = γ/b − γ/v: the same where s = slope(v), better behaved elsewhere.
-        left = np.maximum(self.gamma / self.bound - s, 0.0)  # v beyond 1e15 b: rounding could leave it below zero
+        left = np.maximum(self.gamma / self.bound - s, 0.0)  # rounding may make it negative for v beyond 1e15 b
         return np.divide(left, v, out=np.zeros(v.shape), where=self._violated(v))
 
     def dual(self, s: np.ndarray) -> np.ndarray:
@@ -63,7 +63,7 @@ class LogSlack:
             return self.gamma * np.log1p(-np.minimum(s * self.bound / self.gamma, 1.0))
 
     def dual_slope(self, s: np.ndarray) -> np.ndarray:
-        # −ξ; at the end of the domain ξ → ∞, as far as rounding lets it be seen.
+        # −ξ; at the end of the domain ξ → ∞, up to rounding.
         return -self.bound / np.maximum(1.0 - s * self.bound / self.gamma, 1e-15)
 
     def dual_curvature(self, s: np.ndarray) -> np.ndarray:
@@ -72,7 +72,7 @@ class LogSlack:
 
 @dataclass(frozen=True)
 class HingeSlack:
-    """γ/2 times the squared relative violation, max(0, sign (v − b)/scale)²."""
+    """Squared-hinge slack: γ/2 times the squared relative violation, max(0, sign (v − b)/scale)²."""
 
     sign: np.ndarray
     bound: np.ndarray
@@ -81,7 +81,7 @@ class HingeSlack:
 
     @cached_property
     def _root(self) -> np.ndarray:
-        """sign √γ / scale, whose square may leave float64 where what it multiplies does not."""
+        """Factor sign √γ / scale, whose square may overflow where its products do not."""
         return self.sign * (np.sqrt(self.gamma) / self.scale)
 
     @cached_property
@@ -116,7 +116,7 @@ class HingeSlack:
 
 @dataclass(frozen=True)
 class HardSlack:
-    """γ = ∞: no violation is bought at any price. The penalty is 0 here; violation is reported beside it."""
+    """Slack of hard constraints, γ = ∞: the penalty is 0, and the certificate reports violations separately."""
 
     sign: np.ndarray
     bound: np.ndarray
@@ -136,7 +136,7 @@ class HardSlack:
 
 @dataclass(frozen=True)
 class SlackStack:
-    """Two slacks side by side: the first `n_first` constraints pay one way, the rest another."""
+    """Slack of mixed constraints: `first` for the first `n_first` of them, `rest` for the others."""
 
     first: LogSlack
     rest: HingeSlack

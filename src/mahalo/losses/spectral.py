@@ -1,4 +1,4 @@
-"""What a loss is: scalar functions of the eigenvalues of the core matrix."""
+"""Protocol of spectral losses: scalar functions of the eigenvalues of the core matrix."""
 
 from __future__ import annotations
 
@@ -10,34 +10,33 @@ __all__ = ["Loss", "divided_differences", "resting_point"]
 
 
 class Loss(Protocol):
-    """A convex f on w ≥ 0 with f ≥ 0 = f(η), and its conjugate f*(s) = sup_{w ≥ 0} (s w − f(w)).
+    """Convex function f on w ≥ 0 with f ≥ 0 = f(η), and its conjugate f*(s) = sup_{w ≥ 0} (s w − f(w)).
 
-    All functions take an array of numbers and work on each; outside their domain values are ∞. A loss may say itself,
-    as `eta`, where it rests.
+    All functions work elementwise on arrays; outside their domain values are ∞. A loss may state η as `eta`.
     """
 
     def value(self, w: np.ndarray) -> np.ndarray: ...
     def conjugate(self, s: np.ndarray) -> np.ndarray: ...
     def conjugate_slope(self, s: np.ndarray) -> np.ndarray:
-        """The w at which the supremum is attained: eigenvalues of F that belong to those of S."""
+        """Return the w at which the supremum is attained; maps eigenvalues of S to those of F."""
 
     def conjugate_curvature(self, s: np.ndarray) -> np.ndarray: ...
 
 
 def resting_point(loss: Loss) -> float:
-    """η: `eta` of the loss or, if it has none, ∇f*(0), which is where −f is largest."""
+    """Return η: `eta` of the loss or, if it has none, ∇f*(0), the minimum of f."""
     eta = getattr(loss, "eta", None)
     return float(loss.conjugate_slope(np.zeros(1))[0] if eta is None else eta)
 
 
 def divided_differences(loss: Loss, s: np.ndarray) -> np.ndarray:
-    """Ω_ij = (g(s_i) − g(s_j)) / (s_i − s_j) for g = ∇f*, its slope where g(s_i) ≈ g(s_j).
+    """Return Ω_ij = (g(s_i) − g(s_j)) / (s_i − s_j) for g = ∇f*, or g′ where g(s_i) ≈ g(s_j).
 
     In the eigenbasis of S the derivative of ∇f*(S) is the elementwise product with Ω (Löwner).
     """
     g = loss.conjugate_slope(s)
     change, step = np.subtract.outer(g, g), np.subtract.outer(s, s)
-    # By the digits that g(s_i) − g(s_j) has left, whatever the units of s: ∇f* may turn within a step of any size.
+    # Compare g, not s: only the digits left in g(s_i) − g(s_j) matter, whatever the units of s.
     close = np.abs(change) <= 1e-8 * np.maximum.outer(g, g)
     step[close] = 1.0
     change /= step

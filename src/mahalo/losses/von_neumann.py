@@ -1,3 +1,5 @@
+"""Von Neumann loss."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -7,7 +9,7 @@ __all__ = ["VonNeumann"]
 
 
 class VonNeumann(BaseEstimator):
-    """f(w) = w ln w − w + 1: the von Neumann divergence to the identity (quantum relative entropy).
+    """Von Neumann loss f(w) = w ln w − w + 1: the von Neumann divergence to the identity (quantum relative entropy).
 
     Finite at w = 0, so learned metrics may be nearly singular, and grows faster than linearly, so large eigenvalues
     cost more than under LogDet. f*(s) = eˢ − 1; the core matrix is the exponential of a combination of constraints.

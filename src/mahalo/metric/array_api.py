@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -10,6 +13,9 @@ if TYPE_CHECKING:
     from .metric import Metric
 
 __all__ = ["distances", "namespace_of", "pair_distances", "transform"]
+
+
+_CPU = 1  # kDLCPU of DLPack
 
 
 def namespace_of(*arrays: Any) -> Any:
@@ -37,41 +43,66 @@ def _is_standard(array: Any) -> bool:
 
 
 def transform(metric: Metric, xp: Any, X: Any) -> Any:
-    X = _checked(metric, xp, X)
+    _check_form(metric, X)
+    if (found := _by_numpy(xp, metric.transform, X)) is not None:
+        return found
+    X = _checked(xp, X)
     return _embedded(metric, xp, X, X.dtype)
 
 
 def distances(metric: Metric, xp: Any, X: Any, Y: Any, squared: bool) -> Any:
     """√(‖x‖² + ‖y‖² − 2 xᵀy) in double precision, returned in that of the rows."""
-    X = _checked(metric, xp, X)
     itself = Y is None
-    Y = X if itself else _checked(metric, xp, Y)
+    rows = (X,) if itself else (X, Y)
+    _check_form(metric, *rows)
+    if (found := _by_numpy(xp, partial(metric.distances, squared=squared), *rows)) is not None:
+        return found
+    X = _checked(xp, X)
+    Y = X if itself else _checked(xp, Y)
+    dtype = xp.float32 if X.dtype == xp.float32 and Y.dtype == xp.float32 else xp.float64
+    if not X.shape[0] or not Y.shape[0]:
+        return xp.zeros((X.shape[0], Y.shape[0]), dtype=dtype, device=X.device)
     TX = _embedded(metric, xp, X, xp.float64)
     TY = TX if itself else _embedded(metric, xp, Y, xp.float64)
     centre = xp.mean(TY, axis=0, keepdims=True)
-    TX, TY = TX - centre, TY - centre
-    # In units near their own size, so that squares neither overflow nor vanish.
-    size = xp.max(xp.abs(xp.concat((TX, TY, xp.zeros_like(centre)), axis=0)))
-    ordinary = (size == 0.0) | ((size > 1e-10) & (size < 1e10))
-    unit = 2.0 ** xp.floor(xp.log2(xp.where(ordinary, xp.ones_like(size), size)))
-    TX, TY = TX / unit, TY / unit
-    own_x, own_y = (xp.sum(T * T, axis=1) for T in (TX, TY))
-    D = own_x[:, None] + own_y[None, :] - 2.0 * (TX @ xp.matrix_transpose(TY))
+    TY = TY - centre
+    TX = TY if itself else TX - centre
+    unit = _unit(xp, TX, TY)
+    if unit is not None:
+        TX, TY = TX / unit, TY / unit
+    own_x = xp.sum(TX * TX, axis=1)
+    own_y = own_x if itself else xp.sum(TY * TY, axis=1)
+    D = own_x[:, None] + own_y[None, :] - 2.0 * (TX @ TY.T)
     D = xp.where(D > 0.0, D, xp.zeros_like(D))
     if itself:
         D = D * (1.0 - xp.eye(D.shape[0], dtype=xp.float64, device=D.device))
-    single = X.dtype == xp.float32 and Y.dtype == xp.float32
-    D = D * unit * unit if squared else xp.sqrt(D) * unit
-    return xp.astype(D, xp.float32 if single else xp.float64)
+    D = D if squared else xp.sqrt(D)
+    if unit is not None:
+        D = D * unit * unit if squared else D * unit
+    return xp.astype(D, dtype, copy=False)
+
+
+def _unit(xp: Any, TX: Any, TY: Any) -> Any:
+    """Return a power of two near the largest number, or None where squares neither overflow nor vanish."""
+    size = xp.max(xp.abs(TX))
+    if TY is not TX:
+        other = xp.max(xp.abs(TY))
+        size = xp.where(other > size, other, size)
+    if bool((size == 0.0) | ((size > 1e-10) & (size < 1e10))):
+        return None
+    return 2.0 ** xp.floor(xp.log2(size))
 
 
 def pair_distances(metric: Metric, xp: Any, X: Any, Y: Any, squared: bool) -> Any:
-    X, Y = _checked(metric, xp, X), _checked(metric, xp, Y)
+    _check_form(metric, X, Y)
     if X.shape[0] != Y.shape[0]:
         raise ValueError(
             f"pair_distances compares rows one by one and needs as many of each; got {X.shape[0]} and {Y.shape[0]} "
             "rows. For all against all use distances."
         )
+    if (found := _by_numpy(xp, partial(metric.pair_distances, squared=squared), X, Y)) is not None:
+        return found
+    X, Y = _checked(xp, X), _checked(xp, Y)
     if metric.normalize:
         difference = _embedded(metric, xp, X, xp.float64) - _embedded(metric, xp, Y, xp.float64)
     else:
@@ -81,7 +112,7 @@ def pair_distances(metric: Metric, xp: Any, X: Any, Y: Any, squared: bool) -> An
 
 
 def _embedded(metric: Metric, xp: Any, X: Any, dtype: Any) -> Any:
-    T = _mapped(metric, xp, xp.astype(X, dtype))
+    T = _mapped(metric, xp, xp.astype(X, dtype, copy=False))
     if not metric.normalize:
         return T
     T = _divided(xp, T, xp.max(xp.abs(T), axis=1, keepdims=True))  # so that squares neither overflow nor vanish
@@ -96,24 +127,55 @@ def _divided(xp: Any, T: Any, size: Any) -> Any:
 def _mapped(metric: Metric, xp: Any, X: Any, shift: bool = True) -> Any:
     """X G, after the scaling of columns where the metric has one; of differences `shift` is left out."""
     if metric.scaling is not None:
-        X = X - _placed(xp, metric.scaling.mean, X, X.dtype) if shift else X
-        X = X / _placed(xp, metric.scaling.scale, X, X.dtype)
-    return X @ _placed(xp, metric.linear_map(), X, X.dtype)
+        X = X - _placed(metric, xp, "mean", X) if shift else X
+        X = X / _placed(metric, xp, "scale", X)
+    return X @ _placed(metric, xp, "map", X)
 
 
-def _placed(xp: Any, array: np.ndarray, like: Any, dtype: Any) -> Any:
-    return xp.asarray(array.tolist(), dtype=dtype, device=like.device)  # lists are what every kind takes
+# Constants of metrics as arrays of one kind, precision and device, as long as the metric lives.
+_constants: WeakKeyDictionary[Metric, dict[tuple[str, ...], Any]] = WeakKeyDictionary()
 
 
-def _checked(metric: Metric, xp: Any, X: Any) -> Any:
+def _placed(metric: Metric, xp: Any, name: str, like: Any) -> Any:
+    """Return the linear map, or the mean or scale of the columns, as an array of the kind of `like`."""
+    placed = _constants.setdefault(metric, {})
+    key = name, xp.__name__, str(like.dtype), str(like.device)
+    if key not in placed:
+        array = metric.linear_map() if name == "map" else getattr(metric.scaling, name)
+        placed[key] = xp.asarray(array.tolist(), dtype=like.dtype, device=like.device)  # every kind takes lists
+    return placed[key]
+
+
+def _by_numpy(xp: Any, measure: Callable[..., np.ndarray], *arrays: Any) -> Any:
+    """Return measure(*arrays) by NumPy on the memory of the arrays, as an array of their kind.
+
+    None where NumPy cannot have it (on another device, in a precision it lacks, where gradients are wanted), and where
+    there are no rows.
+    """
+    try:
+        if any(array.__dlpack_device__()[0] != _CPU or not array.shape[0] for array in arrays):
+            return None
+        rows = [np.from_dlpack(array) for array in arrays]
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
+        return None
+    found = xp.from_dlpack(measure(*rows))
+    return found if found.device == arrays[0].device else None
+
+
+def _check_form(metric: Metric, *arrays: Any) -> None:
+    """Raise ValueError where a metric does not measure rows of this shape, or none but NumPy's."""
     if not metric.is_linear:
         raise ValueError(
             "a metric in the feature space of a kernel takes rows that NumPy knows; pass numpy.asarray(X)."
         )
-    if X.ndim != 2 or X.shape[1] != metric.n_features:
-        raise ValueError(
-            f"X has the shape {tuple(X.shape)}, but this metric was learned on {metric.n_features} features."
-        )
+    for X in arrays:
+        if X.ndim != 2 or X.shape[1] != metric.n_features:
+            raise ValueError(
+                f"X has the shape {tuple(X.shape)}, but this metric was learned on {metric.n_features} features."
+            )
+
+
+def _checked(xp: Any, X: Any) -> Any:
     if not xp.isdtype(X.dtype, "real floating"):
         X = xp.astype(X, xp.float64)
     if X.dtype not in (xp.float32, xp.float64):

@@ -7,11 +7,10 @@ from os import PathLike
 from typing import Any, TypeGuard
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..coordinates import BaseKernel, KernelCoordinates, LinearCoordinates
 from ..linalg import cholesky_or_none
-from ..persistence import as_plain, read_arrays, write_arrays
+from ..persistence import METRIC, Contents, as_plain, matrix_arrays
 from ..priors import Prior
 from ..validation import as_objects, len_of
 from .leading import reduced
@@ -20,51 +19,46 @@ from .scaling import Scaling
 
 __all__ = ["load", "pack", "save", "unpack"]
 
-_FORMAT, _VERSION = "mahalo-metric", 2
 _ROUNDING = 1e-8  # of symmetry and of the smallest eigenvalue, relative to the largest entry
 _ORTHONORMAL = 1e-6
-_FIRST_VERSION = 1  # `residual` was yes or no; `directions` were kept by `transform` alone
 
 
 def save(metric: Metric, path: str | PathLike) -> None:
-    write_arrays(path, *pack(metric))
+    pack(metric).write(path)
 
 
-def pack(metric: Metric) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """(header, arrays) of a metric, for a file of its own or as a part of another."""
+def pack(metric: Metric) -> Contents:
+    """Return the fields and arrays of a metric, for a file of its own or as a part of another."""
     c = metric.coordinates
-    header: dict[str, Any] = {
-        "format": _FORMAT,
-        "version": _VERSION,
+    fields: dict[str, Any] = {
         "eta": metric.eta,
         "n_features": metric.n_features,
         "residual": float(c.residual),
         "normalize": bool(metric.normalize),
     }
     if metric.about:
-        header["about"] = _plain_about(metric.about)
+        fields["about"] = _plain_about(metric.about)
     arrays: dict[str, Any] = {"core": metric.F, "rotation": metric.rotation}
     if metric.scaling is not None:
         arrays |= {"mean": metric.scaling.mean, "scale": metric.scaling.scale}
     if isinstance(c, LinearCoordinates):
-        header |= {"kernel": "linear", "shrinkage": float(c.prior.shrinkage)}
+        fields |= {"kernel": "linear", "shrinkage": float(c.prior.shrinkage)}
         arrays |= {"basis": c.basis, "prior_root": c.prior.root}
         arrays |= {"prior_directions": c.prior.directions, "prior_gain": c.prior.gain}
     else:
         assert isinstance(c, KernelCoordinates)
-        named = isinstance(c.kernel.kind, str)
-        header |= {
-            "kernel": c.kernel.kind if named else None,
+        fields |= {
+            "kernel": c.kernel.kind if isinstance(c.kernel.kind, str) else None,
             "kernel_params": _plain_params(c.kernel.params),
             "shift": c.kernel.shift,
         }
         arrays |= {"map": c.T} | _support_arrays(c.support)
-    kept = {
-        name: np.asarray(a, dtype=np.int64 if a.dtype.kind in "iu" else np.float64)
-        for name, a in arrays.items()
-        if a is not None
-    }
-    return header, kept
+    wide = {name: a.astype(_wide_dtype(a), copy=False) for name, a in arrays.items() if a is not None}
+    return METRIC.contents(fields, wide)
+
+
+def _wide_dtype(array: np.ndarray) -> type[np.generic]:
+    return np.int64 if array.dtype.kind in "iu" else np.float64
 
 
 def _plain_about(about: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,17 +83,9 @@ def _plain_params(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _support_arrays(support: Any) -> dict[str, np.ndarray]:
-    if sp.issparse(support):
-        s = sp.csr_array(support)
-        return {
-            "support_data": s.data,
-            "support_indices": s.indices,
-            "support_indptr": s.indptr,
-            "support_shape": np.array(s.shape),
-        }
-    if getattr(support, "dtype", np.dtype(object)).kind in "fiu":
-        return {"support": np.asarray(support)}
-    return {}
+    """Return support points that are vectors, or numbers of training rows; others are not in the file."""
+    is_numeric = getattr(support, "dtype", np.dtype(object)).kind in "fiu"
+    return matrix_arrays("support", support) if is_numeric else {}
 
 
 def load(path: str | PathLike, *, kernel: Callable | None = None, points: Sequence | None = None) -> Metric:
@@ -113,34 +99,33 @@ def load(path: str | PathLike, *, kernel: Callable | None = None, points: Sequen
     points : sequence, optional
         Needed if the support points are not vectors: the objects, in the order of ``metric.coordinates.support``.
     """
-    return unpack(*read_arrays(path, _FORMAT, (_FIRST_VERSION, _VERSION)), path, kernel, points)
+    return unpack(METRIC.read(path), kernel, points)
 
 
-def unpack(
-    header: dict[str, Any],
-    arrays: dict[str, np.ndarray],
-    path: str | PathLike,
-    kernel: Callable | None = None,
-    points: Sequence | None = None,
-) -> Metric:
-    """The metric that `pack` took apart, everything checked; `path` is for messages."""
-
-    def wrong(what: str) -> ValueError:
-        return ValueError(f"{str(path)!r} is damaged: {what}. Save the metric again with metric.save(path).")
-
-    _check_header(header, wrong)
-    _check_arrays(header, arrays, wrong)
-    if header.get("kernel") == "linear":
+def unpack(contents: Contents, kernel: Callable | None = None, points: Sequence | None = None) -> Metric:
+    """Return the metric that `pack` took apart, everything checked."""
+    _check_header(contents)
+    _check_arrays(contents)
+    fields, arrays = contents.fields, contents.arrays
+    if fields.get("kernel") == "linear":
         _refuse_unused(kernel, points, "'linear'")
-        coordinates: LinearCoordinates | KernelCoordinates = _linear_coordinates(header, arrays, wrong)
+        coordinates: LinearCoordinates | KernelCoordinates = _linear_coordinates(contents)
     else:
-        coordinates = _kernel_coordinates(header, arrays, kernel, points, wrong)
-    normalize, rotation, about = header.get("normalize", False), arrays.get("rotation"), header.get("about", {})
-    metric = Metric(coordinates, arrays["core"], header["eta"], normalize, rotation, _scaling(arrays, wrong), about)
-    return _of_directions(metric, arrays.get("directions"), wrong)
+        coordinates = _kernel_coordinates(contents, kernel, points)
+    metric = Metric(
+        coordinates=coordinates,
+        F=arrays["core"],
+        eta=fields["eta"],
+        normalize=fields.get("normalize", False),
+        rotation=arrays.get("rotation"),
+        scaling=_scaling(contents),
+        about=fields.get("about", {}),
+    )
+    return _reduce_to_directions(metric, contents)
 
 
-def _check_header(header: dict[str, Any], wrong: Callable[[str], ValueError]) -> None:
+def _check_header(contents: Contents) -> None:
+    header, wrong = contents.fields, contents.damaged
     d, eta, residual = header.get("n_features"), header.get("eta"), header.get("residual")
     if not (isinstance(d, int) and d > 0) and (header.get("kernel") == "linear" or d is not None):
         raise wrong(f"n_features is {d!r}")
@@ -157,8 +142,9 @@ def _check_header(header: dict[str, Any], wrong: Callable[[str], ValueError]) ->
         raise wrong(f"what it says about itself is no mapping, but {about!r}")
 
 
-def _check_arrays(header: dict[str, Any], arrays: dict[str, np.ndarray], wrong: Callable[[str], ValueError]) -> None:
-    """Finite numbers, and no array that is missing, of another shape, or of no use."""
+def _check_arrays(contents: Contents) -> None:
+    """Raise ValueError unless all arrays are there, finite, of the right shapes, and those of a metric."""
+    header, arrays, wrong = contents.fields, contents.arrays, contents.damaged
     if not all(array.ndim for array in arrays.values()):
         raise wrong("an array has no dimensions")
     if "core" not in arrays:
@@ -190,12 +176,9 @@ def _is_orthonormal(Q: np.ndarray) -> bool:
         return bool(np.abs(Q.T @ Q - np.eye(Q.shape[1])).max(initial=0.0) <= _ORTHONORMAL)
 
 
-def _linear_coordinates(
-    header: dict[str, Any], arrays: dict[str, np.ndarray], wrong: Callable[[str], ValueError]
-) -> LinearCoordinates:
-    shrinkage = header.get("shrinkage")
-    if not isinstance(shrinkage, float):
-        raise wrong(f"shrinkage is {shrinkage!r}")
+def _linear_coordinates(contents: Contents) -> LinearCoordinates:
+    header, arrays, wrong = contents.fields, contents.arrays, contents.damaged
+    shrinkage = contents.number("shrinkage")
     root, directions, gain = (arrays.get(f"prior_{part}") for part in ("root", "directions", "gain"))
     low_rank = directions is not None
     if low_rank != (gain is not None) or (low_rank and (root is None or root.ndim != 1)):
@@ -204,23 +187,24 @@ def _linear_coordinates(
     return LinearCoordinates(prior, header["n_features"], arrays.get("basis"), float(header["residual"]))
 
 
-def _of_directions(metric: Metric, directions: np.ndarray | None, wrong: Callable[[str], ValueError]) -> Metric:
-    """Of files of the first version: the metric of the directions that `transform` kept."""
+def _reduce_to_directions(metric: Metric, contents: Contents) -> Metric:
+    """Return the metric of the directions that files of the first version list beside it."""
+    directions = contents.arrays.get("directions")
     if directions is None:
         return metric
     if directions.shape[1] != metric.n_outputs:
-        raise wrong(
+        raise contents.damaged(
             f"'directions' of shape {directions.shape} does not belong in a metric of {metric.n_features} features"
         )
     return reduced(metric, directions)
 
 
-def _scaling(arrays: dict[str, np.ndarray], wrong: Callable[[str], ValueError]) -> Scaling | None:
-    mean, scale = arrays.get("mean"), arrays.get("scale")
+def _scaling(contents: Contents) -> Scaling | None:
+    mean, scale = contents.arrays.get("mean"), contents.arrays.get("scale")
     if mean is None and scale is None:
         return None
     if mean is None or scale is None or not (scale > 0).all():
-        raise wrong("mean and scale of its columns are not whole")
+        raise contents.damaged("mean and scale of its columns are not whole")
     return Scaling(mean, scale)
 
 
@@ -228,7 +212,7 @@ def _is_weight(residual: Any) -> TypeGuard[float]:
     return isinstance(residual, (bool, float)) and 0.0 <= float(residual) <= 1.0
 
 
-def _linear_shapes(arrays: dict[str, np.ndarray], d: int) -> dict[str, list[tuple[int, ...]]]:
+def _linear_shapes(arrays: Mapping[str, np.ndarray], d: int) -> dict[str, list[tuple[int, ...]]]:
     rank = arrays["basis"].shape[-1] if "basis" in arrays else d
     m = len(arrays["prior_gain"]) if "prior_gain" in arrays else 0
     directions = arrays.get("directions")
@@ -243,7 +227,7 @@ def _linear_shapes(arrays: dict[str, np.ndarray], d: int) -> dict[str, list[tupl
     }
 
 
-def _kernel_shapes(arrays: dict[str, np.ndarray]) -> dict[str, list[tuple[int, ...]]]:
+def _kernel_shapes(arrays: Mapping[str, np.ndarray]) -> dict[str, list[tuple[int, ...]]]:
     rank, directions = len(arrays["core"]), arrays.get("directions")
     n_support = arrays["map"].shape[-1] if "map" in arrays else 0
     free = {name: [a.shape] for name, a in arrays.items() if name.startswith("support")}
@@ -255,20 +239,11 @@ def _kernel_shapes(arrays: dict[str, np.ndarray]) -> dict[str, list[tuple[int, .
     }
 
 
-def _kernel_coordinates(
-    header: dict[str, Any],
-    arrays: dict[str, np.ndarray],
-    kernel: Callable | None,
-    points: Sequence | None,
-    wrong: Callable[[str], ValueError],
-) -> KernelCoordinates:
-    name, params, T, residual = (
-        header.get("kernel"),
-        header.get("kernel_params"),
-        arrays.get("map"),
-        float(header["residual"]),
-    )
-    outside = name is None and header["n_features"] is None and "support" not in arrays
+def _kernel_coordinates(contents: Contents, kernel: Callable | None, points: Sequence | None) -> KernelCoordinates:
+    header, wrong = contents.fields, contents.damaged
+    name, params, T = header.get("kernel"), header.get("kernel_params"), contents.arrays.get("map")
+    d, residual = header["n_features"], float(header["residual"])
+    outside = name is None and d is None and "support" not in contents.arrays
     if T is None or not isinstance(params, dict):
         raise wrong("the coordinate map is missing or does not fit the core matrix")
     kind = kernel if name is None else BaseKernel.of(name, params).kind
@@ -278,18 +253,17 @@ def _kernel_coordinates(
             "mahalo.load(path, kernel=...)."
         )
     _refuse_unused(kernel if name is not None else None, None if outside else points, f"{name!r}")
-    shift = header.get("shift")
-    if not isinstance(shift, float) or not np.isfinite(shift):
-        raise wrong(f"the header says shift={shift!r}")
-    base = BaseKernel(kind, params, shift)
-    d, n = header["n_features"], T.shape[1]
+    base, n = BaseKernel(kind, params, contents.number("shift")), T.shape[1]
     if outside:
         return KernelCoordinates(base, _given_support(points, n), T, d, residual)
-    support = _stored_support(arrays, wrong)
-    fits = support.shape == (n, d) and support.dtype.kind == "f"
     if base.precomputed:
-        columns = support.ndim == 1 and support.dtype.kind == "i" and d is not None
-        fits = columns and len(support) == n and support.min(initial=0) >= 0 and support.max(initial=0) < d
+        support: Any = contents.array("support", (None,), (np.int64,))
+        fits = d is not None and len(support) == n and support.min(initial=0) >= 0 and support.max(initial=0) < d
+    else:
+        support = contents.matrix("support", d)
+        if support is None:
+            raise wrong("the support points are missing")
+        fits = support.shape == (n, d)
     if not fits:
         raise wrong(f"support points of shape {support.shape} do not fit a map of {n} of them and {d} features")
     return KernelCoordinates(base, support, T, d, residual)
@@ -312,18 +286,3 @@ def _given_support(points: Sequence | None, n: int) -> np.ndarray:
     if len_of(points) != n:
         raise ValueError(f"this metric has {n} support points; got {len_of(points)}.")
     return as_objects(points)
-
-
-def _stored_support(arrays: dict[str, np.ndarray], wrong: Callable[[str], ValueError]) -> Any:
-    if "support" in arrays:
-        return arrays["support"]
-    try:
-        data, indices, indptr, shape = (arrays[f"support_{part}"] for part in ("data", "indices", "indptr", "shape"))
-        small = np.int32 if max(len(data), *shape) < 2**31 else np.int64  # as scikit-learn's kernels want them
-        support = sp.csr_array((data, indices.astype(small), indptr.astype(small)), shape=tuple(shape))
-        support.check_format(full_check=True)
-    except KeyError as error:
-        raise wrong(f"the support points are missing ({error})") from None
-    except (TypeError, ValueError) as error:
-        raise wrong(f"the support points are not a valid sparse matrix ({error})") from None
-    return support

@@ -64,8 +64,12 @@ def check_names(about: Mapping[str, Any], *tables: Any) -> None:
 
 
 def names_of_columns(about: Mapping[str, Any]) -> list[str]:
-    """Return the column names stored at the fit, one-hot columns as "column=value"; empty if none are stored."""
+    """Return the column names stored at the fit; empty if none are stored.
+
+    A column of values has one name for each value, a column of vectors one for each entry.
+    """
     made = {name: [f"{name}={value}" for value in values] for name, values in (about.get("one_hot") or {}).items()}
+    made |= {name: [f"{name}[{k}]" for k in range(length)] for name, length in (about.get("vectors") or {}).items()}
     return [name for column in about.get("columns") or () for name in made.get(column, [column])]
 
 

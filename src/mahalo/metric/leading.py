@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..linalg import near_zero, symmetrize
+from ..linalg import centre_far_columns, symmetrize
 from ..rows import InMemoryRows, SampledRows
 from .metric import Metric
 
@@ -53,7 +53,7 @@ def _directions_of_few_rows(metric: Metric, X: Any, k: int) -> np.ndarray:
     """
     metric = dataclasses.replace(metric, normalize=False)
     X = X.astype(np.float64)
-    X = near_zero(X) if sp.issparse(X) else X - X.mean(axis=0)
+    X = centre_far_columns(X) if sp.issparse(X) else X - X.mean(axis=0)
     K = metric.kernel(X)
     K -= K.mean(axis=0)
     K -= K.mean(axis=1)[:, None]

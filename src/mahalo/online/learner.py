@@ -32,6 +32,7 @@ from ..solvers import Certificate
 from ..task import make_space
 from ..validation import Seed, as_generator, at_least_single, len_of, warn
 from .batch import batch_problem, solve_from
+from .files import SavedStream, load_stream, save_stream
 from .reservoir import StoredPairs, StoredRows
 from .state import StreamState, restore_on_error
 from .stream import StepSchedule, Stream, StreamStats
@@ -351,17 +352,19 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
         The metric alone is ``metric_.save(path)``.
         """
-        from .files import save
-
         check_is_fitted(self)
-        save(self, path)
+        names = [str(name) for name in self.feature_names_in_] if hasattr(self, "feature_names_in_") else None
+        save_stream(SavedStream(self.get_params(deep=False), self._state, names), path)
 
     @classmethod
-    def load(cls, path: str | PathLike) -> OnlineMetricLearner:
+    def load(cls, path: str | PathLike) -> Self:
         """Return a learner that continues the saved stream bit for bit. Nothing in the file is executed."""
-        from .files import load
-
-        return load(cls, path)
+        saved = load_stream(path, cls().get_params(deep=False))
+        learner = cls(**saved.params)
+        learner._state, learner.n_features_in_ = saved.state, saved.state.coordinates.n_features
+        if saved.feature_names is not None:
+            learner.feature_names_in_ = np.array(saved.feature_names, dtype=object)
+        return learner
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -25,7 +25,7 @@ import numpy as np
 
 from .._core.edges import edge_rows
 from .._core.streams import SCRATCH_ROWS, follow_block, follow_pairs
-from ..linalg import add_outer, cholesky_or_none, from_upper, inverse_factor, steps_in_block, symmetrize
+from ..linalg import add_outer, cholesky_or_none, from_upper, inverse_factor, rank_one_steps, symmetrize
 
 __all__ = ["PairBatch", "StepSchedule", "Stream", "StreamStats", "pad_columns"]
 
@@ -197,7 +197,7 @@ def _apply_block(
     F: np.ndarray, inverse: np.ndarray, Z: np.ndarray, steps: _StepArrays
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return F and its inverse after the steps of one block; only the upper triangles are valid."""
-    F, moved = steps_in_block(F, Z, lambda G, beta: follow_block(G, *steps.arguments, beta))
+    F, moved = rank_one_steps(F, Z, lambda G, beta: follow_block(G, *steps.arguments, beta))
     bound, before, after = (a[moved] for a in (steps.bound, steps.before, steps.after))
     return F, add_outer(inverse, (1.0 / after - 1.0 / before) / bound, Z.take(moved, axis=0))
 

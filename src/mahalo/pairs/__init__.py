@@ -1,7 +1,8 @@
-"""Working with pairs: same or not, with a probability; splits of rows that pairs can be learned from and judged on."""
+"""Classification of pairs of rows as same or not, with calibrated probabilities; row splits for pairs."""
 
 from ..constraints import PairSplit
+from ..evaluation import calibration_error
 from .classifier import PairClassifier
-from .judging import calibration_error, pair_scorer
+from .scorer import pair_scorer
 
 __all__ = ["PairClassifier", "PairSplit", "calibration_error", "pair_scorer"]

@@ -1,7 +1,8 @@
-"""PairClassifier: a learned distance, and the probability that two rows at that distance are the same."""
+"""PairClassifier: a learned distance with calibrated probabilities that two rows are the same."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
 from os import PathLike
 from typing import Any, Self
@@ -12,57 +13,60 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..constraints import Constraints, as_constraints, codes_by_appearance
+from ..evaluation import PAIR_SCORES
+from ..learner import MetricLearner
+from ..rows import RowBlock
 from ..selection import MetricLearnerCV
 from ..validation import Seed, as_indices, as_objects, len_of
-from .calibration import Calibration, cut
-from .held_out import fit_and_hold_out, pairs_of_labels
-from .judging import SCORES
+from .calibration import Calibration, best_threshold
+from .held_out_pairs import draw_pairs, fit_and_hold_out
 
 __all__ = ["PairClassifier"]
 
 
 class PairClassifier(BaseEstimator):
-    """Tell pairs of rows that are the same from pairs that are not, with a probability that means what it says.
+    """Classify pairs of rows as the same or not, with calibrated probabilities.
 
-    A metric is learned on part of the rows and measures pairs of the others; probabilities and threshold come from
-    those distances, so no row is both learned from and judged on. The metric is not learned again on all rows: its
-    distances would be others, and the probabilities not theirs.
+    A metric is learned on part of the rows; probabilities and threshold are fitted to its distances between pairs of
+    the other rows, so no row is used for both. The metric is not learned again on all rows: its distances would
+    change, and the probabilities would no longer fit them.
 
     Parameters
     ----------
     learner : MetricLearner, MetricLearnerCV or EmbeddingAdapter, optional
         Default: ``MetricLearnerCV(normalize=[False, True], scoring="auc")``.
     threshold : {"accuracy", "f1", "fpr"}, default="accuracy"
-        What `predict` is to be good at on held-out pairs: most right; best F1 of "same"; or calling at most the share
-        `fpr` of pairs that are not the same "same".
+        Criterion of `predict` on held-out pairs: largest accuracy; largest F1 of "same"; or a false-positive rate of at
+        most `fpr`.
     fpr : float, default=0.01
-        For threshold="fpr".
+        Largest false-positive rate for threshold="fpr".
     calibration : {"auto", "isotonic", "sigmoid"}, default="auto"
-        From distance to probability: steps, or a curve of two numbers; "auto" takes steps where a thousand pairs of
-        either kind were held out.
+        Method from distance to probability: isotonic regression, or a sigmoid of two parameters; "auto" is isotonic if
+        a thousand pairs of either kind are held out.
     base_rate : float, optional
-        Share of pairs that are the same where probabilities will be used. Default: that of the pairs learned from,
-        which is a half when they are drawn from labels.
+        Share of pairs that are the same in use. Default: that of the held-out pairs, which is a half if they are drawn
+        from labels.
     test_size : float, optional
-        Share of rows to calibrate on. Default: 0.25; with constraints, where `PairSplit` loses pairs that the split
-        divides, 0.4.
+        Share of rows to calibrate on. Default: 0.25; with constraints 0.4, because `PairSplit` drops pairs that the
+        split divides.
     holdout : {"rows", "classes"}, default="rows"
-        With labels: hold out rows of all classes, or whole classes, if pairs of classes never seen are to be told
-        apart.
+        With labels: hold out rows of all classes, or whole classes, if the pairs in use are of unseen classes.
     random_state : int, RandomState, Generator or None
+    verbose : int or callable, default=0
+        Progress of the learner, as its own parameter `verbose` says; 0 leaves that of a learner given.
 
     Attributes
     ----------
     learner_, metric_
-        Learned on the rows that were not held out.
+        The learner and its metric, fitted on the rows that were not held out.
     calibration_ : Calibration
         A callable: distances to probabilities.
     distance_threshold_, threshold_ : float
-        `predict` says "same" up to this distance; the probability there.
-    held_out_ : HeldOut
-        The pairs it was calibrated on: `index`, `distances`, `same`.
+        Largest distance at which `predict` is True, and the probability there.
+    held_out_ : HeldOutPairs
+        The pairs that the calibration was fitted to: `index`, `distances`, `same`.
     rows_learned_, rows_held_out_ : ndarray
-        Rows of X on either side.
+        Rows of X that the metric and the calibration were fitted to.
 
     Examples
     --------
@@ -79,7 +83,7 @@ class PairClassifier(BaseEstimator):
 
     def __init__(
         self,
-        learner: Any = None,
+        learner: MetricLearner | None = None,
         *,
         threshold: str = "accuracy",
         fpr: float = 0.01,
@@ -88,6 +92,7 @@ class PairClassifier(BaseEstimator):
         test_size: float | None = None,
         holdout: str = "rows",
         random_state: Seed = None,
+        verbose: int | Callable[[str], None] = 0,
     ) -> None:
         self.learner = learner
         self.threshold = threshold
@@ -97,10 +102,11 @@ class PairClassifier(BaseEstimator):
         self.test_size = test_size
         self.holdout = holdout
         self.random_state = random_state
+        self.verbose = verbose
 
     classes_ = np.array([False, True])
 
-    # Under metadata routing, meta-estimators hand both on without being asked: `rows` cut like y, `constraints` whole.
+    # Under metadata routing, meta-estimators pass both on by default: `rows` sliced like y, `constraints` whole.
     __metadata_request__fit = {"constraints": True, "rows": True}  # noqa: RUF012
     __metadata_request__score = {"constraints": True, "rows": True}  # noqa: RUF012
 
@@ -113,16 +119,18 @@ class PairClassifier(BaseEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or a sequence of objects
         y : array-like of shape (n_samples,), optional
-            Classes; −1, None or NaN for unlabelled rows. Pairs are drawn from them, unless constraints are given.
+            Classes; −1, None or NaN for unlabelled rows. Pairs are drawn from them, unless constraints are passed.
         constraints : Constraints, optional
             Pairs of both kinds.
         rows : array-like of shape (n_samples,), optional
             Index of each row of X in the numbering of the constraints.
         """
-        self._check_parameters()
+        self.check_parameters()
         X = _indexable(X)
-        codes, constraints = self._known(X, y, constraints, rows)
-        self.learner_ = clone(self._learner())
+        codes, constraints = self._check_labels_and_pairs(X, y, constraints, rows)
+        self.learner_ = clone(self.learner if self.learner is not None else self._default_learner())
+        if self.verbose and "verbose" in self.learner_.get_params():
+            self.learner_.set_params(verbose=self.verbose)
         share = self.test_size if self.test_size is not None else 0.25 if constraints is None else 0.4
         self.held_out_, self.rows_learned_, self.rows_held_out_ = fit_and_hold_out(
             self.learner_, X, codes, constraints, share, self.holdout, self.random_state
@@ -131,29 +139,30 @@ class PairClassifier(BaseEstimator):
         self._calibrate()
         return self
 
-    def _learner(self) -> Any:
-        if self.learner is not None:
-            return self.learner
+    def _default_learner(self) -> MetricLearner:
         return MetricLearnerCV(
             normalize=[False, True], scoring="auc", holdout=self.holdout, random_state=self.random_state
         )
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise ValueError if a parameter is invalid."""
         options = {
             "threshold": ("accuracy", "f1", "fpr"),
             "calibration": ("auto", "isotonic", "sigmoid"),
             "holdout": ("rows", "classes"),
         }
-        for name, known in options.items():
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; got {getattr(self, name)!r}.")
+        for name, allowed in options.items():
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {getattr(self, name)!r}.")
         for name in ("fpr", "base_rate", "test_size"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, Real) and 0 < float(value) < 1):
                 raise ValueError(f"{name} must be a share between 0 and 1; got {value!r}.")
 
-    def _known(self, X: Any, y: Any, constraints: Any, rows: Any) -> tuple[np.ndarray | None, Constraints | None]:
-        """Class codes and constraints by row of X."""
+    def _check_labels_and_pairs(
+        self, X: RowBlock, y: ArrayLike | None, constraints: Constraints | None, rows: ArrayLike | None
+    ) -> tuple[np.ndarray | None, Constraints | None]:
+        """Return class codes and constraints by row of X; raise ValueError if they are not enough to learn from."""
         constraints = as_constraints(constraints)
         if y is None and constraints is None:
             raise ValueError(
@@ -166,7 +175,7 @@ class PairClassifier(BaseEstimator):
             if len(kinds) < 2:
                 lacking = "dissimilar" if 1.0 in kinds else "similar"
                 raise ValueError(
-                    f"same or not takes pairs of both kinds; the constraints have no {lacking} ones. Add some: "
+                    f"pairs must be similar and dissimilar; the constraints have no {lacking} ones. Add some: "
                     f"Constraints.from_pairs({lacking}=...)."
                 )
         codes = None
@@ -174,27 +183,28 @@ class PairClassifier(BaseEstimator):
             codes = codes_by_appearance(y)
             check_consistent_length(X, codes)
         if constraints is None and codes is not None:
-            few = int(np.bincount(codes[codes >= 0]).max(initial=0))
+            largest = int(np.bincount(codes[codes >= 0]).max(initial=0))
             n_classes = len(np.unique(codes[codes >= 0]))
-            if n_classes < 2 or few < 2:
+            if n_classes < 2 or largest < 2:
                 raise ValueError(
                     f"y must have at least two classes, and one of them two rows; got {n_classes} classes, the largest "
-                    f"of {few} rows."
+                    f"of {largest} rows."
                 )
         return codes, constraints
 
     def _calibrate(self) -> None:
-        held = self.held_out_
-        weight = np.ones(len(held.same))
+        """Fit probabilities and threshold to the held-out pairs."""
+        pairs = self.held_out_
+        weight = np.ones(len(pairs.same))
         if self.base_rate is not None:
-            share = held.same.mean()
-            weight = np.where(held.same, self.base_rate / share, (1.0 - self.base_rate) / (1.0 - share))
-        self.calibration_ = Calibration.fitted(held.distances, held.same, weight, self.calibration)
-        self.distance_threshold_ = cut(held.distances, held.same, weight, self.threshold, self.fpr)
+            share = pairs.same.mean()
+            weight = np.where(pairs.same, self.base_rate / share, (1.0 - self.base_rate) / (1.0 - share))
+        self.calibration_ = Calibration.fit(pairs.distances, pairs.same, weight, self.calibration)
+        self.distance_threshold_ = best_threshold(pairs.distances, pairs.same, weight, self.threshold, self.fpr)
         self.threshold_ = float(self.calibration_(self.distance_threshold_))
 
     def distances(self, X: Any, pairs: ArrayLike) -> np.ndarray:
-        """The learned distance of each pair."""
+        """Return the learned distance of each pair of rows of X."""
         check_is_fitted(self, "metric_")
         X, index = _indexable(X), as_indices(pairs, 2, "pairs")
         if index.max(initial=-1) >= len_of(X):
@@ -204,12 +214,12 @@ class PairClassifier(BaseEstimator):
         return self.metric_.pair_distances(X[index[:, 0]], X[index[:, 1]])
 
     def predict_proba(self, X: Any, pairs: ArrayLike) -> np.ndarray:
-        """Probabilities (not the same, the same) of each pair of rows of X, as scikit-learn has them: n_pairs × 2."""
+        """Return the probabilities (not the same, the same) of each pair of rows of X, n_pairs × 2."""
         p = self.calibration_(self.distances(X, pairs))
         return np.column_stack([1.0 - p, p])
 
     def predict(self, X: Any, pairs: ArrayLike) -> np.ndarray:
-        """Whether the rows of each pair are the same."""
+        """Return True for each pair of rows of X predicted to be the same."""
         return self.distances(X, pairs) <= self.distance_threshold_
 
     def score(
@@ -221,21 +231,21 @@ class PairClassifier(BaseEstimator):
         rows: ArrayLike | None = None,
         scoring: str = "accuracy",
     ) -> float:
-        """Over the pairs of `constraints` among `rows`, or pairs drawn from labels; `scoring` as in `pair_scorer`."""
+        """Return a score over the pairs of constraints, or pairs drawn from labels; `scoring` as in `pair_scorer`."""
         check_is_fitted(self, "metric_")
-        if scoring not in SCORES:
-            raise ValueError(f"scoring must be one of {', '.join(map(repr, SCORES))}; got {scoring!r}.")
-        codes, constraints = self._known(X, y, constraints, rows)
+        if scoring not in PAIR_SCORES:
+            raise ValueError(f"scoring must be one of {', '.join(map(repr, PAIR_SCORES))}; got {scoring!r}.")
+        codes, constraints = self._check_labels_and_pairs(X, y, constraints, rows)
         if constraints is not None:
             index, same = constraints.pairs.index, constraints.pairs.sign > 0
         else:
             assert codes is not None
-            index, same = pairs_of_labels(codes, 0)
+            index, same = draw_pairs(codes, 0)
         distances = self.distances(X, index)
-        return SCORES[scoring](same, distances <= self.distance_threshold_, self.calibration_(distances))
+        return PAIR_SCORES[scoring](same, distances <= self.distance_threshold_, self.calibration_(distances))
 
     def save(self, path: str | PathLike) -> None:
-        """Write metric, calibration and threshold to a safetensors file; what was learned from is not in it."""
+        """Write metric, calibration and threshold, but no training data, to a safetensors file."""
         from .files import save
 
         check_is_fitted(self, "metric_")
@@ -243,14 +253,14 @@ class PairClassifier(BaseEstimator):
 
     @classmethod
     def load(cls, path: str | PathLike, *, kernel: Any = None, points: Any = None) -> PairClassifier:
-        """A classifier that predicts as the one that was saved; `kernel` and `points` as in `mahalo.load`."""
+        """Return the saved classifier; `kernel` and `points` as in `mahalo.load`."""
         from .files import load
 
         return load(cls, path, kernel, points)
 
 
-def _indexable(X: Any) -> Any:
-    """Rows that can be taken by number."""
+def _indexable(X: Any) -> RowBlock:
+    """Return rows as an array or CSR array that can be indexed by row number."""
     import scipy.sparse as sp
 
     if sp.issparse(X):

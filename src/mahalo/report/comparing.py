@@ -19,7 +19,7 @@ from sklearn.utils import check_array, check_consistent_length, get_tags
 from ..cluster import MetricKMeans
 from ..compat import ITML_Supervised
 from ..constraints import as_labels, joint_codes
-from ..evaluation import LDA, intervals, lda_projection, score_queries
+from ..evaluation import LDA, VOTE_NOTE, intervals, lda_projection, score_queries
 from ..learner import MetricLearner
 from ..metric import Metric
 from ..online import OnlineMetricLearner
@@ -69,12 +69,16 @@ class ComparedMetrics:
     judged_on : str
     fits : dict of str to tuple of Fit
         What was fitted, fold by fold, and in how many seconds; not of the two references.
+    queries_per_index_row : float
+        Queries of a fold for each of its training rows. Intervals count both as random samples: they are √(1 + this)
+        times those over queries alone.
     """
 
     scores: dict[str, np.ndarray] = field(repr=False)
     rows: np.ndarray = field(repr=False)
     judged_on: str
     fits: dict[str, tuple[Fit, ...]] = field(repr=False, default_factory=dict)
+    queries_per_index_row: float = 0.0
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -95,7 +99,8 @@ class ComparedMetrics:
 
     def _half_width(self, values: np.ndarray) -> float | None:
         _, row = np.unique(self.rows, return_inverse=True)
-        return intervals.over_rows(np.bincount(row, values - values.mean()) / len(values))
+        influence = np.bincount(row, values - values.mean()) / len(values)
+        return intervals.over_rows(influence * np.sqrt(1.0 + self.queries_per_index_row))
 
     def _cells(self) -> list[list[str]]:
         """One row a distance; after the Euclidean one, a star where the difference is beyond its interval."""
@@ -107,7 +112,7 @@ class ComparedMetrics:
 
     @property
     def _note(self) -> str:
-        return f"{self.judged_on}; ± 95 %; * differs from {PLAIN}, row by row"
+        return f"{self.judged_on}; ± 95 %; * differs from {PLAIN}, row by row\n{VOTE_NOTE}"
 
     def __str__(self) -> str:
         rows = self._cells()
@@ -121,7 +126,8 @@ class ComparedMetrics:
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{escape(measure)}</th>" for measure in ("", *MEASURES))
         body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self._cells())
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{escape(self._note)}</p>"
+        note = "<br>".join(map(escape, self._note.splitlines()))
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{note}</p>"
 
 
 def _cell(mean: float, half: float | None, change: float, around: float | None) -> str:
@@ -203,12 +209,14 @@ def _compared(
     references = (PLAIN,) if spaces is None or None in spaces else (PLAIN, LDA)
     scores: dict[str, list[np.ndarray]] = {name: [] for name in (*references, *named)}
     fits: dict[str, list[Fit]] = {name: [] for name in named}
-    rows = []
+    rows: list[np.ndarray] = []
+    ratios = []
     work = [(half, name) for half in halves for name in scores]
     for half, name in progress.track(work, len(work), "comparing:", lambda item: item[1]):
         if name == PLAIN:  # the first of every half
             asked = _asked(half.c_train, half.c_test, rng)
             rows.append(half.rows[asked])
+            ratios.append(len(asked) / (half.c_train >= 0).sum())
             distances: Distances = euclidean_distances
         elif name == LDA and name in references:
             distances = _projected(spaces[len(rows) - 1])  # type: ignore[index]
@@ -219,7 +227,8 @@ def _compared(
     joined = {name: np.hstack(found) for name, found in scores.items()}
     _, row = np.unique(np.concatenate(rows), return_inverse=True)
     said = f"{row.max() + 1:,} {judged_on}"
-    return ComparedMetrics(joined, row, said, {name: tuple(found) for name, found in fits.items()})
+    fitted = {name: tuple(found) for name, found in fits.items()}
+    return ComparedMetrics(joined, row, said, fitted, float(np.mean(ratios)))
 
 
 def _rows_and_codes(X: Any, y: Any) -> tuple[Any, np.ndarray]:

@@ -10,12 +10,12 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import as_labels
+from ..evaluation import View, view_of_rows
 from ..learner import MetricLearner
 from ..linalg import symmetrize
 from ..selection import MetricPath
 from ..validation import in_double, len_of
 from . import figures
-from .evaluation import View, view_of_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import paired_euclidean_distances, pairwise_distances
 
+from ..evaluation import Distance
 from ..metric import Metric
 
-__all__ = ["Distance", "Euclidean", "among", "before_learning"]
-
-
-class Distance(Protocol):
-    def distances(self, X: Any, Y: Any = None) -> np.ndarray: ...
-
-    def pair_distances(self, X: Any, Y: Any) -> np.ndarray: ...
+__all__ = ["Euclidean", "among", "before_learning"]
 
 
 @dataclass(frozen=True, eq=False)

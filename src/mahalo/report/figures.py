@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.metrics.pairwise import euclidean_distances
 
-from ..evaluation import intervals
+from ..evaluation import View, intervals
 from ..persistence import write_bytes
 from ..solvers import Step
-from .evaluation import View, neighbour_maps
+from .views import maps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,6 +57,7 @@ _SHAPES = "os^Dv<>pPX"
 _BLUE, _ORANGE, _INK, _PALE, _FAINT = "#0077BB", "#CC5500", "#222222", "#777777", "#D0D0D0"
 _SMALL: dict[str, Any] = {"fontsize": 8.5, "color": _PALE}
 _MOST_CLASSES_NAMED = 10
+_MOST_SHOWN = 1500  # rows on a map, drawn at random of more
 _MOST_UNSEEN = 1000  # directions that the constraints do not see and a spectrum still shows
 
 
@@ -113,10 +115,12 @@ def _small_png(drawing: BytesIO) -> bytes:
 
 def draw_maps(axes: Sequence[Axes], before: View, after: View, class_names: Sequence[str] | None) -> None:
     """Maps of the rows, neighbours beside neighbours; on two axes before and after, on one after alone."""
-    *planes, shown = neighbour_maps(before, after)
+    n = len(before.rows)
+    shown = np.arange(n) if n <= _MOST_SHOWN else np.sort(np.random.default_rng(0).permutation(n)[:_MOST_SHOWN])
+    planes = maps(euclidean_distances(before.rows[shown]), euclidean_distances(after.rows[shown]))
     for ax, seen, plane in list(zip(axes[::-1], (after, before), planes[::-1], strict=False)):
         _draw_map(ax, plane, seen.labels[shown], class_names)
-        _title(ax, seen.name, f"10-NN error {100 * seen.error:.1f} %")
+        _title(ax, seen.name, f"10-NN error {100 * seen.error:.1f} %, ties to nearer rows")
         ax.set_xlabel("map of neighbourhoods (t-SNE)")
     legend = axes[1].get_legend() if len(axes) > 1 else None
     if legend is not None:  # the one on the left serves both

@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Constraints, Labels, as_constraints, as_labels
-from ..evaluation import BeforeAfter
+from ..evaluation import BeforeAfter, Distance, compare_on_pairs, compare_on_rows
 from ..explain import fingerprint, fit_record
 from ..explain.features import FeatureShares, feature_shares, known_pairs
 from ..explain.influence import Pulls, pulls
@@ -25,8 +25,8 @@ from ..metric import Metric
 from ..metric.input_checks import names_of_columns
 from ..rows import stratified_sample
 from ..validation import as_objects, at_least_single, len_of
-from .distance import Distance, among, before_learning
-from .judged import Judged, as_stored, on_held_out, on_new_rows, on_pairs
+from .assessment import Assessment, as_stored, on_held_out
+from .distance import among, before_learning
 from .views import Hubs, hubs, maps
 
 __all__ = ["Findings", "Missing"]
@@ -153,7 +153,7 @@ class Findings:
         return _of_older_file(self.record.get("before_after") or self._fitted)
 
     @cached_property
-    def judged(self) -> Judged:
+    def judged(self) -> Assessment:
         if self.learner is not None and self.learned_here:
             if self.labels is None and self.constraints is None:
                 raise Missing("nothing says which rows are similar: pass y or constraints=.")
@@ -177,15 +177,17 @@ class Findings:
             return as_stored(stored, judged)
         return judged
 
-    def _judged_as_given(self) -> Judged:
+    def _judged_as_given(self) -> Assessment:
         if self.labels is not None and len(self.labels.classes) >= 2:
             how = self._how_as_given("rows given, each compared with the others")
             codes, names = self.labels.codes, self.labels.classes.tolist()
-            return on_new_rows(self.before[0], self.metric, self.X, codes, names, how)
+            found = compare_on_rows(self.before[0], self.metric, self.X, codes, names)
+            return Assessment("Judged on the rows given.", how, found, "the rows given")
         known = self.constraints
         if known is not None and len(known.pairs) + len(known.triplets):
             how = self._how_as_given("rows given, by the pairs that are known of them")
-            return on_pairs(self.before[0], self.metric, self.X, known, how)
+            found = compare_on_pairs(self.before[0], self.metric, self.X, known)
+            return Assessment("Judged on the pairs given.", how, found, "the pairs given")
         raise Missing("nothing says which rows are similar: give labels of two classes or more, or pairs.")
 
     @property

@@ -31,12 +31,10 @@ def _both_maps(sheet: Sheet) -> str:
         "classes": [] if f.labels is None else [str(c) for c in f.labels.classes],
         "notes": _notes(sheet, some),
     }
-    less = (
-        f" {len(some):,} of the {f.n_rows:,} rows are shown, drawn at random in every class."
-        if len(some) < f.n_rows
-        else ""
-    )
+    drawn = "at random" if f.labels is None else "at random in every class"
+    less = f" {len(some):,} of the {f.n_rows:,} rows are shown, drawn {drawn}." if len(some) < f.n_rows else ""
     learned = " The metric on the right was learned from these rows." if f.learned_here else ""
+    islands = "Groups of rows that form islands" if f.labels is None else "Classes that form islands"
     empty = "Point at a row to find it in both maps; click to keep it, or use the arrow keys."
     sides = "".join(
         f'<div class="map" data-side="{side}" tabindex="0" role="group" aria-label="Map of rows {title}; arrow keys '
@@ -44,8 +42,8 @@ def _both_maps(sheet: Sheet) -> str:
         for side, title in (("before", "before learning"), ("after", "after learning"))
     )
     return (
-        "<p>Rows that are near each other lie together. Classes that form islands on the right and not on the left "
-        f"are what learning brought.{learned}{less}</p>{_filter(sheet)}"
+        f"<p>Rows that are near each other lie together. {islands} on the right and not on the left are what learning "
+        f"brought.{learned}{less}</p>{_filter(sheet)}"
         f'<div class="pair">{sides}</div><p id="said" role="status" data-empty="{empty}">{empty}</p>'
         '<p class="note">Both are t-SNE maps, made without looking at labels. Nearness on them means something; '
         "the size of gaps and islands does not.</p>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -15,6 +15,7 @@ from ..constraints import Constraints
 from ..learner import MetricLearner
 from ..metric import Metric
 from ..persistence import write_bytes
+from ..progress import Progress, progress_for
 from .blame import constraints as pulling
 from .blame import doubtful
 from .findings import Findings
@@ -50,6 +51,7 @@ def write(
     constraints: Constraints | None = None,
     names: Sequence[str] | None = None,
     ids: Sequence[Any] | None = None,
+    verbose: int | Callable[[str], None] = 0,
 ) -> Path:
     """Write one self-contained HTML page on what was learned, how sure it is, and what it does to these rows.
 
@@ -70,6 +72,8 @@ def write(
         Of the features. Default: the columns of X, or those seen at fit.
     ids : sequence, optional
         What to call the rows; default their numbers, from 0.
+    verbose : int or callable, default=0
+        1: a line of progress for each section; a callable receives the lines.
 
     Returns
     -------
@@ -77,13 +81,15 @@ def write(
     """
     sheet = Sheet(Findings.of(model, X, y, constraints, names, ids))
     path = Path(path)
-    write_bytes(path, _rendered(sheet).encode("utf-8"))
+    with progress_for(verbose) as progress:
+        write_bytes(path, _rendered(sheet, progress).encode("utf-8"))
     return path
 
 
-def _rendered(sheet: Sheet) -> str:
+def _rendered(sheet: Sheet, progress: Progress) -> str:
     from .. import __version__
 
+    sections = progress.track(_SECTIONS.values(), len(_SECTIONS), "drawing:", lambda section: section[0].lower())
     style, script = _asset("page.css"), _asset("page.js")
     values = {
         "title": "A learned distance · mahalo report",
@@ -93,7 +99,7 @@ def _rendered(sheet: Sheet) -> str:
         "script": script,
         "script_hash": _hash(script),
         "links": "\n".join(f'<li><a href="#{name}">{title}</a></li>' for name, (title, _) in _SECTIONS.items()),
-        "body": "".join(made(sheet) for _, made in _SECTIONS.values()),
+        "body": "".join(made(sheet) for _, made in sections),
         "foot": f"Made by mahalo {escaped(__version__)}. This page holds all its data and loads nothing.",
         "data": as_json({"charts": sheet.charts, "map": sheet.map}),
     }

@@ -52,7 +52,8 @@ def _proof(sheet: Sheet, record: dict[str, Any]) -> str:
     kept = n - c["n_violated"]
     limits = (
         f" Of the {n:,} constraints {kept:,} hold; the others are bent, the most by "
-        f"{_of_bound(float(c['max_violation']))} its bound. Where classes overlap that is as it should be."
+        f"{_of_bound(float(c['max_violation']))} its bound. Where similar and dissimilar rows overlap that is "
+        "as it should be."
         if c["n_violated"]
         else f" All {n:,} constraints hold."
     )

@@ -34,9 +34,9 @@ _MEASURES = {
     "retrieval": ("retrieval", "Mean of P@1, P@10 and MAP, by which settings were chosen."),
 }
 _HEADLINES = {
-    "better": "The learned distance is better",
-    "worse": "The learned distance is worse than what it started from",
-    "no clear difference": "The learned distance makes no clear difference",
+    "better": "The learned distance is better by {}",
+    "worse": "The learned distance is worse by {}",
+    "no clear difference": "No clear difference in {}",
 }
 
 
@@ -46,20 +46,22 @@ def summary(sheet: Sheet) -> str:
         '<section id="summary" aria-labelledby="title">\n'
         f'<h1 id="title">{_headline(sheet)}</h1>\n{_sentence(sheet)}<p class="lede">{_learned_from(sheet)}</p>\n'
         f'<ul class="tiles">{"".join(_tiles(sheet))}</ul>\n'
-        f'<p class="note">{told(_brief, sheet, "span")} “Before” is '
-        f"{escaped(f.before[1])}. ± is half a 95 % interval.</p>\n"
+        f'<p class="note">“Before” is {escaped(f.before[1])}. {told(_notes, sheet, "span")}</p>\n'
         "</section>\n"
     )
 
 
-def _brief(sheet: Sheet) -> str:
-    return escaped(sheet.findings.judged.brief)
+def _notes(sheet: Sheet) -> str:
+    """Say what was judged, and what belongs beside the figures."""
+    judged = sheet.findings.judged
+    return escaped(" ".join([judged.brief, *(f"{note[:1].upper()}{note[1:]}." for note in judged.evaluation.notes)]))
 
 
 def _headline(sheet: Sheet) -> str:
     """Return the verdict on the measure that settings were chosen by."""
     try:
-        return _HEADLINES[sheet.findings.judged.evaluation.verdict()]
+        evaluation = sheet.findings.judged.evaluation
+        return escaped(_HEADLINES[evaluation.verdict()].format(_title(evaluation.primary)))
     except Missing:
         return "A learned distance"
 
@@ -132,6 +134,7 @@ def _measures(sheet: Sheet) -> str:
                 "after": e.after[name],
                 "beforeMargin": e.before_interval.get(name) or 0.0,
                 "afterMargin": e.after_interval.get(name) or 0.0,
+                "lda": e.lda.get(name),
             }
             for name in e.before
         ]
@@ -154,11 +157,13 @@ def _measures(sheet: Sheet) -> str:
                 Cell(verdict, markup=f'<span class="{verdict}">{verdict}</span>'),
             ]
         )
-    words = "; ".join(f"{_title(n)} {_shown(n, e.before[n])} before, {_shown(n, e.after[n])} after" for n in e.before)
-    against = f", each compared with {e.n_index:,} {e.searched}" if e.n_index else ""
-    rival = " LDA is scikit-learn's, shrunk, fitted to the same training rows." if lda else ""
+    words = "; ".join(
+        f"{_title(n)} {_shown(n, e.before[n])} before, {_shown(n, e.after[n])} after"
+        + (f", {_shown(n, e.lda[n])} by LDA" if n in e.lda else "")
+        for n in e.before
+    )
     return (
-        f"<p>{escaped(judged.how)} {e.n_queries:,} rows were judged{escaped(against)}.{rival}</p>"
+        f"<p>{escaped(judged.how)} The figures are of {escaped(e.judged_on)}.</p>"
         + chart("measures", f"Measures with 95 % intervals: {words}")
         + table("Every measure, with half the width of its 95 % interval over rows", columns, rows)
         + _advice_on(e)
@@ -202,6 +207,8 @@ def _by_class(sheet: Sheet) -> str:
         for one in e.confusions
     ]
     caption = "Queries of a class that the vote of ten neighbours takes for another, most frequent first"
+    if any(n != round(n) for one in e.confusions for n in (one.before, one.after)):
+        caption += " (means over repeated folds)"
     return text + f"<h3>Confusions</h3>{table(caption, columns, rows, name='confusion-table')}"
 
 

@@ -12,8 +12,8 @@ __all__ = ["features"]
 
 _N_FEATURES, _N_PAIRS = 30, 20
 _READING = (
-    "A feature that tells classes apart brings much to the distances of unalike rows and little to those of alike "
-    "ones. Shares are of squared learned distances and add up to 100 %.",
+    "A feature that tells rows apart as they should be brings much to the distances of unalike rows and little to "
+    "those of alike ones. Shares are of squared learned distances and add up to 100 %.",
     "Features, by what they bring to the distances of {} rows",
 )
 _WEIGHTS_ALONE = (

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from ..linalg import (
     Scatter,
     column_variances,
-    condensed,
+    condense_rows,
     moments,
     row_blocks,
     second_moment,
@@ -61,7 +61,7 @@ class InMemoryRows(VectorRows):
         n, mean, variance = moments(self.blocks)
         deviation = np.sqrt(variance)
         R = second_moment(self.blocks, mean, np.where(deviation > 0, deviation, 1.0))
-        return condensed(n, mean, deviation, R)
+        return condense_rows(n, mean, deviation, R)
 
     def correlation(self) -> tuple[np.ndarray, np.ndarray, float]:
         return shrunk_correlation(self.blocks)

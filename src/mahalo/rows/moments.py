@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from ..linalg import ClassMoments, Order, fourth_moment, sq_norms
+from ..linalg import ClassMoments, ScatterKind, fourth_moment, sq_norms
 from .protocol import RowBlock
 from .sampling import hash_uniform
 
@@ -55,7 +55,7 @@ class SamplingPlan:
 
     key: int
     share: float
-    order: Order
+    order: ScatterKind
     encode: EncodeLabels
     dtype: np.dtype
 
@@ -155,15 +155,15 @@ def merge_summaries(summaries: Sequence[BlockSummary], encode: EncodeLabels) -> 
     union = encode(np.concatenate(parts))
     n_classes = len(union.classes)
     positions = np.split(union.codes, np.cumsum([len(part) for part in parts])[:-1])
-    labelled = [s.labelled.among(position, n_classes) for s, position in zip(summaries, positions, strict=True)]
+    labelled = [s.labelled.renumber(position, n_classes) for s, position in zip(summaries, positions, strict=True)]
     rows = [
         NumberedRows(s.rows.numbers, s.rows.X, np.append(position, -1)[s.rows.codes])
         for s, position in zip(summaries, positions, strict=True)
     ]
     return BlockSummary(
         union.classes,
-        reduce(ClassMoments.merged, labelled),
-        reduce(ClassMoments.merged, [s.unlabelled for s in summaries]),
+        reduce(ClassMoments.merge, labelled),
+        reduce(ClassMoments.merge, [s.unlabelled for s in summaries]),
         NumberedRows.concatenate(rows),
     )
 

@@ -34,4 +34,4 @@ class NearestCentre:
     @staticmethod
     def merge(parts: Iterable[ClassMoments]) -> ClassMoments:
         """Return the moments of all parts together."""
-        return reduce(ClassMoments.merged, parts)
+        return reduce(ClassMoments.merge, parts)

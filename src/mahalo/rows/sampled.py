@@ -12,10 +12,10 @@ import scipy.sparse as sp
 from ..linalg import (
     ClassMoments,
     Moments,
-    Order,
     Scatter,
-    condensed,
-    invertible,
+    ScatterKind,
+    condense_rows,
+    make_invertible,
     positive_variances,
     rounding_of,
     row_blocks,
@@ -27,7 +27,7 @@ from .protocol import RowBlock
 
 __all__ = ["FurtherPasses", "Needs", "SampledRows"]
 
-_ORDERS: tuple[Order, ...] = ("none", "variances", "scatter")
+_ORDERS: tuple[ScatterKind, ...] = ("none", "variances", "scatter")
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Needs:
     moments around the mean of all rows.
     """
 
-    order: Order = "none"
+    order: ScatterKind = "none"
     within: bool = False
     around_all: bool = False
 
@@ -111,7 +111,7 @@ class SampledRows:
     @property
     def _all(self) -> ClassMoments:
         """Moments of all rows as one class."""
-        return self.labelled.together().merged(self.unlabelled)
+        return self.labelled.pool().merge(self.unlabelled)
 
     @property
     def covariance(self) -> np.ndarray | None:
@@ -156,12 +156,12 @@ class SampledRows:
         assert found.scatter is not None
         deviation = np.sqrt(np.diagonal(found.scatter) / found.n)
         unit = np.where(deviation > 0, deviation, 1.0)
-        return condensed(found.n, found.means[0], deviation, found.scatter / found.n / np.outer(unit, unit))
+        return condense_rows(found.n, found.means[0], deviation, found.scatter / found.n / np.outer(unit, unit))
 
     def correlation(self) -> tuple[np.ndarray, np.ndarray, float]:
         found, deviation = self._all, np.sqrt(self.column_variances())
         assert found.scatter is not None
         R = found.scatter / found.n / np.outer(deviation, deviation)
         centre = Centre(found.means, by_class=False, scale=deviation)
-        R, rho = invertible(R, found.n, lambda: self.source.fourth_moment(centre))
+        R, rho = make_invertible(R, found.n, lambda: self.source.fourth_moment(centre))
         return R, deviation, rho

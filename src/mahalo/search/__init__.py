@@ -1,4 +1,4 @@
-"""Nearest neighbours under a learned metric: exact, or approximate through faiss or usearch; built, grown, saved."""
+"""Indexes for nearest neighbours under a learned metric: exact, or approximate through faiss or usearch."""
 
 from .files import load_index
 from .index import Index, Neighbors, build_index

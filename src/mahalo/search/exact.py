@@ -1,7 +1,8 @@
-"""Exact search: all distances by one product, then those that could be among the nearest from differences."""
+"""Exact search: approximate distances to all rows by one product, then exact distances to the candidates."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -12,58 +13,88 @@ import scipy.sparse as sp
 from ..linalg import nearest_of
 from ..metric import Metric, cosines, is_positive
 from ..metric.query_side import self_similarities
+from ..persistence import Contents, matrix_arrays
+from ..rows import RowBlock
 from ..validation import in_double, len_of
-from .sparse_rows import as_arrays, from_arrays
 
-__all__ = ["SimilaritySearch", "VectorSearch", "checked_vectors", "vectors_of"]
+__all__ = ["SimilaritySearch", "VectorSearch", "transform_in_double"]
 
 _BLOCK = 1 << 22  # distances, or differences of entries, held at once
-_SPARE = 8  # candidates beyond k, for those that rounding may have put behind it
+_EXTRA_CANDIDATES = 8  # beyond k, in case rounding has changed the order
 
-Refine = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (queries, positions), both flat → distances
+ExactDistances = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (query numbers, row numbers), flat → distances
 
 
-def _nearest(near: np.ndarray, slack: np.ndarray, refine: Refine, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """(distances, positions) of the k nearest of each row, of equals the first.
+def _nearest(
+    approximate: np.ndarray, slack: np.ndarray, exact: ExactDistances, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return distances and positions of the k nearest rows of each query, of equally near ones the first.
 
-    `near` holds squared distances, but for a number common to a row, right to ± half of the row's `slack`.
+    `approximate` holds squared distances up to a constant for each query, correct to ± half of the query's `slack`.
     """
-    n_rows, n = near.shape
-    width = min(n, k + _SPARE)
-    found = nearest_of(near, width)
-    values = np.take_along_axis(near, found, axis=1)
-    rows = np.repeat(np.arange(n_rows), width)
-    distances = refine(rows, found.ravel()).reshape(found.shape)
-    distances, found = _in_order(distances, found, k)
+    n_queries, n = approximate.shape
+    width = min(n, k + _EXTRA_CANDIDATES)
+    found = nearest_of(approximate, width)
+    values = np.take_along_axis(approximate, found, axis=1)
+    queries = np.repeat(np.arange(n_queries), width)
+    distances = exact(queries, found.ravel()).reshape(found.shape)
+    distances, found = _first_k(distances, found, k)
     if width < n:
-        # Rows with more candidates than were looked at.
-        for row in np.flatnonzero(values[:, -1] <= values[:, k - 1] + slack):
-            more = np.flatnonzero(near[row] <= values[row, k - 1] + slack[row])[None]
-            exact = refine(np.full(more.size, row), more.ravel())[None]
-            (distances[row],), (found[row],) = _in_order(exact, more, k)
+        # Queries that may have more candidates than `width`.
+        for q in np.flatnonzero(values[:, -1] <= values[:, k - 1] + slack):
+            candidates = np.flatnonzero(approximate[q] <= values[q, k - 1] + slack[q])[None]
+            refined = exact(np.full(candidates.size, q), candidates.ravel())[None]
+            (distances[q],), (found[q],) = _first_k(refined, candidates, k)
     return distances, found
 
 
-def _in_order(distances: np.ndarray, positions: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """By distance, then position, the first k of every row."""
+def _first_k(distances: np.ndarray, positions: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sort each row by distance, then position, and return its first k."""
     order = np.lexsort((positions, distances), axis=1)[:, :k]
     return np.take_along_axis(distances, order, axis=1), np.take_along_axis(positions, order, axis=1)
 
 
-def _within(near: np.ndarray, limit: np.ndarray, refine: Refine, radius: float) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(distances, positions) within the radius, for each row, nearest first; `limit` is where `near` surely ends."""
+def _within(
+    approximate: np.ndarray, limit: np.ndarray, exact: ExactDistances, radius: float
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return distances and positions within the radius of each query, nearest first.
+
+    Rows with `approximate` above the query's `limit` are certainly outside.
+    """
     found = []
-    for row, (values, end) in enumerate(zip(near, limit, strict=True)):
+    for q, (values, end) in enumerate(zip(approximate, limit, strict=True)):
         positions = np.flatnonzero(values <= end)
-        distances = refine(np.full(len(positions), row), positions)
+        distances = exact(np.full(len(positions), q), positions)
         positions, distances = positions[distances <= radius], distances[distances <= radius]
         order = np.lexsort((positions, distances))
         found.append((distances[order], positions[order]))
     return found
 
 
-class VectorSearch:
-    """Among dense vectors in the space where the learned distance is the Euclidean one."""
+class _ExactSearch(ABC):
+    """Search by the approximate and the exact distances of a subclass."""
+
+    @abstractmethod
+    def _approximate(self, Q: RowBlock) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return squared distances less a constant for each query, these constants, and the rounding errors."""
+
+    @abstractmethod
+    def _exact(self, Q: RowBlock) -> ExactDistances:
+        """Return a function of query numbers and row numbers that computes exact distances."""
+
+    def nearest(self, Q: RowBlock, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return distances and positions of the k nearest rows of each prepared query."""
+        approximate, _, slack = self._approximate(Q)
+        return _nearest(approximate, slack, self._exact(Q), k)
+
+    def within(self, Q: RowBlock, radius: float) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return distances and positions of the rows within the radius of each prepared query."""
+        approximate, constant, slack = self._approximate(Q)
+        return _within(approximate, radius**2 - constant + slack, self._exact(Q), radius)
+
+
+class VectorSearch(_ExactSearch):
+    """Search among dense vectors in the space where the learned distance is the Euclidean one."""
 
     kind = "vectors"
 
@@ -72,7 +103,7 @@ class VectorSearch:
 
     @classmethod
     def of(cls, metric: Metric, X: Any) -> VectorSearch:
-        return cls(metric, vectors_of(metric, X))
+        return cls(metric, transform_in_double(metric, X))
 
     @property
     def n(self) -> int:
@@ -80,7 +111,7 @@ class VectorSearch:
 
     @property
     def step(self) -> int:
-        """Queries to take at once."""
+        """Number of queries to search at once."""
         return max(1, _BLOCK // max(1, self.n, 16 * self.vectors.shape[1]))
 
     @cached_property
@@ -89,7 +120,7 @@ class VectorSearch:
 
     @cached_property
     def _sq_radii(self) -> np.ndarray:
-        """‖x − c‖² in double precision."""
+        """‖x − c‖² of each row, in double precision."""
         out = np.empty(self.n)
         step = max(1, _BLOCK // max(1, self.vectors.shape[1]))
         for a in range(0, self.n, step):
@@ -98,81 +129,73 @@ class VectorSearch:
         return out
 
     @cached_property
-    def _longest(self) -> float:
+    def _max_norm(self) -> float:
         return float(np.sqrt(np.einsum("ij,ij->i", self.vectors, self.vectors, dtype=np.float64).max(initial=0.0)))
 
     def add(self, X: Any) -> None:
-        more = vectors_of(self.metric, X).astype(self.vectors.dtype, copy=False)
+        more = transform_in_double(self.metric, X).astype(self.vectors.dtype, copy=False)
         self.vectors = np.concatenate([self.vectors, more])
-        for name in ("_centre", "_sq_radii", "_longest"):
+        for name in ("_centre", "_sq_radii", "_max_norm"):
             self.__dict__.pop(name, None)
 
-    def asked(self, Q: Any) -> np.ndarray:
-        return vectors_of(self.metric, Q)
+    def prepare_queries(self, Q: Any) -> np.ndarray:
+        return transform_in_double(self.metric, Q)
 
-    def _near(self, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """‖x − c‖² − 2 (q − c)·x, what makes it ‖q − x‖², and by how much rounding may be off."""
+    def _approximate(self, Q: RowBlock) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return ‖x − c‖² − 2 (q − c)·x, ‖q − x‖² less that, and a bound of the rounding error."""
         away, dtype = Q - self._centre, self.vectors.dtype
-        near = away.astype(dtype) @ self.vectors.T
-        near *= -2.0
-        near += self._sq_radii.astype(dtype)
+        products = away.astype(dtype) @ self.vectors.T
+        products *= -2.0
+        products += self._sq_radii.astype(dtype)
         length = np.sqrt(np.einsum("ij,ij->i", away, away))
-        rest = length**2 + 2.0 * away @ self._centre
+        constant = length**2 + 2.0 * away @ self._centre
         eps = np.finfo(dtype).eps * (16.0 + 4.0 * np.sqrt(self.vectors.shape[1]))
-        return near, rest, eps * (self._sq_radii.max(initial=0.0) + 2.0 * length * self._longest)
+        return products, constant, eps * (self._sq_radii.max(initial=0.0) + 2.0 * length * self._max_norm)
 
-    def _refine(self, Q: np.ndarray) -> Refine:
-        def distances(rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
-            out = np.empty(len(rows))
+    def _exact(self, Q: RowBlock) -> ExactDistances:
+        rounding = (8.0 * float(np.finfo(self.vectors.dtype).eps)) ** 2
+
+        def distances(queries: np.ndarray, positions: np.ndarray) -> np.ndarray:
+            out = np.empty(len(queries))
             step = max(1, _BLOCK // max(1, self.vectors.shape[1]))
-            for a in range(0, len(rows), step):
+            for a in range(0, len(queries), step):
                 part = slice(a, a + step)
-                difference = Q[rows[part]] - self.vectors[positions[part]]
-                out[part] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
+                query, stored = Q[queries[part]], self.vectors[positions[part]]
+                difference = query - stored
+                sq, size = _sq_norms(difference), _sq_norms(query) + _sq_norms(stored)
+                # A row is transformed with others, whose number changes the last digits: equal rows differ by these.
+                out[part] = np.where(sq > rounding * size, np.sqrt(sq), 0.0)
             return out
 
         return distances
-
-    def nearest(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        near, _, slack = self._near(Q)
-        return _nearest(near, slack, self._refine(Q), k)
-
-    def within(self, Q: np.ndarray, radius: float) -> list[tuple[np.ndarray, np.ndarray]]:
-        near, rest, slack = self._near(Q)
-        return _within(near, radius**2 - rest + slack, self._refine(Q), radius)
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {"vectors": self.vectors}
 
     @classmethod
-    def from_arrays(cls, metric: Metric, arrays: dict[str, np.ndarray], options: dict[str, Any]) -> VectorSearch:
-        return cls(metric, checked_vectors(metric, arrays, (np.float32, np.float64)))
+    def from_contents(cls, metric: Metric, contents: Contents, options: dict[str, Any]) -> VectorSearch:
+        return cls(metric, contents.array("vectors", (None, metric.n_outputs), (np.float32, np.float64)))
 
 
-def vectors_of(metric: Metric, X: Any) -> np.ndarray:
-    """`transform` in double precision: of vectors rounded to single, near ones would lose their distances."""
+def _sq_norms(T: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->i", T, T, dtype=np.float64)
+
+
+def transform_in_double(metric: Metric, X: Any) -> np.ndarray:
+    """Return `metric.transform(X)` in double precision; single precision would lose the distances of near rows."""
     return metric.of_scaled_rows().transform(in_double(metric.validate_rows(X)))
 
 
-def checked_vectors(metric: Metric, arrays: dict[str, np.ndarray], dtypes: tuple[type, ...]) -> np.ndarray:
-    vectors = arrays["vectors"]
-    if vectors.dtype not in dtypes or vectors.ndim != 2 or vectors.shape[1] != metric.n_outputs:
-        raise ValueError(f"vectors of shape {vectors.shape} and dtype {vectors.dtype} are not of its metric")
-    if not np.isfinite(vectors).all():
-        raise ValueError("vectors are not finite")
-    return vectors
+class SimilaritySearch(_ExactSearch):
+    """Search among rows that are not transformed to vectors: wide sparse rows, and objects under a kernel.
 
-
-class SimilaritySearch:
-    """Among rows that are not made vectors: wide sparse ones, and objects under a kernel.
-
-    κ(q, x) = φ(q)ᵀ (F − wI) φ(x) + w κ0(q, x): the coordinates of stored rows are kept, and their κ(x, x); κ0 is a
+    κ(q, x) = φ(q)ᵀ (F − wI) φ(x) + w κ0(q, x): the coordinates of the rows and their κ(x, x) are stored; κ0 is a
     product of sparse rows, or the kernel.
     """
 
     kind = "similarities"
 
-    def __init__(self, metric: Metric, rows: Any) -> None:
+    def __init__(self, metric: Metric, rows: RowBlock) -> None:
         self.metric, self.rows = metric, rows
 
     @classmethod
@@ -199,10 +222,11 @@ class SimilaritySearch:
 
     @cached_property
     def _own(self) -> np.ndarray:
+        """κ(x, x) of the stored rows."""
         return self_similarities(self.metric, self.rows)
 
     @cached_property
-    def _whitened(self) -> Any:
+    def _whitened(self) -> RowBlock:
         return self.metric.linear_coordinates.prior.whiten(self.rows)
 
     def add(self, X: Any) -> None:
@@ -212,11 +236,11 @@ class SimilaritySearch:
         for name in ("_change", "_own", "_whitened"):
             self.__dict__.pop(name, None)
 
-    def asked(self, Q: Any) -> Any:
+    def prepare_queries(self, Q: Any) -> RowBlock:
         return in_double(self.metric.validate_rows(Q))
 
-    def _base(self, Q: Any) -> np.ndarray:
-        """κ0 of queries with stored rows, sparse ones staying so."""
+    def _base(self, Q: RowBlock) -> np.ndarray:
+        """Return κ0 of queries with stored rows, without making sparse rows dense."""
         if not self.metric.is_linear:
             return self.metric.coordinates.base(Q, self.rows)
         c = self.metric.linear_coordinates
@@ -225,45 +249,41 @@ class SimilaritySearch:
         K = c.prior.whiten(Q) @ self._whitened.T
         return K.toarray() if sp.issparse(K) else np.asarray(K)
 
-    def _near(self, Q: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Squared distances less a number of each row, that number, and by how much rounding may be off."""
+    def _approximate(self, Q: RowBlock) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         metric = self.metric
         K = metric.coordinates.map(Q) @ self._change.T
         if metric.base_weight:
             K += metric.base_weight * self._base(Q)
-        own, asked = self._own, self_similarities(metric, Q)
+        stored, query = self._own, self_similarities(metric, Q)
         if metric.normalize:
-            K, own, asked = cosines(K, asked, own), is_positive(own), is_positive(asked)
+            K, stored, query = cosines(K, query, stored), is_positive(stored), is_positive(query)
         K *= -2.0
-        K += own
-        return K, asked, 1e-12 * (asked + own.max(initial=0.0))
+        K += stored
+        return K, query, 1e-12 * (query + stored.max(initial=0.0))
 
-    def _refine(self, Q: Any) -> Refine:
-        def distances(rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
-            if not len(rows):
+    def _exact(self, Q: RowBlock) -> ExactDistances:
+        def distances(queries: np.ndarray, positions: np.ndarray) -> np.ndarray:
+            if not len(queries):
                 return np.empty(0)
             wide = self.metric.n_features if self._dense_prior else 64
             step = max(1, _BLOCK // max(1, wide or 1))
-            parts = [slice(a, a + step) for a in range(0, len(rows), step)]
+            parts = [slice(a, a + step) for a in range(0, len(queries), step)]
             scaled = self.metric.of_scaled_rows()
-            return np.concatenate([scaled.pair_distances(Q[rows[p]], self.rows[positions[p]]) for p in parts])
+            return np.concatenate([scaled.pair_distances(Q[queries[p]], self.rows[positions[p]]) for p in parts])
 
         return distances
 
-    def nearest(self, Q: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        near, _, slack = self._near(Q)
-        return _nearest(near, slack, self._refine(Q), k)
-
-    def within(self, Q: Any, radius: float) -> list[tuple[np.ndarray, np.ndarray]]:
-        near, rest, slack = self._near(Q)
-        return _within(near, radius**2 - rest + slack, self._refine(Q), radius)
-
     def arrays(self) -> dict[str, np.ndarray]:
-        return as_arrays(self.rows)
+        if self.rows.dtype.kind != "f":
+            raise ValueError(
+                "an index of objects that are not vectors cannot be saved; save the metric, and build the index again "
+                "from metric and objects."
+            )
+        return matrix_arrays("rows", self.rows)
 
     @classmethod
-    def from_arrays(cls, metric: Metric, arrays: dict[str, np.ndarray], options: dict[str, Any]) -> SimilaritySearch:
-        rows = from_arrays(arrays)
-        if rows.ndim != 2 or rows.shape[1] != metric.n_features:
-            raise ValueError(f"rows of shape {rows.shape} do not fit a metric of {metric.n_features} features")
+    def from_contents(cls, metric: Metric, contents: Contents, options: dict[str, Any]) -> SimilaritySearch:
+        rows = contents.matrix("rows", metric.n_features)
+        if rows is None:
+            raise ValueError("its rows are missing")
         return cls(metric, rows)

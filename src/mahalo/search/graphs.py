@@ -1,24 +1,25 @@
-"""Approximate search through the graphs of faiss and usearch, over vectors in the learned space.
+"""Approximate search by the HNSW graphs of faiss and usearch, over vectors in the learned space.
 
-A file holds a graph as arrays of numbers. They are checked, link by link, before a library sees them: neither library
-expects a hostile file.
+A file holds a graph as arrays of numbers. They are checked, link by link, before they reach a library, because neither
+library is safe against a hostile file.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ..metric import Metric
-from .exact import VectorSearch, checked_vectors, vectors_of
+from ..persistence import Contents
+from .exact import VectorSearch, transform_in_double
 
 __all__ = ["FaissSearch", "UsearchSearch"]
 
 
 class _GraphSearch(ABC):
-    """What both have in common: squared Euclidean distances of float32 vectors around a centre, answers made whole."""
+    """Base of the graph searches: float32 vectors around a centre, exact search for queries left short of k."""
 
     kind = ""
     package = ""
@@ -29,36 +30,34 @@ class _GraphSearch(ABC):
         self.graph = self._empty(metric.n_outputs)
 
     @classmethod
-    def of(cls, metric: Metric, X: Any, options: dict[str, int], like: Any = None) -> Any:
-        """Around the mean of these rows, or around the centre of a part that is there."""
-        T = vectors_of(metric, X)
-        centre = T.mean(axis=0) if like is None else like.centre
+    def of(cls, metric: Metric, X: Any, options: dict[str, int], centre: np.ndarray | None = None) -> Self:
+        """Build a graph of the rows of X; vectors are stored relative to `centre`, by default their mean."""
+        T = transform_in_double(metric, X)
+        centre = T.mean(axis=0) if centre is None else centre
         search = cls(metric, options, centre)
-        search._insert(search._around(T))
+        search._insert(search._centred(T))
         return search
 
     def add(self, X: Any) -> None:
-        self._insert(self.asked(X))
+        self._insert(self.prepare_queries(X))
 
-    def asked(self, Q: Any) -> np.ndarray:
-        return self._around(vectors_of(self.metric, Q))
+    def prepare_queries(self, Q: Any) -> np.ndarray:
+        return self._centred(transform_in_double(self.metric, Q))
 
-    def _around(self, T: np.ndarray) -> np.ndarray:
-        """Far from the origin, single precision would have few digits left for distances."""
+    def _centred(self, T: np.ndarray) -> np.ndarray:
+        """Return float32 vectors relative to the centre; far from it, single precision loses the distances."""
         return np.ascontiguousarray(T - self.centre, dtype=np.float32)
 
     @staticmethod
-    def _checked(metric: Metric, arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Vectors and centre from a file."""
-        centre = arrays["centre"]
-        if centre.dtype != np.float64 or centre.shape != (metric.n_outputs,) or not np.isfinite(centre).all():
-            raise ValueError("its centre is not whole")
-        return checked_vectors(metric, arrays, (np.float32,)), centre
+    def _vectors_and_centre(metric: Metric, contents: Contents) -> tuple[np.ndarray, np.ndarray]:
+        """Return vectors and centre of a file; raise ValueError if they do not fit the metric."""
+        width = metric.n_outputs
+        return contents.array("vectors", (None, width), (np.float32,)), contents.array("centre", (width,))
 
     def nearest(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         sq, positions = self._search(Q, k)
         distances = np.sqrt(np.maximum(sq, 0.0, dtype=np.float64))
-        # A graph may leave a query short of k; it then gets the exact answer.
+        # A graph may return fewer than k rows for a query; then search exactly.
         short = np.flatnonzero((positions < 0).any(axis=1))
         if len(short):
             exact = VectorSearch(self.metric, self.vectors)
@@ -71,25 +70,30 @@ class _GraphSearch(ABC):
             'backend="exact".'
         )
 
-    # -- of each library --------------------------------------------------------------------------------------
+    # -- for each library -------------------------------------------------------------------------------------
 
     n: int
     vectors: np.ndarray
 
     @abstractmethod
     def _empty(self, n_dims: int) -> Any:
-        """A graph without vectors."""
+        """Return a graph without vectors."""
 
     @abstractmethod
-    def _insert(self, vectors: np.ndarray) -> None: ...
+    def _insert(self, vectors: np.ndarray) -> None:
+        """Add vectors to the graph."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return vectors, centre and graph as named arrays."""
 
     @abstractmethod
     def _search(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Squared distances and positions of the k nearest; −1 where a query is left short."""
+        """Return squared distances and positions of the k nearest; −1 where fewer were found."""
 
 
 class FaissSearch(_GraphSearch):
-    """faiss: an HNSW graph over flat vectors."""
+    """Search by an HNSW graph of faiss over flat vectors."""
 
     kind = package = "faiss"
 
@@ -124,23 +128,23 @@ class FaissSearch(_GraphSearch):
         return {"vectors": self.vectors, "centre": self.centre, "levels": levels, "links": links, "entry": entry}
 
     @classmethod
-    def from_arrays(cls, metric: Metric, arrays: dict[str, np.ndarray], options: dict[str, int]) -> FaissSearch:
+    def from_contents(cls, metric: Metric, contents: Contents, options: dict[str, int]) -> FaissSearch:
         import faiss
 
-        vectors, centre = cls._checked(metric, arrays)
+        (vectors, centre), arrays = cls._vectors_and_centre(metric, contents), contents.arrays
         levels, links, entry, n = arrays["levels"], arrays["links"], arrays["entry"], len(vectors)
         search = cls(metric, options, centre)
         graph, hnsw = search.graph, search.graph.hnsw
-        slots = faiss.vector_to_array(hnsw.cum_nneighbor_per_level)  # of nodes with so many levels
+        slots = faiss.vector_to_array(hnsw.cum_nneighbor_per_level)  # total links of a node, by its number of levels
         if not (levels.dtype == links.dtype == np.int32 and levels.shape == (n,) and links.ndim == 1):
-            raise ValueError("its graph is not whole")
+            raise ValueError("its graph is incomplete")
         if not n or not 1 <= levels.min() <= levels.max() < len(slots):
             raise ValueError("levels of its graph are out of range")
         if entry.dtype != np.int64 or entry.shape != (1,) or not 0 <= entry[0] < n or levels[entry[0]] != levels.max():
             raise ValueError("the entry of its graph is out of range")
         offsets = np.concatenate([[0], np.cumsum(slots[levels], dtype=np.uint64)]).astype(np.uint64)
         if len(links) != offsets[-1]:
-            raise ValueError("its graph is not whole")
+            raise ValueError("its graph is incomplete")
         at = np.arange(len(links)) - np.repeat(offsets[:-1].astype(np.int64), slots[levels])
         check_links(links, np.searchsorted(slots, at, side="right") - 1, levels - 1, links >= 0)
         graph.storage.add(vectors)
@@ -152,7 +156,7 @@ class FaissSearch(_GraphSearch):
 
 
 class UsearchSearch(_GraphSearch):
-    """usearch: an HNSW graph of its own."""
+    """Search by an HNSW graph of usearch."""
 
     kind = package = "usearch"
 
@@ -171,16 +175,18 @@ class UsearchSearch(_GraphSearch):
         return np.asarray(self.graph.get(np.arange(self.n)), dtype=np.float32).reshape(self.n, self.graph.ndim)
 
     def _insert(self, vectors: np.ndarray) -> None:
-        self.graph.add(np.arange(self.n, self.n + len(vectors)), vectors, threads=1)  # by several, it differs each time
+        self.graph.add(
+            np.arange(self.n, self.n + len(vectors)), vectors, threads=1
+        )  # several threads give a different graph each time
 
     def _search(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         keys, sq = np.full((len(Q), k), -1, dtype=np.int64), np.full((len(Q), k), np.inf, dtype=np.float32)
         found = self.graph.search(Q, k)
         counts = np.atleast_1d(getattr(found, "counts", len(found)))
-        given = np.arange(k) < counts[:, None]
+        is_found = np.arange(k) < counts[:, None]
         shape = (len(Q), -1)
         width = found.keys.size // len(Q)
-        keys[:, :width] = np.where(given[:, :width], found.keys.reshape(shape).astype(np.int64), -1)
+        keys[:, :width] = np.where(is_found[:, :width], found.keys.reshape(shape).astype(np.int64), -1)
         sq[:, :width] = found.distances.reshape(shape)
         return sq, keys
 
@@ -194,84 +200,85 @@ class UsearchSearch(_GraphSearch):
         return {"vectors": self.vectors, "centre": self.centre, "graph": graph, "order": self._order(data)}
 
     def _order(self, data: np.ndarray) -> np.ndarray:
-        """The keys in the order in which the library keeps its nodes."""
+        """Return the keys in the order in which usearch stores its nodes."""
         graph = data[8 + 4 * self.n * self.graph.ndim :]
         tape, starts, _ = self._tape(graph[self._HEAD :], self.n)
-        return _numbers(tape, starts, np.int64)
+        return _read_numbers(tape, starts, np.int64)
 
     def _tape(self, graph: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """All tapes, where each begins, and the levels."""
+        """Return the tapes of all nodes, the start of each tape, and the level of each node."""
         M = self.options["connectivity"]
         if len(graph) < self._GRAPH + 2 * n:
-            raise ValueError("its graph is not whole")
+            raise ValueError("its graph is incomplete")
         levels = graph[self._GRAPH : self._GRAPH + 2 * n].copy().view(np.int16).astype(np.int64)
         tape = graph[self._GRAPH + 2 * n :]
         if n and not 0 <= levels.min() <= levels.max() < 64:
             raise ValueError("levels of its graph are out of range")
         ends = np.cumsum(self._NODE + 4 * (1 + 2 * M) + levels * 4 * (1 + M))
         if len(tape) != (ends[-1] if n else 0):
-            raise ValueError("its graph is not whole")
+            raise ValueError("its graph is incomplete")
         return tape, np.concatenate([[0], ends[:-1]]).astype(np.int64), levels
 
     @classmethod
-    def from_arrays(cls, metric: Metric, arrays: dict[str, np.ndarray], options: dict[str, int]) -> UsearchSearch:
-        vectors, centre = cls._checked(metric, arrays)
+    def from_contents(cls, metric: Metric, contents: Contents, options: dict[str, int]) -> UsearchSearch:
+        (vectors, centre), arrays = cls._vectors_and_centre(metric, contents), contents.arrays
         graph, order, n = arrays["graph"], arrays["order"], len(vectors)
         search = cls(metric, options, centre)
         if graph.dtype != np.uint8 or graph.ndim != 1 or len(graph) < cls._HEAD:
-            raise ValueError("its graph is not whole")
+            raise ValueError("its graph is incomplete")
         if order.dtype != np.int64 or not np.array_equal(np.sort(order), np.arange(n)):
-            raise ValueError("its graph is not of these rows")
-        head = _head_of(search.graph, n)
+            raise ValueError("its graph is of other rows")
+        head = _file_header(search.graph, n)
         if not np.array_equal(graph[: cls._HEAD], head):
             raise ValueError("its graph is of another kind or version of usearch; build the index again")
         search._check_graph(graph[cls._HEAD :], order, n)
         sizes = np.array([n, 4 * vectors.shape[1]], dtype=np.uint32).view(np.uint8)
-        kept = np.ascontiguousarray(vectors[order]).view(np.uint8).ravel()
-        search.graph.load(np.concatenate([sizes, kept, graph]).tobytes())
+        stored = np.ascontiguousarray(vectors[order]).view(np.uint8).ravel()
+        search.graph.load(np.concatenate([sizes, stored, graph]).tobytes())
         search.graph.expansion_add = options["expansion_add"]
         search.graph.expansion_search = options["expansion_search"]
         return search
 
     def _check_graph(self, graph: np.ndarray, order: np.ndarray, n: int) -> None:
+        """Raise ValueError if sizes, keys, levels or links of a graph are inconsistent."""
         tape, starts, levels = self._tape(graph, n)
         M = self.options["connectivity"]
         size, links, links_base, top, entry = graph[: self._GRAPH].copy().view(np.uint64).tolist()
         expected = (n, M, 2 * M, int(levels.max(initial=0)))
         if (size, links, links_base, top) != expected or (n and (entry >= n or levels[entry] != top)):
-            raise ValueError("its graph is not whole")
-        if not np.array_equal(_numbers(tape, starts, np.int64), order):
-            raise ValueError("its graph is not of these rows")
-        if not np.array_equal(_numbers(tape, starts + 8, np.int16), levels):
+            raise ValueError("its graph is incomplete")
+        if not np.array_equal(_read_numbers(tape, starts, np.int64), order):
+            raise ValueError("its graph is of other rows")
+        if not np.array_equal(_read_numbers(tape, starts + 8, np.int16), levels):
             raise ValueError("levels of its graph are out of range")
         for level in range(int(levels.max(initial=-1)) + 1):
             nodes = np.flatnonzero(levels >= level)
             capacity = M if level else 2 * M
             begin = starts[nodes] + self._NODE + (4 * (1 + 2 * M) + (level - 1) * 4 * (1 + M) if level else 0)
-            count = _numbers(tape, begin, np.uint32).astype(np.int64)
+            count = _read_numbers(tape, begin, np.uint32).astype(np.int64)
             if (count > capacity).any():
                 raise ValueError("links of its graph are out of range")
-            linked = np.stack([_numbers(tape, begin + 4 * (1 + k), np.uint32) for k in range(capacity)], axis=1)
+            linked = np.stack([_read_numbers(tape, begin + 4 * (1 + k), np.uint32) for k in range(capacity)], axis=1)
             used = np.arange(capacity) < count[:, None]
             check_links(linked.astype(np.int64), np.full(linked.shape, level), levels, used)
 
 
-def check_links(links: np.ndarray, at: np.ndarray, top: np.ndarray, used: np.ndarray) -> None:
-    """Raise unless every link in use, on level `at`, leads to a node that reaches up to that level."""
-    links, at = links[used], at[used]
-    if len(links) and not (0 <= links.min() <= links.max() < len(top) and (top[links] >= at).all()):
+def check_links(links: np.ndarray, level: np.ndarray, top: np.ndarray, used: np.ndarray) -> None:
+    """Raise ValueError unless every used link leads to a node whose `top` level is at least the link's level."""
+    links, level = links[used], level[used]
+    if len(links) and not (0 <= links.min() <= links.max() < len(top) and (top[links] >= level).all()):
         raise ValueError("links of its graph are out of range")
 
 
-def _head_of(graph: Any, n: int) -> np.ndarray:
-    """The head of a file of this library with n nodes."""
+def _file_header(graph: Any, n: int) -> np.ndarray:
+    """Return the header of a usearch file with n nodes, made from that of an empty graph."""
     data = np.frombuffer(bytes(graph.save()), dtype=np.uint8)
     head = data[8:72].copy()
     head[17:25] = np.array([n], dtype=np.uint64).view(np.uint8)
     return head
 
 
-def _numbers(tape: np.ndarray, at: np.ndarray, dtype: Any) -> np.ndarray:
-    """A number at each of these places of a row of bytes."""
+def _read_numbers(data: np.ndarray, at: np.ndarray, dtype: type) -> np.ndarray:
+    """Return the number of this type at each of these positions in an array of bytes."""
     width = np.dtype(dtype).itemsize
-    return np.ascontiguousarray(tape[at[:, None] + np.arange(width)]).view(dtype).ravel()
+    return np.ascontiguousarray(data[at[:, None] + np.arange(width)]).view(dtype).ravel()

@@ -1,11 +1,11 @@
-"""An index of rows under a learned metric."""
+"""Index of rows for nearest-neighbour search under a learned metric."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.util import find_spec
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,37 +18,68 @@ from .exact import SimilaritySearch, VectorSearch
 from .graphs import FaissSearch, UsearchSearch
 from .ids import as_ids
 
-__all__ = ["Index", "Neighbors", "build_index"]
+__all__ = ["GRAPH_SEARCHES", "Index", "Neighbors", "build_index", "check_options", "require_backend"]
 
 # Chosen for a recall above .95 of the exact ten on embeddings and on 100,000 rows; `python -m benchmarks search`.
-_GRAPH = {"connectivity": 16, "expansion_add": 128, "expansion_search": 64}
-_OPTIONS: dict[str, dict[str, int]] = {"exact": {}, "faiss": _GRAPH, "usearch": _GRAPH}
-_GRAPHS = {"faiss": FaissSearch, "usearch": UsearchSearch}
+_GRAPH_OPTIONS = {"connectivity": 16, "expansion_add": 128, "expansion_search": 64}
+_OPTIONS: dict[str, dict[str, int]] = {"exact": {}, "faiss": _GRAPH_OPTIONS, "usearch": _GRAPH_OPTIONS}
+GRAPH_SEARCHES = {"faiss": FaissSearch, "usearch": UsearchSearch}
 
 
 class Neighbors(NamedTuple):
-    """Distances and ids, nearest first: arrays of queries × k, or, within a radius, a list of arrays for each."""
+    """Distances and ids, nearest first: arrays of shape (n_queries, k), or lists of one array per query."""
 
     distances: Any
     ids: Any
 
 
-class Index:
-    """Rows to be found under a learned metric; made by `build_index`, read by `load_index`.
+class Searcher(Protocol):
+    """Search structure over the rows of one part of an index."""
 
-    It has one part, or one for each block of a Dask array; answers do not depend on the parts.
+    kind: str
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+
+    @property
+    def step(self) -> int:
+        """Number of queries to search at once."""
+
+    def add(self, X: Any) -> None:
+        """Append rows."""
+
+    def prepare_queries(self, Q: Any) -> Any:
+        """Return queries in the form that `nearest` and `within` take."""
+
+    def nearest(self, Q: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return distances and positions of the k nearest rows of each query."""
+
+    def within(self, Q: Any, radius: float) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return distances and positions of the rows within a radius of each query."""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the named arrays to store in a file."""
+
+
+class Index:
+    """Index of rows under a learned metric; made by `build_index`, read by `load_index`.
+
+    It has one part, or one for each block of a Dask array; results do not depend on the division into parts.
 
     Attributes
     ----------
     metric : Metric
     backend : {"exact", "faiss", "usearch"}
     ids : ndarray
-        What rows are called, in the order they were added.
+        Ids of the rows, in the order of addition.
     options : dict
-        Of the graph: `connectivity`, `expansion_add`, `expansion_search`.
+        Options of the graph: `connectivity`, `expansion_add`, `expansion_search`.
     """
 
-    def __init__(self, metric: Metric, parts: list, ids: np.ndarray, backend: str, options: dict[str, int]) -> None:
+    def __init__(
+        self, metric: Metric, parts: list[Searcher], ids: np.ndarray, backend: str, options: dict[str, int]
+    ) -> None:
         self.metric, self.parts, self.ids, self.backend, self.options = metric, parts, ids, backend, options
 
     def __len__(self) -> int:
@@ -59,7 +90,7 @@ class Index:
         return f"Index({len(self):,} rows, backend={self.backend!r}{parts}, {self.metric!r})"
 
     def kneighbors(self, Q: Any, k: int = 10) -> Neighbors:
-        """The k nearest rows of each query (all rows where there are fewer), nearest first, of equals the first added.
+        """Return the k nearest rows of each query (all if there are fewer), nearest first, ties in order of addition.
 
         Returns
         -------
@@ -83,7 +114,7 @@ class Index:
         return Neighbors(np.concatenate(distances), self.ids[np.concatenate(positions)])
 
     def radius_neighbors(self, Q: Any, radius: float) -> Neighbors:
-        """All rows within `radius` of each query, nearest first; exact indexes only.
+        """Return all rows within `radius` of each query, nearest first; exact indexes only.
 
         Returns
         -------
@@ -104,15 +135,15 @@ class Index:
         return Neighbors(distances, ids)
 
     def _blocks(self, Q: Any) -> Iterator[Any]:
-        asked = self.parts[0].asked(Q)
-        n, step = len_of(asked), min(part.step for part in self.parts)
-        return (asked[a : a + step] for a in range(0, n, step))
+        queries = self.parts[0].prepare_queries(Q)
+        n, step = len_of(queries), min(part.step for part in self.parts)
+        return (queries[a : a + step] for a in range(0, n, step))
 
     def _starts(self) -> np.ndarray:
         return np.cumsum([0, *(part.n for part in self.parts[:-1])])
 
     def add(self, X: Any, ids: ArrayLike | None = None) -> None:
-        """More rows, called `ids`, or by the numbers that follow."""
+        """Add rows with these ids, by default the next integers."""
         n = len_of(X)
         ids = as_ids(ids, n, self.ids)
         if n:
@@ -120,30 +151,30 @@ class Index:
             self.ids = np.concatenate([self.ids, ids])
 
     def save(self, path: str | PathLike) -> None:
-        """Write rows, ids, graph and metric to one safetensors file, whole or not at all; `load_index` reads it."""
+        """Write rows, ids, graph and metric atomically to one safetensors file; `load_index` reads it."""
         from .files import save
 
         save(self, path)
 
 
 def build_index(metric: Any, X: Any, backend: str = "exact", ids: ArrayLike | None = None, **options: int) -> Index:
-    """An index of the rows of X under a learned metric.
+    """Build an index of the rows of X under a learned metric.
 
     Parameters
     ----------
     metric : Metric or fitted learner
         A `Metric`, `MetricLearner`, `MetricLearnerCV` or `EmbeddingAdapter`.
     X : rows as the metric takes them, or a Dask array or dataframe of them
-        On Dask every block or partition of rows becomes one part of the index, one block after the other.
+        Each block of a Dask array or partition of a dataframe becomes one part of the index.
     backend : {"exact", "faiss", "usearch"}, default="exact"
         "exact" compares with all rows: linear metrics by products of transformed rows, low-rank ones over sparse rows
         and kernels by similarities, nothing made dense. "faiss" and "usearch" (``pip install "mahalo[search]"``) walk a
         graph over ``metric.transform(X)`` in single precision, and find most of the nearest, much faster.
     ids : array-like of n integers or strings, optional
-        What rows are called, no two alike. Default: their numbers, from 0.
+        Unique ids of the rows. Default: their numbers, from 0.
     connectivity, expansion_add, expansion_search : int
-        Of the graph: links of a node, and how far is looked when rows are added and when they are searched. More finds
-        more and takes longer.
+        Options of the graph: links per node, and width of the search when rows are added and when they are searched.
+        Larger values find more of the nearest rows and take longer.
 
     Examples
     --------
@@ -157,11 +188,11 @@ def build_index(metric: Any, X: Any, backend: str = "exact", ids: ArrayLike | No
     [0, 1]
     """
     metric = _metric_of(metric)
-    options = _checked_options(backend, options)
-    parts: list[Any] = []
+    options = check_options(backend, options)
+    parts: list[Searcher] = []
     for block in _row_blocks(X):
         if len_of(block):
-            parts.append(_part(metric, block, backend, options, parts[0] if parts else None))
+            parts.append(_make_searcher(metric, block, backend, options, parts[0] if parts else None))
     n = sum(part.n for part in parts)
     if not n:
         raise ValueError("an index needs at least one row.")
@@ -171,35 +202,35 @@ def build_index(metric: Any, X: Any, backend: str = "exact", ids: ArrayLike | No
 def _metric_of(metric: Any) -> Metric:
     found = getattr(metric, "metric_", metric)
     if not isinstance(found, Metric):
-        raise ValueError(
-            f"metric must be a mahalo.Metric or a learner that has been fitted; got {type(metric).__name__}."
-        )
+        raise ValueError(f"metric must be a mahalo.Metric or a fitted learner; got {type(metric).__name__}.")
     if found.coordinates.is_precomputed and found.base_weight:
         raise ValueError(
-            "with a precomputed kernel similarities between queries and stored rows are not known; use "
+            "with a precomputed kernel, similarities between queries and stored rows cannot be computed; use "
             "metric.distances with cross=, diag_x= and diag_y=."
         )
     return found
 
 
-def _checked_options(backend: str, options: dict[str, int]) -> dict[str, int]:
+def check_options(backend: str, options: dict[str, int]) -> dict[str, int]:
+    """Return the options of a backend with defaults filled in; raise ValueError if one is invalid."""
     if backend not in _OPTIONS:
         raise ValueError(f"backend must be 'exact', 'faiss' or 'usearch'; got {backend!r}.")
-    known = _OPTIONS[backend]
-    if unknown := sorted(set(options) - set(known)):
-        takes = ", ".join(known) if known else "no options"
+    defaults = _OPTIONS[backend]
+    if unknown := sorted(set(options) - set(defaults)):
+        takes = ", ".join(defaults) if defaults else "no options"
         raise ValueError(f"backend={backend!r} takes {takes}; got {', '.join(unknown)}.")
     for name, value in options.items():
         check_count(value, name)
         if not 2 <= value <= 4096:
             raise ValueError(f"{name} must lie between 2 and 4096; got {value}.")
     require_backend(backend)
-    return known | {name: int(value) for name, value in options.items()}
+    return defaults | {name: int(value) for name, value in options.items()}
 
 
 def require_backend(backend: str) -> None:
-    if backend in _GRAPHS and find_spec(backend) is None:
-        raise ImportError(f'backend={backend!r} needs {_GRAPHS[backend].package}: pip install "mahalo[search]"')
+    """Raise ImportError if the package of a graph backend is not installed."""
+    if backend in GRAPH_SEARCHES and find_spec(backend) is None:
+        raise ImportError(f'backend={backend!r} needs {GRAPH_SEARCHES[backend].package}: pip install "mahalo[search]"')
 
 
 def _row_blocks(X: Any) -> Iterator[Any]:
@@ -215,13 +246,15 @@ def _row_blocks(X: Any) -> Iterator[Any]:
             yield X.blocks[i].compute()
 
 
-def _part(metric: Metric, X: Any, backend: str, options: dict[str, int], first: Any) -> Any:
-    if backend in _GRAPHS:
-        return _GRAPHS[backend].of(metric, X, options, first)
-    return kind_for(metric, X).of(metric, X)
+def _make_searcher(metric: Metric, X: Any, backend: str, options: dict[str, int], first: Searcher | None) -> Searcher:
+    """Return a search structure over X; `first` is that of the index's first part."""
+    if backend in GRAPH_SEARCHES:
+        centre = first.centre if isinstance(first, GRAPH_SEARCHES[backend]) else None
+        return GRAPH_SEARCHES[backend].of(metric, X, options, centre)
+    return exact_search_class(metric, X).of(metric, X)
 
 
-def kind_for(metric: Metric, X: Any) -> type[VectorSearch] | type[SimilaritySearch]:
-    """Vectors where `transform` is exact and makes nothing dense that is wide."""
+def exact_search_class(metric: Metric, X: Any) -> type[VectorSearch] | type[SimilaritySearch]:
+    """Return `VectorSearch` if `transform` is exact and makes no wide rows dense, else `SimilaritySearch`."""
     weight = metric.base_weight
     return VectorSearch if not weight or (metric.is_linear and not sp.issparse(X)) else SimilaritySearch

@@ -242,6 +242,9 @@ class MetricLearnerCV(MetricLearner):
         chosen = {name: getattr(self, f"{name}_") for name in SEARCHED}
         return FitSettings(**self._base_settings() | chosen | {"gamma": self.gamma_})
 
+    def _prior_candidates(self) -> Any:
+        return self._value("prior")
+
     def _needs(self, has_labels: bool, sparse: bool, n_columns: int) -> Needs:
         lists = self._lists()
         priors = ("identity",) if self.prior is None and sparse else lists["prior"]

@@ -9,21 +9,23 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 
 from ..constraints import Constraints
 from ..evaluation import (
     BeforeAfter,
-    Estimate,
     FoldScores,
-    Measured,
     PairDistances,
     QueryScores,
-    auc_of_pairs,
     choose_queries,
+    choose_voters,
     compare_folds,
+    evaluate_pairs,
     known_pairs,
     lda_projection,
+    nearest_rows,
+    score_neighbors,
     score_queries,
 )
 from ..learner import MetricLearner
@@ -34,7 +36,7 @@ from .cv import MetricLearnerCV
 from .folds import Fold
 from .search import LOOSE_TOL, CandidateSearch
 
-__all__ = ["evaluate_held_out", "evaluate_pairs", "refits", "search_again"]
+__all__ = ["evaluate_held_out", "refits", "search_again"]
 
 _MOST_PAIRED = 1_000  # queries of a fold whose pairs are drawn in histograms
 
@@ -45,6 +47,7 @@ def evaluate_held_out(
     settings: FitSettings | None = None,
     lda: bool = True,
     names: tuple[str, str] = ("before", "after"),
+    on_fold: Callable[[Fold, Metric], None] | None = None,
 ) -> BeforeAfter:
     """Compare the learned distance with the one before learning, and with LDA, on held-out rows.
 
@@ -53,19 +56,21 @@ def evaluate_held_out(
     with ``holdout="classes"`` with all other held-out rows. Without labels, held-out similar pairs are compared with
     dissimilar ones.
 
-    `lda=False` leaves LDA out, which saves its fits.
+    `lda=False` leaves LDA out, which saves its fits. `on_fold` is called with every fold and the metric learned in it.
     """
     unseen, primary, data = search.splitting.holdout == "classes", search.scorer.measure, search.data
     rng = np.random.default_rng(0)
     scored = []
     for fold, before, after in refits(search, settings):
+        if on_fold is not None:
+            on_fold(fold, after)
         if fold.y is None:
             scored.append(_score_pairs(fold, before, after, data.constraints))
         else:
             share = len(fold.test) / (fold.y >= 0).sum()
             scored.append(_score_rows(fold, before, after, primary, rng, share, unseen=unseen, lda=lda))
     if scored[0].scores is None:
-        searched = "rows of pairs that are known"
+        searched = "rows"
     else:
         searched = "other held-out rows of classes that were not learned from" if unseen else "training rows"
         if data.n_total > data.n_rows:
@@ -119,14 +124,27 @@ def _score_rows(
 
     sides = [score(partial(by_metric, metric)) for metric in (before, after)]
     rival = None
-    if lda and not fold.pairwise and (space := lda_projection(fold.X_train, fold.y[fold.train])) is not None:
+    space = lda_projection(fold.X_train, fold.y[fold.train]) if lda and not fold.pairwise else None
+    if space is not None:
         points = space(fold.X_test[queries]), space((fold.X_test if unseen else fold.X_train)[index])
         rival = score(lambda block: euclidean_distances(points[0][block], points[1], squared=True))
+    voters = queries[:0]
+    if not unseen and not fold.pairwise and after.is_linear and not sp.issparse(fold.X):
+        voters = choose_voters(candidates, queries, len(index) * fold.X.shape[1], rng, share)
+    if len(voters):
+        rows = fold.X_test[voters], fold.X_train[index]
+
+        def join(scores: QueryScores, space: Callable[[np.ndarray], np.ndarray]) -> QueryScores:
+            nearest = nearest_rows(space(rows[0]), space(rows[1]))
+            return scores.join(score_neighbors(index_codes[nearest], test_codes[voters], index_codes))
+
+        sides = [join(sides[0], before.transform), join(sides[1], after.transform)]
+        rival = None if rival is None or space is None else join(rival, space)
     paired = queries if len(queries) <= _MOST_PAIRED else np.sort(rng.choice(queries, _MOST_PAIRED, replace=False))
     drawn = (_pair_distances(fold, metric, paired) for metric in (before, after))
     return FoldScores(
         n_index=len(index) - unseen,
-        rows=fold.test[queries],
+        rows=fold.test[np.append(queries, voters)],
         scores=(sides[0], sides[1]),
         lda=rival,
         pair_distances=(next(drawn), next(drawn)),
@@ -149,17 +167,9 @@ def _score_pairs(fold: Fold, before: Metric, after: Metric, constraints: Constra
     sides = [np.sqrt(np.maximum(fold.sq_pair_distances(metric, ends), 0.0)) for metric in (before, after)]
     measured = [evaluate_pairs(distances, ends, similar, fold.test) for distances in sides]
     drawn = [PairDistances.of(distances, similar) for distances in sides]
-    return FoldScores(0, measured=(measured[0], measured[1]), pair_distances=(drawn[0], drawn[1]))
-
-
-def evaluate_pairs(distance: np.ndarray, ends: np.ndarray, similar: np.ndarray, rows: np.ndarray) -> Measured:
-    """Return the AUC of similar against dissimilar pairs, whose ends are positions among `rows`."""
-    found = auc_of_pairs(distance, ends, similar, len(rows))
-    if found is None:
-        return {"pair AUC": None}
-    auc, influence = found
-    members = np.unique(ends)
-    return {"pair AUC": Estimate(auc, rows[members], influence[members])}
+    return FoldScores(
+        0, measured=(measured[0], measured[1]), pairs=fold.test[ends], pair_distances=(drawn[0], drawn[1])
+    )
 
 
 def search_again(

@@ -1,10 +1,10 @@
-"""Problem in, certified solution out."""
+"""Solvers of the convex problem; each returns a solution with a certificate."""
 
 from .bregman import bregman
 from .certificate import Certificate, certify
 from .choice import solve
 from .dual import dual
-from .farkas import contradiction
+from .farkas import contradiction_error
 from .newton import newton
 from .problem import Problem
 from .result import Solution, Step
@@ -16,7 +16,7 @@ __all__ = [
     "Step",
     "bregman",
     "certify",
-    "contradiction",
+    "contradiction_error",
     "dual",
     "newton",
     "solve",

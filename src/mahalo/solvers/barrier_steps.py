@@ -1,7 +1,8 @@
-"""One step of the dual engine under a barrier: the Newton direction of D_μ = D + μ Σ ln λ_k, and its length.
+"""Steps of the dual solver with a barrier: the Newton direction of D_μ = D + μ Σ ln λ_k, and its length.
 
-As in primal-dual interior-point methods the barrier's curvature μ/λ² is replaced by τ/λ, where τ > 0 estimates how far
-each constraint is from its bound and λτ = μ holds along the way. The system is that of system.py for X = √Ω ∘ (A* dλ):
+As in primal-dual interior-point methods the barrier's curvature μ/λ² is replaced by τ/λ, where τ > 0 estimates the
+distance of each constraint from its bound and λτ = μ holds along the path. With X = √Ω ∘ (A* dλ) the system is that of
+system.py:
 
     X + √Ω ∘ A* E A (√Ω ∘ X) = √Ω ∘ A* p,    dλ = p − E A (√Ω ∘ X),    E = 1/(h + τ/λ),  p = E ∇D_μ,  h = −dual″
 
@@ -14,67 +15,68 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .barrier_free_steps import system_diagonal
 from .dual_state import ROUNDING, DualState
-from .plain_steps import diagonal_of
 from .problem import Problem
 from .system import Preconditioner, solve_system
 
-__all__ = ["Direction", "ascent", "barrier_value", "direction_under", "go_along"]
+__all__ = ["Direction", "barrier_direction", "barrier_gradient", "barrier_line_search", "barrier_value"]
 
 _INEXACT, _INEXACT_HARD = 0.3, 0.03  # residual of a Newton system relative to its solution
-_FEW, _MANY_NUMBERS = 400, 4_000_000  # constraints, and entries of all their matrices, for a direct solution
-_TO_THE_EDGE = 0.99  # of the way to λ = 0, which a step may go
-_STEEPEST = 0.5  # descent where a step ends, beyond the peak, in units of the ascent where it began; γ < ∞
-_FARTHEST = 5.0  # largest eigenvalue of F in units of what was promised
-_SHORTEST = 1e-9
+_FEW, _MANY_NUMBERS = 400, 4_000_000  # most constraints, and entries of all their matrices, for a direct solution
+_BOUNDARY_FRACTION = 0.99  # largest part of the way to λ = 0 for a step
+_MAX_DESCENT = 0.5  # largest descent at the end of a step, in units of the ascent at its start; γ < ∞
+_MAX_GROWTH = 5.0  # largest eigenvalue of F in units of the predicted one
+_MIN_LENGTH = 1e-9
 _MAX_CG = 500
 
 
 class Direction(NamedTuple):
-    """dλ, and how many products it took to find."""
+    """Direction dλ, and the number of products it took."""
 
     change: np.ndarray
     n_products: int
 
 
 def barrier_value(state: DualState, mu: float) -> float:
-    """D_μ."""
+    """Return D_μ."""
     return state.dual + mu * float(np.log(state.lam).sum())
 
 
-def ascent(state: DualState, mu: float) -> np.ndarray:
-    """Gradient of D_μ."""
+def barrier_gradient(state: DualState, mu: float) -> np.ndarray:
+    """Return the gradient of D_μ."""
     return state.gradient + mu / state.lam
 
 
-def direction_under(state: DualState, mu: float, tau: np.ndarray) -> Direction:
+def barrier_direction(state: DualState, mu: float, tau: np.ndarray) -> Direction:
+    """Return the Newton direction of D_μ."""
     problem = state.problem
     E = 1.0 / (problem.slack.dual_curvature(problem.sign * state.lam) + tau / state.lam)
-    p = E * ascent(state, mu)
-    if problem.hard and _few(problem):
-        return _direct(state, E, p)
-    return _by_products(state, E, p, _INEXACT_HARD if problem.hard else _INEXACT)
+    p = E * barrier_gradient(state, mu)
+    if problem.hard and _is_small(problem):
+        return _direct_direction(state, E, p)
+    return _iterative_direction(state, E, p, _INEXACT_HARD if problem.hard else _INEXACT)
 
 
-def _by_products(state: DualState, E: np.ndarray, p: np.ndarray, inexact: float) -> Direction:
-    """By preconditioned conjugate gradients. Where they overflow no line search finds anything."""
+def _iterative_direction(state: DualState, E: np.ndarray, p: np.ndarray, inexact: float) -> Direction:
+    """Return the direction by preconditioned conjugate gradients; if they overflow, the line search fails."""
     problem, forms, omega = state.problem, state.problem.forms, state.omega
     root = np.sqrt(omega)
     R = root * forms.adjoint(state.Y, problem.sign * p)
-    precondition = Preconditioner(diagonal_of(forms, state.Y, E, omega))
-    # The error of dλ is E times that of q: relative to X, not to the right-hand side, which E has made large.
-    answer = solve_system(forms, state.Y, E, R, precondition, root=root, inexact=inexact, max_products=_MAX_CG)
-    return Direction(p - problem.sign * (E * answer.q), answer.n_products)
+    precondition = Preconditioner(system_diagonal(forms, state.Y, E, omega))
+    # The error of dλ is E times that of q: relative to X, not to the right-hand side, which E makes large.
+    solution = solve_system(forms, state.Y, E, R, precondition, root=root, inexact=inexact, max_products=_MAX_CG)
+    return Direction(p - problem.sign * (E * solution.q), solution.n_products)
 
 
-def _few(problem: Problem) -> bool:
-    """Whether the system for dλ itself is small enough to be written out."""
+def _is_small(problem: Problem) -> bool:
+    """Return True if the system for dλ is small enough to be formed."""
     n_edges = len(problem.forms.tail)
     return problem.n_constraints <= _FEW and n_edges * problem.rank**2 <= _MANY_NUMBERS
 
 
-def _direct(state: DualState, E: np.ndarray, p: np.ndarray) -> Direction:
-    """(1/E + A Ω A*) dλ = p/E, written out: hard constraints that nearly contradict are too much for CG."""
+def _direct_direction(state: DualState, E: np.ndarray, p: np.ndarray) -> Direction:
+    """Return the direction from (1/E + A Ω A*) dλ = p/E, formed: CG fails on nearly contradictory hard constraints."""
     problem, forms, omega = state.problem, state.problem.forms, state.omega
     Z = state.Y[forms.tail] - state.Y[forms.head]
     B = (np.sqrt(omega) * (Z[:, :, None] * Z[:, None, :])).reshape(len(Z), -1)
@@ -84,36 +86,36 @@ def _direct(state: DualState, E: np.ndarray, p: np.ndarray) -> Direction:
     system = B @ B.T
     unit = 1.0 / np.sqrt(1.0 + np.diagonal(system))
     system = unit[:, None] * system * unit
-    np.einsum("ii->i", system)[:] = 1.0 + 1e-15  # of I + B Bᵀ in these units
+    np.einsum("ii->i", system)[:] = 1.0 + 1e-15  # diagonal of I + B Bᵀ in these units
     return Direction(root * unit * np.linalg.solve(system, unit * (p / root)), 1)
 
 
-def go_along(state: DualState, change: np.ndarray, rise: float, mu: float) -> tuple[float, DualState | None]:
-    """t and the state at λ + t dλ > 0 where D_μ has risen by a fair part of what its slope promised; or nothing."""
+def barrier_line_search(state: DualState, change: np.ndarray, rise: float, mu: float) -> tuple[float, DualState | None]:
+    """Return t and the state at λ + t dλ > 0 where D_μ has risen enough for its slope, or (0, None)."""
     if not 0.0 < rise < np.inf:
         return 0.0, None
-    shrinking = change < 0
-    t = min(1.0, _TO_THE_EDGE * float(np.min(-state.lam[shrinking] / change[shrinking], initial=np.inf)))
-    here, growth = barrier_value(state, mu), _growth(state, change)
-    while t > _SHORTEST:
+    decreasing = change < 0
+    t = min(1.0, _BOUNDARY_FRACTION * float(np.min(-state.lam[decreasing] / change[decreasing], initial=np.inf)))
+    value, core_change = barrier_value(state, mu), _core_change_norm(state, change)
+    while t > _MIN_LENGTH:
         trial = DualState.at(state.problem, state.lam + t * change)
-        # Beyond the domain, or so near its border that Newton's model of F says nothing about F there.
-        promised = state.w.max() + t * growth
-        if trial is None or 0.0 < _FARTHEST * promised < trial.w.max():
+        # Outside the domain, or so near its boundary that Newton's model of F is worthless there.
+        predicted = state.w.max() + t * core_change
+        if trial is None or 0.0 < _MAX_GROWTH * predicted < trial.w.max():
             t *= 0.25
             continue
-        gain = barrier_value(trial, mu) - here
-        if gain >= 1e-4 * t * rise - ROUNDING * abs(here):
-            slope = 0.0 if state.problem.hard else float(ascent(trial, mu) @ change)
-            if slope >= -_STEEPEST * rise:
+        gain = barrier_value(trial, mu) - value
+        if gain >= 1e-4 * t * rise - ROUNDING * abs(value):
+            slope = 0.0 if state.problem.hard else float(barrier_gradient(trial, mu) @ change)
+            if slope >= -_MAX_DESCENT * rise:
                 return t, trial
             t *= rise / (rise - slope)
             continue
-        # The peak of the parabola through what is known, within bounds.
+        # The peak of the parabola through both values and the slope, within limits.
         t *= float(np.clip(0.5 / (1.0 - gain / (t * rise)), 0.1, 0.5))
     return 0.0, None
 
 
-def _growth(state: DualState, change: np.ndarray) -> float:
-    """Norm of the change of F that dλ promises."""
+def _core_change_norm(state: DualState, change: np.ndarray) -> float:
+    """Return the norm of the change of F that dλ predicts."""
     return float(np.linalg.norm(state.omega * state.problem.forms.adjoint(state.Y, state.problem.sign * change)))

@@ -1,9 +1,9 @@
-"""Algorithm 1 of the paper: cyclic Bregman projections for LogDet over pairs and relative distances.
+"""Bregman projections, Algorithm 1 of the paper: LogDet over pairs and relative distances.
 
-Each projection onto a pair is a rank-one update of F (or of the kernel matrix K), so it is compiled. In small dimension
-it is done as printed; in large dimension a block of projections first runs on the block's Gram matrix Z F Zᵀ alone,
-and F then takes all of them in one product. The iterates are the same. Relative distances (triplets, quadruplets) are
-updates of rank two; each sweep comes to them after the pairs.
+Each projection onto a pair is a rank-one update of F (or of the kernel matrix K), in compiled code. In small dimension
+it is done as printed; in large dimension a block of projections first runs on the block's Gram matrix Z F Zᵀ, and one
+product then applies all of them to F. The iterates are the same. Relative distances (triplets, quadruplets) are updates
+of rank two; each sweep does them after the pairs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..linalg import (
     from_upper,
     inverse_factor,
     log_det_of_upper,
-    steps_in_block,
+    rank_one_steps,
     symmetrize,
     times_upper,
 )
@@ -48,10 +48,10 @@ def bregman(
     on_step: Callable[[Step], None] | None = None,
     on_kernel: bool | None = None,
 ) -> Solution:
-    """Sweep over all pairs until the relative gap is within `tol`; `max_iter` counts sweeps (default 1000).
+    """Sweep over all constraints until the relative gap is within `tol`; `max_iter` counts sweeps (default 1000).
 
-    `on_kernel` projects on the kernel matrix of the points, as the paper prints it, instead of in their coordinates; by
-    default where that is small and the points are hardly more than their coordinates.
+    `on_kernel` projects on the kernel matrix of the points, as printed in the paper, instead of on F; by default True
+    where that matrix is small and hardly larger than F.
     """
     if on_kernel is None:
         on_kernel = problem.forms.n_rows <= min(_SMALL_KERNEL, 1.1 * problem.rank + 1)
@@ -62,7 +62,7 @@ def bregman(
         largest = state.sweep()
         if sweep % _REBUILD_EVERY == 0:
             state.rebuild()
-        # The gap costs about as much as a sweep: look at sweeps 1, 2, 3, 4, 5, 6, 7, 9, 11, ...
+        # The gap costs about as much as a sweep: compute it at sweeps 1, 2, 3, 4, 5, 6, 7, 9, 11, ...
         if sweep >= next_check or largest == 0.0:
             next_check = sweep + 1 + sweep // 8
             step = state.measure(largest)
@@ -79,13 +79,13 @@ def bregman(
         proof = farkas(problem, lam)
         if proof is not None:
             raise proof
-        dual(problem, tol=tol)  # finds what contradicts where sweeps alone do not, and raises
+        dual(problem, tol=tol)  # raises where constraints contradict, which sweeps do not detect
     return Solution(F, lam, certificate, tuple(history), sweep)
 
 
 @dataclass(frozen=True)
 class _Pairs:
-    """The arrays a projection reads, in the order and types the compiled loops want."""
+    """Arrays of the pairs, in the types that the compiled loops need."""
 
     tail: np.ndarray
     head: np.ndarray
@@ -109,7 +109,7 @@ class _Pairs:
 
 @dataclass(frozen=True)
 class _Relative:
-    """Constraints d²(near) + margin ≤ d²(far), which come after the pairs: both edges, c − b, and h = scale²/γ."""
+    """Arrays of the constraints d²(near) + margin ≤ d²(far), after the pairs: both edges, c − b, h = scale²/γ."""
 
     near: np.ndarray
     far: np.ndarray
@@ -139,7 +139,7 @@ class _Relative:
 
 
 def _slack_of(problem: Problem, lam: np.ndarray) -> np.ndarray:
-    """ξ that belongs to λ: 1/ξ = 1/b − s/γ, the sum of all updates of step 3.6."""
+    """Return ξ at multipliers λ: 1/ξ = 1/b − s/γ, the sum of all updates of step 3.6."""
     m = problem.n_log
     if problem.hard:
         return problem.bound[:m].copy()
@@ -147,7 +147,7 @@ def _slack_of(problem: Problem, lam: np.ndarray) -> np.ndarray:
 
 
 class Projections:
-    """F, ξ and λ of Algorithm 1 in feature space; each `sweep` projects onto every constraint once, in order."""
+    """State F, ξ and λ of Algorithm 1 in feature space; `sweep` projects onto every constraint once, in order."""
 
     def __init__(self, problem: Problem, start: Solution | None = None, on_kernel: bool = False):
         self.problem = problem
@@ -155,8 +155,8 @@ class Projections:
         self.blocked = problem.rank >= _BLOCKED_FROM
         self.lam = np.zeros(problem.n_constraints) if start is None else start.lam.copy()
         self.xi = _slack_of(problem, self.lam)
-        # Zero columns up to a multiple of 8 change nothing and spare the vector units a ragged end; of F, where it is
-        # projected on in blocks, only the upper triangle counts.
+        # Zero columns up to a multiple of 8 change nothing and help vectorisation. With blocks only the upper triangle
+        # of F is valid.
         padding = -problem.rank % 8
         self._points = np.pad(problem.points, [(0, 0), (0, padding)])
         self._F = np.eye(problem.rank + padding)
@@ -172,7 +172,7 @@ class Projections:
         return from_upper(self._F[: self.problem.rank, : self.problem.rank])
 
     def sweep(self) -> float:
-        """One pass over all constraints; returns the largest relative step |s p| taken."""
+        """Project onto every constraint once; return the largest relative step |s p|."""
         if self.problem.rank == 0:
             return 0.0
         if self._kernel is not None:
@@ -200,7 +200,7 @@ class Projections:
         )
 
     def _project_block(self, part: slice) -> float:
-        """Project onto the pairs of one block, by which only the upper triangle of F is kept up."""
+        """Project onto the pairs of one block; only the upper triangle of F is updated."""
         p = self.pairs
         Z, largest = edge_rows(self._points, p.tail[part], p.head[part]), 0.0
 
@@ -208,11 +208,11 @@ class Projections:
             nonlocal largest
             largest = sweep_block(G, p.delta[part], p.offset[part], p.gamma[part], self.xi[part], self.lam[part], beta)
 
-        self._F, _ = steps_in_block(self._F, Z, project)
+        self._F, _ = rank_one_steps(self._F, Z, project)
         return largest
 
     def rebuild(self) -> None:
-        """F = (I + Σ s_k z_k z_kᵀ)⁻¹: what F is by definition, without the rounding of many updates."""
+        """Compute F = (I + Σ s_k z_k z_kᵀ)⁻¹ afresh, without the rounding errors of many updates."""
         inverse = np.eye(len(self._F)) + self.problem.forms.adjoint(self._points, self.problem.sign * self.lam)
         factor = cholesky_or_none(symmetrize(inverse))
         if factor is not None:
@@ -239,10 +239,10 @@ class Projections:
 
 
 class KernelProjections:
-    """Algorithm 1 exactly as printed: K, ξ and λ on a kernel matrix K0 over the rows that `problem.forms` joins.
+    """State K, ξ and λ of Algorithm 1 as printed, on a kernel matrix K0 over the rows of `problem.forms`.
 
-    M of W = I + X M Xᵀ, which new points need, is kept up beside K by the same rank-one steps. Only the pairs, bounds
-    and γ of `problem` are read; its points may be empty.
+    M of W = I + X M Xᵀ, needed for new points, is updated by the same rank-one steps. Only the pairs, bounds and γ of
+    `problem` are read; its points may be empty.
     """
 
     def __init__(self, problem: Problem, K0: np.ndarray, lam: np.ndarray | None = None):

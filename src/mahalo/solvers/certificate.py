@@ -1,7 +1,7 @@
-"""The proof that comes with every answer: a primal value, a dual value, and the gap between them.
+"""Certificate of a solution: primal objective, dual objective, and the gap between them.
 
-P(F) ≥ P* ≥ D(s) for every F ≻ 0 and every admissible s, so a small gap proves F near-optimal whoever found
-it. Everything here is recomputed in float64 from the problem and the answer, by arithmetic that no solver steps with.
+P(F) ≥ P* ≥ D(s) for every F ≻ 0 and every admissible s, so a small gap proves F near-optimal whichever
+solver found it. All is recomputed in float64 from the problem and the solution, by code that no solver uses.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from .problem import Problem
 
 __all__ = ["FEASIBLE", "Certificate", "certify", "form_matrix", "form_values"]
 
-FEASIBLE = 1e-8  # violation, relative, within which hard constraints hold
-_CHUNK = 1 << 21  # numbers held at once while edges are expanded
+FEASIBLE = 1e-8  # largest relative violation at which hard constraints count as satisfied
+_CHUNK = 1 << 21  # numbers in memory at once while edges are expanded
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """How good the answer is, proved.
+    """Proved quality of a solution.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Certificate:
     n_violated : int
         Number of constraints violated by more than 1e-9, relatively.
     converged : bool
-        Whether relative_gap is within the tolerance asked for (and, for hard constraints, max_violation within 1e-8).
+        True if relative_gap is within the tolerance (and, for hard constraints, max_violation within 1e-8).
     """
 
     primal: float
@@ -50,7 +50,7 @@ class Certificate:
 
 
 def certify(problem: Problem, F: np.ndarray, lam: np.ndarray, tol: float) -> Certificate:
-    """Primal and dual objective of the core matrix F and the multipliers lam ≥ 0, and what they prove."""
+    """Return the certificate of the core matrix F and the multipliers lam ≥ 0."""
     F = np.asarray(F, dtype=np.float64)
     s = problem.sign * np.asarray(lam, dtype=np.float64)
     v = problem.offset + form_values(problem, F)
@@ -85,14 +85,14 @@ def certify(problem: Problem, F: np.ndarray, lam: np.ndarray, tol: float) -> Cer
 
 
 def _eigenvalues(F: np.ndarray) -> np.ndarray:
-    """Of F; what rounding alone can have put below zero is zero."""
+    """Return the eigenvalues of F; negative ones within rounding error become zero."""
     w = np.linalg.eigvalsh(F)
     rounding = 1e-14 * len(w) * np.abs(w).max(initial=0.0)
     return np.where((w < 0) & (w >= -rounding), 0.0, w)
 
 
 def _edge_chunks(problem: Problem) -> Iterator[tuple[slice, np.ndarray]]:
-    """Differences x̂_i − x̂_j of all edges, a chunk at a time."""
+    """Yield slices of edges and their differences x̂_i − x̂_j."""
     forms, X = problem.forms, problem.points
     step = max(1, _CHUNK // max(1, problem.rank))
     for a in range(0, len(forms.tail), step):
@@ -101,7 +101,7 @@ def _edge_chunks(problem: Problem) -> Iterator[tuple[slice, np.ndarray]]:
 
 
 def form_values(problem: Problem, F: np.ndarray) -> np.ndarray:
-    """tr(F X̂ᵀ C_k X̂) for every k, by expanding every edge."""
+    """Return tr(F X̂ᵀ C_k X̂) for every k, by expanding every edge."""
     length = np.empty(len(problem.forms.tail))
     for part, Z in _edge_chunks(problem):
         length[part] = np.einsum("er,er->e", Z @ F, Z)
@@ -109,7 +109,7 @@ def form_values(problem: Problem, F: np.ndarray) -> np.ndarray:
 
 
 def form_matrix(problem: Problem, s: np.ndarray) -> np.ndarray:
-    """Σ_k s_k X̂ᵀ C_k X̂, by expanding every edge."""
+    """Return Σ_k s_k X̂ᵀ C_k X̂, by expanding every edge."""
     combine = problem.forms.combine
     w = s if combine is None else sp.csr_array(combine).T @ s
     R = np.zeros((problem.rank, problem.rank))

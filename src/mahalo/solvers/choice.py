@@ -1,4 +1,4 @@
-"""Which method solves a problem, and why another cannot."""
+"""Choice of the solver for a problem."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def solve(
     start: Solution | None = None,
     on_step: Callable[[Step], None] | None = None,
 ) -> Solution:
-    """Solve to relative gap `tol` by the method named, or by the one that suits the problem.
+    """Solve a problem to relative gap `tol` with the named method, or with the one that suits it.
 
     Parameters
     ----------
     problem : Problem
-        What to solve.
+        The problem to solve.
     method : {"auto", "newton", "dual", "bregman"}, default="auto"
         "newton" is for LogDet with finite γ, "dual" for every loss and for γ = ∞, and "auto" chooses between them.
         "bregman" is the paper's Algorithm 1, for LogDet.
     tol : float, default=1e-4
         Relative duality gap to reach.
     max_iter : int, optional
-        Limit on steps or sweeps; the method's own if not given.
+        Limit on steps or sweeps; by default the method's own.
     start : Solution, optional
         The solution of the same problem at a smaller γ.
     on_step : callable, optional
@@ -46,14 +46,14 @@ def solve(
     Returns
     -------
     Solution
-        With a certificate that says whether `tol` was reached.
+        Its certificate says whether `tol` was reached.
     """
     chosen = METHODS[_suitable(method, problem)]
     return chosen(problem, tol=tol, max_iter=max_iter, start=start, on_step=on_step)
 
 
 def _suitable(method: str, problem: Problem) -> str:
-    """The method to use, or an error where the one asked for cannot."""
+    """Return the name of the method to use; raise ValueError if the requested one cannot solve the problem."""
     if method not in ("auto", *METHODS):
         raise ValueError(f"solver must be 'auto', 'newton', 'dual' or 'bregman'; got {method!r}.")
     logdet = type(problem.loss) is LogDet and problem.tilt is None

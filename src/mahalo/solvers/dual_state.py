@@ -1,4 +1,4 @@
-"""Everything the dual engine knows at multipliers λ: S and F = ∇f*(S), in the eigenbasis of S, values and gap."""
+"""State of the dual solver at multipliers λ: S, F = ∇f*(S) in the eigenbasis of S, form values, gap."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from .result import Step
 
 __all__ = ["ROUNDING", "DualState"]
 
-ROUNDING = 1e-13  # of D, relative, under a barrier or without
+ROUNDING = 1e-13  # relative rounding error of D
 
 
 @dataclass(frozen=True)
 class DualState:
+    """Multipliers λ inside the domain of the dual, with S, F and the values of all forms."""
+
     problem: Problem
     lam: np.ndarray
     sigma: np.ndarray  # eigenvalues of S
@@ -26,12 +28,12 @@ class DualState:
     Y: np.ndarray  # points in the eigenbasis of S
     w: np.ndarray  # eigenvalues of F
     v: np.ndarray
-    slack_dual: np.ndarray  # what every constraint adds to the dual
+    slack_dual: np.ndarray  # term of every constraint in the dual
     dual: float
 
     @classmethod
     def at(cls, problem: Problem, lam: np.ndarray) -> DualState | None:
-        """None outside the domain of the dual."""
+        """Return the state at λ, or None outside the domain of the dual."""
         S = -problem.forms.adjoint(problem.points, problem.sign * lam)
         if problem.tilt is not None:
             S -= problem.tilt
@@ -41,7 +43,7 @@ class DualState:
         return cls._with(problem, lam, sigma, V, problem.points @ V)
 
     def shifted(self, shift: float) -> DualState | None:
-        """The same multipliers with τI added to S, which is −τI added to R_0."""
+        """Return the state with τI added to S, which is −τI added to R_0."""
         tilt = -shift * np.eye(len(self.sigma))
         if self.problem.tilt is not None:
             tilt += self.problem.tilt
@@ -52,18 +54,18 @@ class DualState:
     def _with(
         cls, problem: Problem, lam: np.ndarray, sigma: np.ndarray, V: np.ndarray, Y: np.ndarray
     ) -> DualState | None:
-        """From the decomposition of S."""
+        """Return the state from the eigendecomposition of S."""
         s = problem.sign * lam
         slack_dual = problem.slack.dual(s)
         conjugate = float(problem.loss.conjugate(sigma).sum())
         dual = float(s @ problem.offset + slack_dual.sum()) - conjugate + problem.constant
-        # Eigenvalues that are inside by rounding alone are not. They ascend, as f* does.
+        # Eigenvalues inside the domain by rounding alone count as outside. They ascend, as f* does.
         beyond = sigma[-1:] + 1e-13 * np.maximum(sigma[-1:], -sigma[:1])
         if not math.isfinite(dual + float(problem.loss.conjugate(beyond).sum())):
             return None
         w = problem.loss.conjugate_slope(sigma)
         v = problem.offset + problem.forms.apply(Y * w, Y)
-        if not math.isfinite(float(v.sum())):  # as it is not where w is not
+        if not math.isfinite(float(v.sum())):  # v is not finite where w is not
             return None
         return cls(problem, lam, sigma, V, Y, w, v, slack_dual, dual)
 
@@ -83,7 +85,7 @@ class DualState:
 
     @cached_property
     def gap(self) -> float:
-        """P(F) − D(λ): Σ f(w) + Σ f*(σ) = tr(F S) here, so what is left is what penalties and their duals are apart."""
+        """P(F) − D(λ): Σ f(w) + Σ f*(σ) = tr(F S) here, so only penalties and their duals remain."""
         penalty = self.problem.slack.value(self.v)
         return float((penalty - self.problem.sign * self.lam * self.v - self.slack_dual).sum())
 
@@ -97,10 +99,11 @@ class DualState:
 
     @cached_property
     def violation(self) -> float:
-        """The largest, relative to a constraint's scale."""
+        """Largest violation, relative to the constraint's scale."""
         return float(self.problem.relative_violation(self.v).max(initial=0.0))
 
     def as_step(self, step_length: float, n_products: int) -> Step:
+        """Return the record of the step that led to this state."""
         return Step(
             gamma=self.problem.gamma,
             primal=self.primal,

@@ -1,4 +1,4 @@
-"""Proofs that hard constraints (γ = ∞) contradict each other."""
+"""Farkas proofs that hard constraints (γ = ∞) contradict each other."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ..linalg import symmetrize
 from .certificate import form_matrix
 from .problem import Problem
 
-__all__ = ["contradiction", "equalised", "farkas"]
+__all__ = ["contradiction_error", "equalising_map", "farkas"]
 
 
 def farkas(problem: Problem, lam: np.ndarray) -> InfeasibleError | None:
-    """What λ ≥ 0 proves about the hard constraints, as the error to raise; None if nothing.
+    """Return the error that λ ≥ 0 proves about the hard constraints, or None if it proves nothing.
 
     For F ⪰ 0 that satisfies all:  tr(F Σ s_k R_k) ≤ Σ s_k (b_k − c_k) =: β.  So
     Σ s_k R_k ⪰ 0 and β < 0 is impossible; Σ s_k R_k ⪰ 0, ≠ 0 and β = 0 (to 1e-7 and 1e-6, relatively) makes F singular;
@@ -26,7 +26,7 @@ def farkas(problem: Problem, lam: np.ndarray) -> InfeasibleError | None:
     proof = _proof(problem, np.where(relative > 1e-7 * total, lam, 0.0))
     if proof is None:
         return None
-    # The fewest constraints that prove as much.
+    # Reduce the proof to the fewest constraints with the same outcome.
     for least in (0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5):
         large = relative > least * total
         shorter = _proof(problem, np.where(large, lam, 0.0)) if large.any() else None
@@ -36,7 +36,7 @@ def farkas(problem: Problem, lam: np.ndarray) -> InfeasibleError | None:
 
 
 def _proof(problem: Problem, lam: np.ndarray) -> InfeasibleError | None:
-    lam = _repaired(problem, lam / lam.sum())
+    lam = _repair(problem, lam / lam.sum())
     s = problem.sign * lam
     R = symmetrize(form_matrix(problem, s))
     size_R = _size(problem, lam)
@@ -45,24 +45,24 @@ def _proof(problem: Problem, lam: np.ndarray) -> InfeasibleError | None:
     values = np.linalg.eigvalsh(R) if problem.rank else np.zeros(1)
     epsilon = -values[0]
     if epsilon <= 1e-11 * size_R and beta < -1e-9 * size_b and -beta >= 1e10 * problem.rank * epsilon:
-        return contradiction(lam, problem.scale, "infeasible")
+        return contradiction_error(lam, problem.scale, "infeasible")
     if epsilon <= 1e-7 * size_R and abs(beta) <= 1e-6 * size_b and values[-1] > 1e-4 * size_R:
-        return contradiction(lam, problem.scale, "singular")
+        return contradiction_error(lam, problem.scale, "singular")
     if beta < -1e-9 * size_b and -beta > 1e6 * problem.rank * epsilon:
-        return contradiction(lam, problem.scale, "bounded", trace_bound=-beta / epsilon)
+        return contradiction_error(lam, problem.scale, "bounded", trace_bound=-beta / epsilon)
     return None
 
 
 def _size(problem: Problem, lam: np.ndarray) -> float:
-    """Σ_k λ_k tr|R_k|, what Σ s_k R_k is small or large compared with; edges do not cancel within a form."""
+    """Return Σ_k λ_k tr|R_k|, the unit of Σ s_k R_k; edges do not cancel within a form."""
     forms = problem.forms
     edges = problem.points[forms.tail] - problem.points[forms.head]
     weight = lam if forms.combine is None else abs(forms.combine).T @ lam
     return float(weight @ np.einsum("er,er->e", edges, edges))
 
 
-def _repaired(problem: Problem, lam: np.ndarray) -> np.ndarray:
-    """λ nudged so that Σ s_k R_k is exactly positive semidefinite, where more weight on upper bounds can do it."""
+def _repair(problem: Problem, lam: np.ndarray) -> np.ndarray:
+    """Return λ with more weight on upper bounds, if that makes Σ s_k R_k exactly positive semidefinite."""
     upper = np.where(problem.sign > 0, 1.0, 0.0)
     if not problem.rank or not upper.any():
         return lam
@@ -81,8 +81,10 @@ def _repaired(problem: Problem, lam: np.ndarray) -> np.ndarray:
     return lam
 
 
-def contradiction(lam: np.ndarray, scale: np.ndarray, outcome: str, trace_bound: float = np.inf) -> InfeasibleError:
-    """The error that names the constraints which carry a proof, by their position in `lam`."""
+def contradiction_error(
+    lam: np.ndarray, scale: np.ndarray, outcome: str, trace_bound: float = np.inf
+) -> InfeasibleError:
+    """Return the error that names the constraints with λ > 0, by their position in `lam`."""
     carriers = np.argsort(-lam * scale, kind="stable")[: np.count_nonzero(lam)]
     listed = ", ".join(map(str, sorted(carriers[:10])))
     more = f" and {len(carriers) - 10} more" if len(carriers) > 10 else ""
@@ -100,8 +102,8 @@ def contradiction(lam: np.ndarray, scale: np.ndarray, outcome: str, trace_bound:
     )
 
 
-def equalised(problem: Problem) -> np.ndarray:
-    """Makes edges point all ways alike: a symmetric root of their inverse covariance; 1 where they have none."""
+def equalising_map(problem: Problem) -> np.ndarray:
+    """Return a map that makes edges isotropic: a symmetric root of their inverse covariance, 1 where that is zero."""
     edges = problem.points[problem.forms.tail] - problem.points[problem.forms.head]
     values, vectors = np.linalg.eigh(symmetrize(edges.T @ edges / max(1, len(edges))))
     spread = np.where(values > 1e-12 * max(values[-1], 1e-300), values, 1.0)

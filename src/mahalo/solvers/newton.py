@@ -1,16 +1,16 @@
-"""Semismooth Newton-CG for LogDet with slack, scaled by primal and dual together, on a path of growing γ.
+"""Newton solver for LogDet with slack: semismooth Newton-CG with primal-dual scaling on a path of growing γ.
 
 Write F = A Aᵀ and let y = Aᵀx̂. In these coordinates, for a step F⁺ = A (I + tΔ) Aᵀ,
 
     gradient        G = AᵀA − I + Σ s_k Yᵀ C_k Y                                 with s = slope(v)
     gap of (F, s)   P(F) − D(s) = tr G − log det(I + G),   finite where I + G ≻ 0
 
-Newton's Hessian Δ ↦ Δ + Σ curvature_k tr(Δ Yᵀ C_k Y) Yᵀ C_k Y takes F⁻¹ at its word; where F is thin, steps are
-then short, because thin directions must turn. So F is set beside multipliers θs, θ ≤ 1 the share of the slopes that
-makes the best of the dual objective, with Z = I + θ Σ s_k R_k ≻ 0 (Z = F⁻¹ at the optimum), and the geometric mean of F
-and Z⁻¹ takes the place of F in the first term. That mean is A M Mᵀ Aᵀ with M = (AᵀZA)^{-1/4} (its eigenvalues kept
-within bounds). In its coordinates the Hessian is again identity plus a positive semidefinite sum, the direction is
-still one of descent, and (F, θs) close on the optimum from both sides with a finite gap all the way.
+The first term of the Hessian Δ ↦ Δ + Σ curvature_k tr(Δ Yᵀ C_k Y) Yᵀ C_k Y comes from F⁻¹; where F is nearly singular,
+steps are then short, because small directions must turn. So multipliers θs are used too, θ ≤ 1 the share of the slopes
+that maximises the dual objective, with Z = I + θ Σ s_k R_k ≻ 0 (Z = F⁻¹ at the optimum), and the geometric mean of F
+and Z⁻¹ replaces F in the first term. That mean is A M Mᵀ Aᵀ with M = (AᵀZA)^{-1/4} (its eigenvalues clipped). In its
+coordinates the Hessian is again identity plus a positive semidefinite sum, the direction is still one of descent, and
+(F, θs) approach the optimum from both sides with a finite gap throughout.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _LOOSE_GAP = 0.05  # relative gap at which the path moves on to the next γ
 _FIRST_GRADIENT = 10.0
 _LONGEST_STRIDE, _SHORTEST_STRIDE = 10**0.5, 1.05  # factors between one γ and the next
 _PATIENCE = 12  # steps at one γ before a shorter stride is tried
-_CLOSE_GAP = 0.5  # below which the slopes will do as multipliers, and F for the scaling
+_CLOSE_GAP = 0.5  # gap below which the slopes are the multipliers, and F alone scales
 _GOLDEN = 0.5 * (5**0.5 - 1.0)
 _SHARE_WIDTH = 0.25
 _INEXACT = 0.1  # relative residual of a Newton step; less as the gradient shrinks, and for tiny matrices
 _TINY_RANK = 8
-_LARGE_SIZE = 30_000  # entries of Y from which it pays to look at violated constraints alone
+_LARGE_SIZE = 30_000  # entries of Y from which restricting to violated constraints pays
 _MAX_CG = 200
 _MAX_STEPS = 1000
 
 
 @dataclass(frozen=True)
 class _Violated:
-    """The violated constraints (`which`), all that gradient and Hessian are made of: their forms, over rows Y of y."""
+    """Violated constraints (`which`), on which gradient and Hessian depend: their forms, over rows Y of y."""
 
     which: np.ndarray | slice
     forms: EdgeForms
@@ -63,7 +63,7 @@ class _Violated:
 
 @dataclass(frozen=True)
 class _State:
-    """Everything the solver knows at one F = A Aᵀ. Its multipliers are s = θ slope."""
+    """State of the solver at F = A Aᵀ, with multipliers s = θ slope."""
 
     problem: Problem
     A: np.ndarray  # lower triangular
@@ -109,7 +109,7 @@ class _State:
 
     @property
     def share(self) -> float:
-        """θ."""
+        """Share θ of the slopes."""
         return self._share_and_gap[0]
 
     @property
@@ -126,21 +126,21 @@ class _State:
         return self.gap / max(1.0, abs(self.primal))
 
     def Z_at(self, share: float) -> np.ndarray:
-        """Aᵀ (I + θ Σ slope_k R_k) A."""
+        """Return Aᵀ (I + θ Σ slope_k R_k) A."""
         return self.AtA + share * self.pull
 
     def dual_at(self, share: float) -> float:
-        """D(θ slope), through log det(I + θ Σ slope_k R_k) = log det Z − log det F."""
+        """Return D(θ slope), using log det(I + θ Σ slope_k R_k) = log det Z − log det F."""
         s, problem = share * self.slope, self.problem
         linear = float(s @ problem.offset) + float(problem.slack.dual(s).sum())
         return self.log_det_Z_at(share) - self.log_det_F + linear
 
     def log_det_Z_at(self, share: float) -> float:
-        """−∞ unless Z ≻ 0."""
+        """Return log det Z, or −∞ unless Z ≻ 0."""
         return log_det_or_minus_infinity(self.Z_at(share))
 
     def _gap_of_slopes(self) -> float:
-        """P(F) − D(slope) = tr G − log det(I + G); ∞ unless I + G ≻ 0."""
+        """Return P(F) − D(slope) = tr G − log det(I + G), or ∞ unless I + G ≻ 0."""
         sq_norm = float(np.vdot(self.G, self.G))
         if sq_norm < 1e-8:
             return 0.5 * sq_norm  # to relative 1e-4, where the difference would be rounding
@@ -148,15 +148,15 @@ class _State:
 
 
 def _best_share(state: _State) -> tuple[float, float]:
-    """The share θ of the slopes that is best as multipliers, to a quarter, and D(θ slope).
+    """Return the share θ of the slopes that maximises D, to within a quarter, and D(θ slope).
 
-    D is concave and D(0) = 0, so golden sections close in on its maximum.
+    D is concave and D(0) = 0, so golden-section search finds its maximum.
     """
     low, high = 0.0, 1.0
     left, right = 1.0 - _GOLDEN, _GOLDEN
     at_left, at_right = state.dual_at(left), state.dual_at(right)
     while high - low > _SHARE_WIDTH:
-        if at_left >= at_right:  # or both are beyond the end, where D = −∞
+        if at_left >= at_right:  # or both are outside the domain, where D = −∞
             high, right, at_right = right, left, at_left
             left = high - _GOLDEN * (high - low)
             at_left = state.dual_at(left)
@@ -190,36 +190,36 @@ def follow_path(
     history: list[Step],
     on_step: Callable[[Step], None] | None,
 ) -> _State:
-    """Walk γ up to the problem's own and there to relative gap `goal`."""
+    """Follow the optimum as γ grows to the problem's own, and there reach relative gap `goal`."""
     factor = None if start is None else cholesky_or_none(start.F)
     A = np.eye(problem.rank) if factor is None else factor
     budget = _MAX_STEPS if max_iter is None else max_iter
     state = _State.at(problem, A)
     if factor is None:
-        # At F = I the gradient is linear in γ: begin where its norm is moderate.
+        # At F = I the gradient is linear in γ: start where its norm is moderate.
         moderate = _FIRST_GRADIENT * (10.0 if problem.rank <= _TINY_RANK else 1.0)
         slope = float(np.linalg.norm(state.G / problem.gamma))  # G itself may be too large to be squared
         first = problem.gamma / max(1.0, problem.gamma * (slope / moderate))
-        state = _walk(state.at_gamma(first), problem.gamma, budget, history, on_step)
+        state = _follow_gamma(state.at_gamma(first), problem.gamma, budget, history, on_step)
     return _minimise(state, goal, budget, history, on_step)
 
 
-def _walk(
+def _follow_gamma(
     state: _State, gamma: float, budget: int, history: list[Step], on_step: Callable[[Step], None] | None
 ) -> _State:
-    """Follow the optimum up to `gamma`: long strides while they are easy, back and shorter ones where they are not."""
+    """Follow the optimum up to `gamma`, with long strides while they converge quickly, else shorter ones."""
     stride = _LONGEST_STRIDE
     state = _minimise(state, _LOOSE_GAP, budget, history, on_step)
     while state.problem.gamma < gamma:
-        began = len(history)
-        # The last stretch is not left shorter than half a stride.
+        n_before = len(history)
+        # Avoid a last stride shorter than half the usual.
         left = gamma / state.problem.gamma
         trial = state.at_gamma(gamma if left <= stride**1.5 else state.problem.gamma * stride)
-        patience = budget if stride < _SHORTEST_STRIDE else min(budget, began + _PATIENCE)
+        patience = budget if stride < _SHORTEST_STRIDE else min(budget, n_before + _PATIENCE)
         trial = _minimise(trial, _LOOSE_GAP, patience, history, on_step)
         if trial.relative_gap <= _LOOSE_GAP or stride < _SHORTEST_STRIDE:
             state = trial
-            if len(history) - began <= _PATIENCE // 3:
+            if len(history) - n_before <= _PATIENCE // 3:
                 stride = min(stride**1.5, _LONGEST_STRIDE)
         else:
             stride = stride**0.5
@@ -231,11 +231,11 @@ def _walk(
 def _minimise(
     state: _State, goal: float, budget: int, history: list[Step], on_step: Callable[[Step], None] | None
 ) -> _State:
-    """Newton steps at one γ until the relative gap is within `goal`, or the budget of steps is spent."""
+    """Make Newton steps at one γ until the relative gap is within `goal`, or the budget of steps is spent."""
     stalled, t = 0, 1.0
     while state.relative_gap > goal and len(history) < budget and stalled < 3:
-        by_both = t < 1.0 or state.gap > _CLOSE_GAP
-        delta, q, n_products = _newton_direction(state, by_both, exact=t == 1.0)
+        primal_dual = t < 1.0 or state.gap > _CLOSE_GAP
+        delta, q, n_products = _newton_direction(state, primal_dual, exact=t == 1.0)
         t, factor = _line_search(state, delta, q)
         if t == 0.0:
             break
@@ -243,7 +243,7 @@ def _minimise(
         state = _State.at(state.problem, state.A @ factor)
         if not state.gap < np.inf:
             return previous
-        # Rounding has the last word where neither objective nor gap falls any more.
+        # Rounding dominates where neither objective nor gap falls any more.
         falling = state.primal < previous.primal or state.gap < 0.9 * previous.gap
         stalled = 0 if falling else stalled + 1
         step = Step(
@@ -260,15 +260,15 @@ def _minimise(
     return state
 
 
-def _newton_direction(state: _State, by_both: bool, exact: bool) -> tuple[np.ndarray, np.ndarray, int]:
-    """Δ with H Δ ≈ −G by preconditioned conjugate gradients, q_k = tr(Δ Yᵀ C_k Y), and the number of products with H.
+def _newton_direction(state: _State, primal_dual: bool, exact: bool) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return Δ with H Δ ≈ −G, q_k = tr(Δ Yᵀ C_k Y), and the number of products with H.
 
-    Scaled by primal and dual if `by_both`. Steps for tiny matrices are solved more
-    exactly if `exact`: it costs next to nothing and saves steps, but not while steps are short.
+    `primal_dual` selects primal-dual scaling. `exact` solves systems of tiny matrices more exactly, which is cheap and
+    saves steps unless they are short.
     """
     weight = state.problem.slack.curvature(state.v, state.s)[state.violated.which]
-    B, precondition = _scaling(state, weight, by_both)
-    residual = -_congruent(B, state.G)
+    B, precondition = _scaling(state, weight, primal_dual)
+    residual = -_congruence(B, state.G)
     rz = float(np.vdot(residual, precondition(residual)))
     inexact = 0.1 * _INEXACT if exact and state.problem.rank <= _TINY_RANK else _INEXACT
     delta, q, n_products = solve_system(
@@ -280,17 +280,17 @@ def _newton_direction(state: _State, by_both: bool, exact: bool) -> tuple[np.nda
         small=rz * min(inexact, rz**0.25) ** 2,
         max_products=_MAX_CG,
     )
-    delta = _congruent(B.T, delta)
-    return delta, _along(state, delta, q), n_products
+    delta = _congruence(B.T, delta)
+    return delta, _form_values_along(state, delta, q), n_products
 
 
-def _congruent(B: np.ndarray, S: np.ndarray) -> np.ndarray:
-    """Bᵀ S B, exactly symmetric."""
+def _congruence(B: np.ndarray, S: np.ndarray) -> np.ndarray:
+    """Return Bᵀ S B, exactly symmetric."""
     return symmetrize(B.T @ S @ B)
 
 
-def _along(state: _State, delta: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """tr(Δ Yᵀ C_k Y) for every k, where q has those of the violated constraints."""
+def _form_values_along(state: _State, delta: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Return tr(Δ Yᵀ C_k Y) for every k, given those of the violated constraints in q."""
     violated = state.violated.which
     if isinstance(violated, slice):
         return q
@@ -301,21 +301,21 @@ def _along(state: _State, delta: np.ndarray, q: np.ndarray) -> np.ndarray:
     return everywhere
 
 
-def _scaling(state: _State, weight: np.ndarray, by_both: bool) -> tuple[np.ndarray, Preconditioner]:
-    """B = Z^{-1/4} Q (or Q alone) and a preconditioner that is nearly diagonal in B's coordinates.
+def _scaling(state: _State, weight: np.ndarray, primal_dual: bool) -> tuple[np.ndarray, Preconditioner]:
+    """Return B = Z^{-1/4} Q (or Q alone) and a preconditioner that is nearly diagonal in B's coordinates.
 
     The preconditioner is the Hessian as if the violated constraints' vectors were Gaussian. For y ~ N(0, S),
     E (yᵀΔy) yyᵀ = 2 SΔS + tr(SΔ) S; with S the mean of √weight yyᵀ and ω of the order of their number,
-    H ≈ I + ω (2 SΔS + tr(SΔ) S): diagonal plus rank one where S is diagonal, which is what Q is for.
+    H ≈ I + ω (2 SΔS + tr(SΔ) S): diagonal plus rank one in the eigenbasis Q of S.
     """
     n_violated = max(1, int(np.count_nonzero(weight)))
     omega = 0.5 * n_violated
     S = state.violated.forms.adjoint(state.violated.Y, np.sqrt(weight)) / n_violated
     M = None
-    if by_both:
+    if primal_dual:
         values, vectors = np.linalg.eigh(state.Z_at(state.share))
         M = vectors * np.clip(values, 1e-2, 1e2) ** -0.25
-        S = _congruent(M, S)
+        S = _congruence(M, S)
     sigma, Q = np.linalg.eigh(S)
     sigma = np.abs(sigma)
     divisor = 1.0 + 2.0 * omega * np.outer(sigma, sigma)
@@ -326,7 +326,7 @@ def _scaling(state: _State, weight: np.ndarray, by_both: bool) -> tuple[np.ndarr
 
 
 def _line_search(state: _State, delta: np.ndarray, q: np.ndarray) -> tuple[float, np.ndarray]:
-    """t > 0 where the objective along Δ stops falling, and the Cholesky factor of I + tΔ.
+    """Return t > 0 where the objective along Δ stops falling, and the Cholesky factor of I + tΔ; t = 0 if none.
 
     The objective is convex along the line and its derivative costs O(r + m):
     φ'(t) = tr(AᵀA Δ) − Σ μ/(1 + tμ) + Σ slope(v + tq) q,   μ the eigenvalues of Δ, q_k = tr(Δ Yᵀ C_k Y).
@@ -338,7 +338,7 @@ def _line_search(state: _State, delta: np.ndarray, q: np.ndarray) -> tuple[float
     linear = falling + float(delta.trace()) - float(state.slope @ q)
     factor = cholesky_or_none(identity + delta)
     if factor is not None:
-        # Σ μ/(1+μ) = r − tr (I+Δ)⁻¹; the full step will do if it takes away most of the slope.
+        # Σ μ/(1+μ) = r − tr (I+Δ)⁻¹; the full step is accepted if it removes most of the slope.
         inverse = inverse_factor(factor)
         at_one = linear - (len(delta) - float(np.vdot(inverse, inverse))) + float(slack.slope(state.v + q) @ q)
         if abs(at_one) <= -0.5 * falling:

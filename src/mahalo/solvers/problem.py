@@ -1,3 +1,5 @@
+"""The convex problem over the core matrix F that every solver takes."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -24,26 +26,26 @@ class Problem:
     forms : EdgeForms
         The C_k.
     sign : ndarray of shape (n_constraints,)
-        +1 asks v ≤ bound, −1 asks v ≥ bound.
+        +1 for v ≤ bound, −1 for v ≥ bound.
     bound, scale, weight, offset : ndarray of shape (n_constraints,)
-        What values are held against, what a violation is relative to, what γ is multiplied by, and c_k.
+        Bound on v, unit of a violation, factor of γ, and c_k.
     gamma : float
-        γ_k = gamma · weight_k is what constraints pay; with ∞ they pay nothing and must hold.
+        γ_k = gamma · weight_k is the price of a violation; ∞: constraints must hold.
     n_log : int
-        The first so many constraints pay the paper's slack, the others the squared hinge of their relative violation.
+        Number of leading constraints with the paper's slack; the others pay the squared hinge of relative violation.
     loss : Loss, default=LogDet()
         f.
     tilt : ndarray of shape (rank, rank), optional
-        R_0; None where there is no linear objective.
+        R_0; None without a linear objective.
     constant : float, default=0.0
-        What the coordinates leave out of the linear objective.
+        Part of the linear objective that does not depend on F.
 
     Attributes
     ----------
     rank, n_constraints : int
-        Size of F, and how many constraints there are.
+        Order of F, and number of constraints.
     hard : bool
-        Whether gamma is ∞.
+        True if gamma is ∞.
     """
 
     points: np.ndarray
@@ -67,19 +69,19 @@ class Problem:
         self.__dict__.update(derived)  # frozen
 
     def with_gamma(self, gamma: float) -> Problem:
-        """The same problem at another γ."""
+        """Return the problem at another γ."""
         return dataclasses.replace(self, gamma=gamma)
 
     def with_tilt(self, tilt: np.ndarray) -> Problem:
-        """The same problem with another linear objective, whose constraints pay what they did."""
+        """Return the problem with another linear objective; the slack is shared."""
         problem = dataclasses.replace(self, tilt=tilt)
         problem.__dict__["slack"] = self.slack
         return problem
 
     def compact(self) -> Problem:
-        """The same problem over as few points as will do.
+        """Return the problem over as few points as possible.
 
-        Steps cost O(n r²) for n points. Where edges are fewer (pairs that share no rows), their differences serve as
+        Steps cost O(n r²) for n points. Where edges are fewer (pairs that share no rows), their differences become the
         points, each joined to the origin.
         """
         forms, points = self.forms.compact(self.points)
@@ -97,5 +99,5 @@ class Problem:
         return SlackStack(log, hinge, k) if k else hinge
 
     def relative_violation(self, v: np.ndarray) -> np.ndarray:
-        """max(0, sign (v − bound)) / scale."""
+        """Return max(0, sign (v − bound)) / scale."""
         return np.maximum(self.sign * (v - self.bound), 0.0) / self.scale

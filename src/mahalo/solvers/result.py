@@ -1,3 +1,5 @@
+"""Results of solvers: the solution and its steps."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -11,22 +13,22 @@ __all__ = ["Solution", "Step"]
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a solver: what it was solving, how far from the optimum it was, what it cost.
+    """Record of a solver step: its problem, its distance from the optimum, its cost.
 
     Attributes
     ----------
     gamma : float
-        γ of the problem the step was made on: on the way it may be smaller than the one asked for.
+        γ of the step; solvers that follow a path begin at a smaller γ than the problem's.
     primal : float
-        Objective where the step ended.
+        Objective after the step.
     relative_gap : float
-        ``(primal − dual) / max(1, |primal|)`` there.
+        ``(primal − dual) / max(1, |primal|)`` after the step.
     max_violation : float
         Largest violation of a constraint, relative to its scale.
     step_length : float
-        1 for a whole step, less where it was cut short; for "bregman" the largest relative change in a sweep.
+        1 for a full step, less if it was shortened; for "bregman" the largest relative change in a sweep.
     inner_iterations : int
-        Products with the constraints it took, or systems solved where they were written out, or projections.
+        Products with the constraints, dense systems solved, or projections.
     """
 
     gamma: float
@@ -39,7 +41,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Solution:
-    """What every solver returns: the core matrix, its multipliers, the proof, and how it got there.
+    """Result of every solver: core matrix, multipliers, certificate and history.
 
     Attributes
     ----------
@@ -48,9 +50,9 @@ class Solution:
     lam : ndarray of shape (n_constraints,)
         Multipliers λ ≥ 0.
     certificate : Certificate
-        What F and λ prove.
+        Primal and dual objective of F and λ, and their gap.
     history : tuple of Step
-        The steps that were made; for "bregman" the sweeps after which the gap was measured.
+        All steps; for "bregman" the sweeps after which the gap was measured.
     n_iter : int
         Number of steps or sweeps.
     """

@@ -1,4 +1,4 @@
-"""Newton systems, by preconditioned conjugate gradients.
+"""Newton systems, solved by preconditioned conjugate gradients.
 
 For forms (A X)_k = tr(X Yᵀ C_k Y), their adjoint A*, weights E ≥ 0, a symmetric R and a symmetric `root` ≥ 0, entry by
 entry:
@@ -17,14 +17,14 @@ import numpy as np
 from .._core.systems import solve_small
 from ..constraints.forms import EdgeForms
 
-__all__ = ["Answer", "Preconditioner", "solve_system"]
+__all__ = ["Preconditioner", "SystemSolution", "solve_system"]
 
-_SMALL = 2_000_000  # multiply-adds of a product over edges, up to which calls from Python are worth saving
-_FEW_EDGES, _EDGES_A_ROW = 800, 3  # more than either, and products through the rows of Y have less to do
+_SMALL = 2_000_000  # multiply-adds of a product over edges, up to which the compiled loop pays
+_FEW_EDGES, _EDGES_A_ROW = 800, 3  # beyond the larger limit, products through the rows of Y are cheaper
 
 
 class Preconditioner(NamedTuple):
-    """Divides the entries of a matrix; or, where there is a block, all but its diagonal, which that multiplies."""
+    """Preconditioner that divides the entries of a matrix, or multiplies its diagonal by `block` if there is one."""
 
     divisor: np.ndarray
     block: np.ndarray | None = None
@@ -36,8 +36,8 @@ class Preconditioner(NamedTuple):
         return Z
 
 
-class Answer(NamedTuple):
-    """X, the values q = A (root ∘ X) of all forms, those of weight 0 included, and the number of products it took."""
+class SystemSolution(NamedTuple):
+    """Solution X, the values q = A (root ∘ X) of all forms (also of weight 0), and the number of products."""
 
     X: np.ndarray
     q: np.ndarray
@@ -55,15 +55,15 @@ def solve_system(
     small: float = 0.0,
     inexact: float = 0.0,
     max_products: int,
-) -> Answer:
-    """X until its residual ρ is small: ρ · precondition(ρ) ≤ `small`, or ‖ρ‖ ≤ `inexact` ‖X‖."""
-    n_edges = len(forms.tail) * np.count_nonzero(E) / max(1, len(E))  # of forms with weight, or about as many
+) -> SystemSolution:
+    """Solve until the residual ρ has ρ · precondition(ρ) ≤ `small`, or ‖ρ‖ ≤ `inexact` ‖X‖."""
+    n_edges = len(forms.tail) * np.count_nonzero(E) / max(1, len(E))  # of forms with weight, approximately
     if n_edges * R.size > _SMALL or n_edges > max(_FEW_EDGES, _EDGES_A_ROW * len(Y)):
         return _iterate(forms, Y, E, R, precondition, root, small, inexact, max_products)
     edges = forms.tail, forms.head, forms.combine_rows
     if not isinstance(root, np.ndarray):
         root = np.full(R.shape, root)
-    return Answer(*solve_small(Y, *edges, E, R, root, *precondition, small, inexact, max_products))
+    return SystemSolution(*solve_small(Y, *edges, E, R, root, *precondition, small, inexact, max_products))
 
 
 # `solve_small` is the same loop, compiled.
@@ -77,8 +77,8 @@ def _iterate(
     small: float,
     inexact: float,
     max_products: int,
-) -> Answer:
-    (busy, Y_busy), E_busy = forms.part(E != 0.0, Y), E[E != 0.0]
+) -> SystemSolution:
+    (weighted, Y_weighted), E_weighted = forms.part(E != 0.0, Y), E[E != 0.0]
     X, residual = np.zeros_like(R), R.copy()
     direction = precondition(residual)
     rz, n_products = float(np.vdot(residual, direction)), 0
@@ -86,8 +86,8 @@ def _iterate(
         if np.vdot(residual, residual) <= inexact**2 * np.vdot(X, X):
             break
         n_products += 1
-        q = busy.apply(Y_busy @ (root * direction), Y_busy)
-        H_direction = root * busy.adjoint(Y_busy, E_busy * q)
+        q = weighted.apply(Y_weighted @ (root * direction), Y_weighted)
+        H_direction = root * weighted.adjoint(Y_weighted, E_weighted * q)
         H_direction += direction
         curvature = float(np.vdot(direction, H_direction))
         if not 0.0 < curvature < np.inf:
@@ -99,4 +99,4 @@ def _iterate(
         rz, previous = float(np.vdot(residual, z)), rz
         direction *= rz / previous
         direction += z
-    return Answer(X, forms.apply(Y @ (root * X), Y), n_products)
+    return SystemSolution(X, forms.apply(Y @ (root * X), Y), n_products)

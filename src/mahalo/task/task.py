@@ -17,7 +17,7 @@ from ..metric import Metric, leading_part
 from ..priors import Known
 from ..progress import SILENT, Countdown, Progress
 from ..rows import SampledRows
-from ..solvers import Problem, Solution, Step, contradiction, solve
+from ..solvers import Problem, Solution, Step, contradiction_error, solve
 from ..validation import as_generator, as_rows, len_of, warn
 from .posed_problem import PosedProblem, pose_problem
 from .settings import FitData, FitSettings
@@ -129,7 +129,7 @@ class Task:
         more = f"; and {len(involved) - 4} more" if len(involved) > 4 else ""
         multipliers, scale = np.zeros((2, len(self._is_used)))
         multipliers[self._is_used], scale[self._is_used] = error.multipliers, self.problem.scale
-        error = contradiction(multipliers, scale, error.outcome, error.trace_bound)
+        error = contradiction_error(multipliers, scale, error.outcome, error.trace_bound)
         return InfeasibleError(
             f"{error} In words: {listed}{more}.",
             outcome=error.outcome,

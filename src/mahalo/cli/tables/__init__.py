@@ -5,7 +5,7 @@ from .named import Classes, read_ids, read_labels
 from .reading import Named, Table, read
 from .shards import Shards, too_large
 from .sides import read_asked, read_constraints
-from .writing import Part, check_output, write, write_parts
+from .writing import Part, check_output, refuse_input, write, write_parts
 
 __all__ = [
     "Classes",
@@ -25,6 +25,7 @@ __all__ = [
     "read_constraints",
     "read_ids",
     "read_labels",
+    "refuse_input",
     "rows_of",
     "too_large",
     "write",

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from mahalo.metric.given import names_of_columns
+
 from .reading import Named, Table, is_number, some
+from .vectors import check_vectors, is_list, is_vector, vector_lengths, vectors_of
 
 __all__ = [
     "Columns",
@@ -40,16 +43,36 @@ _ROW_INDEX = re.compile(r"|__index_level_\d+__|Unnamed: \d+")  # as pandas calls
 
 @dataclass(frozen=True)
 class Encoding:
-    """How columns of a table become numbers: as they are, or one 0/1 column for each value in `one_hot`."""
+    """How columns of a table become numbers: as they are, or one 0/1 column for each value in `one_hot`.
+
+    `vectors` has the lengths of the vectors of columns that hold some; each entry becomes a column.
+    """
 
     columns: tuple[str, ...]
-    one_hot: dict[str, list[str]]
+    one_hot: dict[str, list[str]] = field(default_factory=dict)
+    vectors: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def noted(cls, about: Mapping[str, Any]) -> Encoding:
+        """Return the encoding that a model notes down, whose columns have names."""
+        return cls(tuple(about["columns"]), dict(about.get("one_hot", {})), dict(about.get("vectors", {})))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `noted` reads."""
+        vectors = {"vectors": self.vectors} if self.vectors else {}
+        return {"columns": list(self.columns), "one_hot": self.one_hot} | vectors
 
     @property
     def names(self) -> list[str]:
-        """Of what comes out."""
-        made = {column: [f"{column}={value}" for value in values] for column, values in self.one_hot.items()}
-        return [name for column in self.columns for name in made.get(column, [column])]
+        """Names of the columns that come out."""
+        return names_of_columns(self.to_dict())
+
+    @property
+    def sources(self) -> list[str]:
+        """What to call each column that comes out where its values are missing: a vector by its column."""
+        widths = [self.vectors.get(column, len(self.one_hot.get(column, [column]))) for column in self.columns]
+        told = np.repeat(self.columns, widths).tolist()
+        return [column if column in self.vectors else name for column, name in zip(told, self.names, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -83,7 +106,9 @@ def rows_of(table: Table, columns: Columns, may_drop: bool = True) -> Rows:
             raise ValueError(f"{table.source} is an array, whose columns have no names; got {some(given)}.")
         return Rows(_checked_matrix(table), None)
     names = chosen_columns(table, columns)
-    encoding = encoding_of(table, names, values_in(table, [name for name in columns.one_hot if name in names]))
+    one_hot = [name for name in columns.one_hot if name in names]
+    vectors = vector_lengths(table, [name for name in names if name not in one_hot])
+    encoding = encoding_of(table, names, values_in(table, one_hot), vectors)
     return Rows(encoded(table, encoding, may_drop), encoding)
 
 
@@ -142,6 +167,7 @@ def encoded(table: Table, encoding: Encoding, may_drop: bool = True) -> np.ndarr
     `may_drop` says whether columns may still be left out: not those of a model.
     """
     refuse_text(table, encoding, may_drop)
+    check_vectors(table, [name for name in encoding.columns if name not in encoding.one_hot], encoding.vectors)
     refuse_missing(table, nulls_in(table, encoding), may_drop)
     X = numbers_of(table, encoding, may_drop)
     refuse_missing(table, not_finite_in(X, encoding), may_drop)
@@ -158,6 +184,9 @@ def numbers_of(table: Table, encoding: Encoding, may_drop: bool = True) -> np.nd
             values = encoding.one_hot[name]
             X[:, k : k + len(values)] = _indicators(column, name, values, table.source)
             k += len(values)
+        elif name in encoding.vectors:
+            X[:, k : k + encoding.vectors[name]] = vectors_of(column, encoding.vectors[name])
+            k += encoding.vectors[name]
         else:
             X[:, k] = _numbers(column, name, table.source, may_drop)
             k += 1
@@ -178,7 +207,7 @@ def _numbers(column: Any, name: str, source: str, may_drop: bool) -> np.ndarray:
 
 
 def numeric_columns(table: Table) -> tuple[str, ...]:
-    """Names of the columns of numbers, without a row index; none of an array."""
+    """Names of the columns of numbers and vectors, without a row index; none of an array."""
     if table.frame is None:
         return ()
     named = [name for name in table.names if not _ROW_INDEX.fullmatch(name)]
@@ -188,7 +217,7 @@ def numeric_columns(table: Table) -> tuple[str, ...]:
 def _is_numeric(column_type: Any) -> bool:
     from pyarrow import types
 
-    kinds = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+    kinds = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null, is_vector)
     return any(kind(column_type) for kind in kinds)
 
 
@@ -213,7 +242,7 @@ def refuse_text(table: Table, encoding: Encoding, may_drop: bool = True) -> None
 
 
 def _names_rows(column: Any) -> bool:
-    return len(column.unique()) == len(column) > 1
+    return not is_list(column.type) and len(column.unique()) == len(column) > 1
 
 
 def _first_odd_value(column: Any) -> tuple[int, str] | None:
@@ -242,12 +271,17 @@ def nulls_in(table: Table, encoding: Encoding) -> dict[str, Missing]:
 
 
 def not_finite_in(X: np.ndarray, encoding: Encoding) -> dict[str, Missing]:
-    """By the name of the column that comes out, where there are any."""
+    """Return the values that are not finite by the name of their column, where there are any."""
     if np.isfinite(X.sum()):
         return {}
     bad = ~np.isfinite(X)
     counts = bad.sum(axis=0)
-    return {encoding.names[k]: Missing(int(counts[k]), int(np.argmax(bad[:, k]))) for k in np.flatnonzero(counts)}
+    found: dict[str, Missing] = {}
+    for k in np.flatnonzero(counts):
+        name, row = encoding.sources[k], int(np.argmax(bad[:, k]))
+        before = found.get(name, Missing(0, row))
+        found[name] = Missing(before.count + int(counts[k]), min(before.row, row))
+    return found
 
 
 def refuse_missing(table: Named, missing: Mapping[str, Missing], may_drop: bool = True) -> None:
@@ -269,10 +303,18 @@ def _texts(column: Any) -> np.ndarray:
 
 def values_in(table: Table, names: Sequence[str]) -> dict[str, set[str]]:
     """The values of each of these columns, as text."""
+    for name in names:
+        if is_list(column_of(table, name).type):
+            raise ValueError(
+                f"{name!r} of {table.source} holds lists, which --one-hot makes no columns of; leave it out (--drop "
+                f"{name})."
+            )
     return {name: set(_texts(column_of(table, name).unique())) - {None} for name in names}
 
 
-def encoding_of(table: Named, names: Sequence[str], values: Mapping[str, set[str]]) -> Encoding:
+def encoding_of(
+    table: Named, names: Sequence[str], values: Mapping[str, set[str]], vectors: Mapping[str, int]
+) -> Encoding:
     """Of columns of these names, those that become one column for each value with their values."""
     for name, found in values.items():
         if len(found) > _MOST_VALUES:
@@ -280,7 +322,7 @@ def encoding_of(table: Named, names: Sequence[str], values: Mapping[str, set[str
                 f"{name!r} of {table.source} has {len(found):,} values; --one-hot makes a column of each, of at most "
                 f"{_MOST_VALUES}. Leave it out: --drop {name}."
             )
-    return Encoding(tuple(names), {name: sorted(found) for name, found in values.items()})
+    return Encoding(tuple(names), {name: sorted(found) for name, found in values.items()}, dict(vectors))
 
 
 def _indicators(column: Any, name: str, values: list[str], source: str) -> np.ndarray:

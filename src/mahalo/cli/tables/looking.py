@@ -17,6 +17,7 @@ from mahalo.linalg import ClassMoments
 from .columns import Encoding, Missing, not_finite_in, nulls_in, numbers_of, refuse_missing, values_in
 from .named import Classes, no_measurements, numbers_in
 from .shards import Piece, Shards
+from .vectors import check_vectors
 
 __all__ = ["CodedLabels", "Look", "Looking", "union_of_values", "values_of_piece"]
 
@@ -47,7 +48,7 @@ class Look:
         return Look(
             _all_missing([look.nulls for look in looks]),
             _all_missing([look.not_finite for look in looks]),
-            None if None in moments else reduce(ClassMoments.merged, moments),  # type: ignore[arg-type]
+            None if None in moments else reduce(ClassMoments.merge, moments),  # type: ignore[arg-type]
             np.max([look.largest for look in looks], axis=0),
             labels,
             sum(look.checksum for look in looks) % 2**64,
@@ -82,6 +83,9 @@ class Looking:
         nulls = _from_row(nulls_in(table, self.encoding), piece.first)
         if nulls:
             return Look(nulls, {}, None, np.zeros(len(self.encoding.names)), labels, 0)
+        check_vectors(
+            table, [name for name in self.encoding.columns if name not in self.encoding.one_hot], self.encoding.vectors
+        )
         X = numbers_of(table, self.encoding)
         not_finite = _from_row(not_finite_in(X, self.encoding), piece.first)
         one_class = np.zeros(len(X), dtype=np.intp)

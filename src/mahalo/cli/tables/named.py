@@ -13,6 +13,7 @@ from mahalo.constraints import as_labels
 
 from .columns import column_of
 from .reading import Named, Table, is_number, not_decoded, read, some
+from .vectors import refuse_lists
 
 __all__ = ["Classes", "check_ids", "no_measurements", "numbers_in", "one_of", "read_beside", "read_ids", "read_labels"]
 
@@ -87,7 +88,9 @@ def check_ids(given: np.ndarray, table: Named, called: str) -> list[str]:
 
 def _from_table(table: Table, name: str, what: str) -> np.ndarray:
     if table.frame is not None:
-        return _values(column_of(table, name, f"{what} column"), f"{what}s")
+        column = column_of(table, name, f"{what} column")
+        refuse_lists(column.type, name, table.source, what)
+        return _values(column, f"{what}s")
     if name not in table.beside:
         has = f"beside its rows it has {some(list(table.beside))}" if table.beside else "an array has no columns"
         raise ValueError(f"no {what} {name!r} in {table.source}: {has}; give --{what}s FILE.")

@@ -25,6 +25,7 @@ __all__ = [
     "agreeing",
     "arrow",
     "check_names",
+    "existing_files",
     "float_array",
     "is_number",
     "not_decoded",
@@ -153,6 +154,16 @@ class Files:
             raise ValueError(f"files must all be of one kind; got {', '.join(sorted(kinds))}. Name those of one kind.")
         first = paths[0] if len(paths) == 1 else files[0].name
         return cls(files, files[0].name if len(files) == 1 else f"{first} ({len(files)} files)", kinds.pop())
+
+
+def existing_files(path: str) -> list[Path]:
+    """Return the files that a path, a folder or a glob names, whatever they hold; an empty list if none."""
+    place = Path(path)
+    if place.is_dir():
+        return [file for file in place.iterdir() if file.is_file()]
+    return (
+        [place] if place.is_file() else [Path(name) for name in glob.glob(path, recursive=True) if Path(name).is_file()]
+    )
 
 
 def _files(path: str) -> list[Path]:

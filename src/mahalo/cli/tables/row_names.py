@@ -1,4 +1,4 @@
-"""Columns that are learned from and look like names of rows."""
+"""Columns that are learned from and should not be: names of rows, and constants."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from mahalo.validation import warn
 
 from .columns import Columns, Encoding
-from .reading import Files, Table, read
+from .reading import Files, Named, Table, read, some
 
-__all__ = ["warn_of_row_names"]
+__all__ = ["warn_of_constants", "warn_of_row_names"]
 
 _FEWEST = 3  # rows that count up by more than chance
 
@@ -41,6 +41,17 @@ def warn_of_row_names(
         option = shlex.quote(name)
         given = f"give --drop {option}" if columns.id is not None else f"give --id {option} or --drop {option}"
         warn(f"{name!r} of {table.source} {what}, and is learned from as a number; if it names rows {given}.")
+
+
+def warn_of_constants(table: Named, encoding: Encoding, constant: np.ndarray) -> None:
+    """Warn of columns that have the same value in every row; `constant` says which of those that come out do."""
+    names = [name for name, same in zip(encoding.names, constant, strict=True) if same and name in encoding.columns]
+    if names:
+        verb = "has" if len(names) == 1 else "have"
+        warn(
+            f"{some(names)} of {table.source} {verb} the same value in every row, which no distance depends on; leave "
+            f"out with --drop {shlex.quote(','.join(names[:10]))}."
+        )
 
 
 def _counts_up(column: Any) -> bool:

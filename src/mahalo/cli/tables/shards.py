@@ -37,6 +37,7 @@ class Shards:
     source: str
     schema: Any
     pieces: tuple[Piece, ...]
+    n_bytes: int  # that the rows would take as numbers
     base: ClassVar[None] = None
 
     @property
@@ -46,11 +47,6 @@ class Shards:
     @cached_property
     def names(self) -> list[str]:
         return list(self.schema.names)
-
-    @property
-    def n_bytes(self) -> int:
-        """That the rows would take as numbers."""
-        return 8 * self.n_rows * len(self.names)
 
     def read(self, piece: Piece, names: Sequence[str] | None = None) -> Table:
         """These columns, or all, of one piece."""
@@ -76,14 +72,20 @@ def too_large(paths: Sequence[str]) -> Shards | None:
     if found.kind != ".parquet":
         return None
     metadata = [_metadata(file) for file in found.files]
-    n_rows, n_columns = sum(of.num_rows for of in metadata), len(metadata[0].schema.to_arrow_schema().names)
-    if 8 * n_rows * n_columns <= IN_MEMORY:
+    n_rows, n_bytes = sum(of.num_rows for of in metadata), 8 * sum(map(_n_values, metadata))
+    if n_bytes <= IN_MEMORY:
         return None
     schemas = [of.schema.to_arrow_schema() for of in metadata]
     with agreeing([schema.names for schema in schemas], found.files) as pa:
         schema = pa.unify_schemas(schemas, promote_options="permissive")
-    most = max(1, _PIECE // (8 * n_columns))
-    return Shards(found.source, schema, tuple(_pieces(found.files, metadata, most)))
+    most = max(1, _PIECE * n_rows // max(n_bytes, 1))
+    return Shards(found.source, schema, tuple(_pieces(found.files, metadata, most)), n_bytes)
+
+
+def _n_values(metadata: Any) -> int:
+    """Return how many values a file holds; a list counts as many as it has entries."""
+    groups = (metadata.row_group(k) for k in range(metadata.num_row_groups))
+    return sum(group.column(j).num_values for group in groups for j in range(group.num_columns))
 
 
 def _metadata(file: Path) -> Any:

@@ -13,7 +13,7 @@ from .reading import Table, float_array, read, some
 __all__ = ["read_asked", "read_constraints"]
 
 _GRADES = ("grade", "relevance", "score")
-_VERDICTS = ("same", *_GRADES)
+_SAME = ("same", "label")  # 1 for a similar pair, 0 for a dissimilar one
 
 
 def read_constraints(
@@ -37,13 +37,17 @@ def read_asked(file: str, n_rows: int, ids: list[str] | None, encoding: str = "u
 
 
 def _verdicts(table: Table) -> tuple[str, ...]:
-    return _VERDICTS if table.frame is not None else ("column 2",)
+    """Return the names of columns that may say which pairs are similar; `label` only beside two other columns."""
+    if table.frame is None:
+        return ("column 2",)
+    return (*_SAME, *_GRADES) if len(table.names) > 2 else ("same", *_GRADES)
 
 
 def _read_pairs(file: str, n_rows: int, ids: list[str] | None, encoding: str) -> Constraints:
-    """Two columns of ends, and `same` (1 alike, 0 not) or a grade, larger for more alike; in arrays the third column.
+    """Return the constraints of a file of two columns that name rows, and one that says which pairs are similar.
 
-    Without it all pairs are alike.
+    That is `same` or `label`, 1 for similar pairs and 0 for dissimilar ones, or a grade, larger for more similar; in
+    arrays the third column. Without it all pairs are similar.
     """
     table = _read(file, encoding)
     columns = _columns(table)
@@ -81,12 +85,22 @@ def _ends(table: Table, columns: dict[str, list[Any]], width: int, n_rows: int, 
         grade = " beside 'same' or 'grade'" if width == 2 else ""
         raise ValueError(
             f"{table.source} has {len(columns)} columns that may name rows: {some(list(columns))}; wanted {width}"
-            f"{grade}. Leave the others out (pandas writes none of its own with index=False)."
+            f"{grade}. {_remedy(columns, width)}"
         )
     ends = np.empty((table.n_rows, width), dtype=object)
     for k, values in enumerate(columns.values()):
         ends[:, k] = values
     return _by_number(ends, table.source, n_rows) if ids is None else _by_id(ends, table.source, ids)
+
+
+def _remedy(columns: dict[str, list[Any]], width: int) -> str:
+    """Return what to do about columns that are too many or too few to name rows."""
+    if len(columns) < width:
+        return "Add one for each row that is named."
+    answers = [name for name, values in columns.items() if {str(value) for value in values} <= {"0", "1"}]
+    if width == 2 and len(columns) == 3 and len(answers) == 1:
+        return f"If {answers[0]!r} holds 1 for similar pairs and 0 for others, call it 'same'; else leave it out."
+    return "Leave the others out (pandas writes none of its own with index=False)."
 
 
 def _by_id(ends: np.ndarray, source: str, ids: list[str]) -> np.ndarray:
@@ -122,7 +136,7 @@ def _verdict(table: Table, name: str, given: Any) -> tuple[np.ndarray, bool]:
     if values is None or not np.isfinite(values).all():
         raise ValueError(f"{what} of {table.source} must hold 1 (alike) and 0 (not), or grades, in every row.")
     binary = bool(np.isin(values, (0, 1)).all())
-    if name == "same" and not binary:
+    if name in _SAME and not binary:
         odd = values[~np.isin(values, (0, 1))][0]
-        raise ValueError(f"'same' of {table.source} must hold 0 and 1; got {odd:g}. Call grades 'grade'.")
+        raise ValueError(f"{name!r} of {table.source} must hold 0 and 1; got {odd:g}. Call grades 'grade'.")
     return values, name in _GRADES or not binary

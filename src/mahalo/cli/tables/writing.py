@@ -12,9 +12,9 @@ import numpy as np
 
 from mahalo.persistence import replacing
 
-from .reading import arrow, some
+from .reading import arrow, existing_files, some
 
-__all__ = ["Part", "check_output", "write", "write_parts"]
+__all__ = ["Part", "check_output", "refuse_input", "write", "write_parts"]
 
 _TABLES = (".csv", ".tsv", ".parquet")
 _ARRAYS = (".npy", ".npz")
@@ -23,13 +23,18 @@ _OF_NPZ = ("X", "file", "allow_pickle")  # names that numpy's writer or our rows
 
 
 def check_output(
-    path: Path, force: bool, suffixes: tuple[str, ...] = (*_TABLES, *_ARRAYS), option: str = "--out"
+    path: Path,
+    force: bool,
+    suffixes: tuple[str, ...] = (*_TABLES, *_ARRAYS),
+    option: str = "--out",
+    inputs: Sequence[str | Path | None] = (),
 ) -> None:
-    """Raise now, not after the work, where a file cannot be written."""
+    """Raise now, not after the work, where a file cannot be written, or is one of the `inputs`."""
     if path.suffix.lower() not in suffixes:
         raise ValueError(f"{option} {path.name} ends in {path.suffix!r}; wanted {' or '.join(suffixes)}.")
     if path.is_dir():
         raise IsADirectoryError(f"{option} {path} is a folder; name a file in it.")
+    refuse_input(path, inputs, option)
     if path.exists() and not force:
         raise FileExistsError(f"{path} exists; pass --force to write over it, or give another {option}.")
     if not path.parent.is_dir():
@@ -40,6 +45,16 @@ def check_output(
         probe.unlink()
     except OSError as error:
         raise OSError(error.errno, f"cannot be written: {os.strerror(error.errno or 0)}", str(path)) from None
+
+
+def refuse_input(path: Path, inputs: Sequence[str | Path | None], option: str) -> None:
+    """Raise ValueError where a file to be written is read from, by whatever name, as a symbolic or hard link too."""
+    if not path.exists():
+        return
+    for given in inputs:
+        read_from = () if given is None else existing_files(str(given))
+        if any(path.samefile(file) for file in read_from):
+            raise ValueError(f"{option} {path} is a file that is read from ({given}); give another {option}.")
 
 
 def write(path: Path, columns: Mapping[str, Any], rows: np.ndarray | None = None, prefix: str = "") -> None:

@@ -114,7 +114,7 @@ const CHARTS = {
     const [left, right, step] = [116, 16, 46];
     const height = rows.length * step + 46;
     const drawing = node("svg", { viewBox: `0 0 ${width} ${height}`, height, "aria-hidden": "true" }, box);
-    const low = Math.min(...rows.flatMap((row) => [row.before - row.beforeMargin, row.after - row.afterMargin]));
+    const low = Math.min(...rows.flatMap((row) => [row.before - row.beforeMargin, row.after - row.afterMargin, row.lda ?? 1]));
     const start = Math.max(0, Math.floor(low * 10) / 10);
     const X = scale([start, 1], [left, width - right]);
     for (const tick of linearTicks(start, 1, width / 110)) {
@@ -130,9 +130,16 @@ const CHARTS = {
         node("path", { class: side, "stroke-width": 3, "stroke-opacity": 0.45, d: `M${a} ${y + dy}H${b}` }, drawing);
         node("circle", { class: `${side}-fill`, cx: X(row[side]), cy: y + dy, r: 5 }, drawing);
       }
+      if (row.lda !== null) {
+        node("path", { class: "lda", d: `M${X(row.lda)} ${y - 6}l6 6l-6 6l-6 -6Z` }, drawing);
+      }
     });
     node("text", { x: left, y: 12 }, drawing, "before").classList.add("before-fill");
     node("text", { x: left + 52, y: 12, class: "after-fill" }, drawing, "after");
+    if (rows.some((row) => row.lda !== null)) {
+      node("path", { class: "lda", d: `M${left + 100} 2l6 6l-6 6l-6 -6Z` }, drawing);
+      node("text", { x: left + 112, y: 12 }, drawing, "LDA");
+    }
   },
 
   gap(box, { gap, gamma, tol }) {

@@ -193,7 +193,7 @@ def _centres(needs: Needs, summary: BlockSummary) -> tuple[Centre, ...]:
     if needs.within:
         found.append(Centre(summary.labelled.means, by_class=True, unit=summary.labelled.unit))
     if needs.around_all:
-        every = summary.labelled.together().merged(summary.unlabelled)
+        every = summary.labelled.pool().merge(summary.unlabelled)
         found.append(Centre(every.means, by_class=False, unit=every.unit))
     return tuple(found)
 

@@ -1,31 +1,31 @@
-"""Scatter of rows around what they have in common: their class, or the other row of a pair."""
+"""Scatter of rows within classes, or of differences between the rows of pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from .covariance import Blocks, centred_sums, far_from_zero, scatter_around
+from .matrix import Matrix
 from .scatter import Scatter, rounding_of, unit_of
 
 __all__ = ["WIDEST", "WIDEST_DENSE", "class_means", "fourth_moment", "scatter_of_differences", "within_scatter"]
 
 WIDEST, WIDEST_DENSE = 3_000, 5_000  # columns of sparse and dense rows beyond which no d × d matrix is made
-_LEADING = 200  # directions kept beside a diagonal then
-_PROBES = 100  # random vectors that estimate ‖Σ‖² then
+_LEADING = 200  # leading directions of Σ beside a diagonal, in place of that matrix
+_PROBES = 100  # random vectors that estimate ‖Σ‖² in that case
 
 
 def class_means(blocks: Blocks, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sizes of the classes 0, 1, …, and their means, c × d; rows of class −1 are passed over."""
+    """Return the sizes of the classes 0, 1, … and their means, c × d; rows of class −1 are skipped."""
     n_classes = int(codes.max(initial=-1)) + 1
     if not n_classes:
         return np.empty(0, dtype=np.intp), np.empty((0, next(iter(blocks())).shape[1]))
-    sums: Any = 0.0
-    for block, part in _with_codes(blocks, codes):
+    sums: np.ndarray | float = 0.0
+    for block, part in _labelled_blocks(blocks, codes):
         member = sp.csr_array((np.ones(len(part)), (part, np.arange(len(part)))), shape=(n_classes, len(part)))
         total = member @ block
         sums = sums + (total.toarray() if sp.issparse(total) else np.asarray(total, dtype=np.float64))
@@ -33,74 +33,63 @@ def class_means(blocks: Blocks, codes: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return sizes, sums / np.maximum(sizes, 1)[:, None]
 
 
-def _with_codes(blocks: Blocks, codes: np.ndarray) -> Iterable[tuple[Any, np.ndarray]]:
-    """The labelled rows of each block, and their classes."""
+def _labelled_blocks(blocks: Blocks, codes: np.ndarray) -> Iterator[tuple[Matrix, np.ndarray]]:
+    """Yield the labelled rows of each block, and their classes."""
     first = 0
     for block in blocks():
         part = codes[first : first + block.shape[0]]
         first += block.shape[0]
-        known = part >= 0
-        if known.any():
-            yield (block if known.all() else block[known]), part[known]
+        labelled = part >= 0
+        if labelled.any():
+            yield (block if labelled.all() else block[labelled]), part[labelled]
 
 
 def within_scatter(blocks: Blocks, codes: np.ndarray) -> Scatter:
-    """Of the labelled rows around the means of their classes."""
+    """Return the scatter of the labelled rows around the means of their classes."""
     sizes, means = class_means(blocks, codes)
     n, d = int(sizes.sum()), means.shape[1]
     if not n:
-        return Scatter.of_none(d)
+        return Scatter.empty(d)
 
-    def centred() -> Iterable[np.ndarray]:
-        for block, part in _with_codes(blocks, codes):
-            for a, b in _parts(block):
-                piece = block[a:b].toarray() if sp.issparse(block) else block[a:b]
-                yield piece - means[part[a:b]]
+    def centred() -> Iterator[np.ndarray]:
+        for block, part in _labelled_blocks(blocks, codes):
+            step = max(1, (1 << 21) // max(1, d))
+            for a in range(0, block.shape[0], step):
+                yield block[a : a + step] - means[part[a : a + step]]
 
-    sparse = any(sp.issparse(block) for block in _first(blocks))
+    sparse = sp.issparse(next(iter(blocks()), None))
     if d > (WIDEST if sparse else WIDEST_DENSE):
         return _low_rank(blocks, codes, sizes, means)
     if sparse:
         return _sparse_within(blocks, codes, sizes, means)
-    return _of_pieces(centred(), n, d, rounding_of(sizes, means))
+    return _scatter_of_blocks(centred(), n, d, rounding_of(sizes, means))
 
 
-def _first(blocks: Blocks) -> Iterable[Any]:
-    for block in blocks():
-        yield block
-        return
-
-
-def _parts(block: Any) -> Iterable[tuple[int, int]]:
-    step = max(1, (1 << 21) // max(1, block.shape[1]))
-    return ((a, min(a + step, block.shape[0])) for a in range(0, block.shape[0], step))
-
-
-def _of_pieces(pieces: Iterable[np.ndarray], n: int, d: int, rounding: np.ndarray | float = 0.0) -> Scatter:
-    """Of n centred rows z, some at a time."""
+def _scatter_of_blocks(blocks: Iterable[np.ndarray], n: int, d: int, rounding: np.ndarray | float = 0.0) -> Scatter:
+    """Return the scatter of n centred rows z that come in blocks."""
     S, sq_norms = np.zeros((d, d)), []
-    for Z in pieces:
+    for Z in blocks:
         Z = Z.astype(np.float64, copy=False)
         S += Z.T @ Z
         sq_norms.append(np.einsum("ij,ij->i", Z, Z))
-    return Scatter.of(S / max(n, 1), n, partial(_summed_squares, sq_norms), rounding)
+    return Scatter.of(S / max(n, 1), n, partial(_sum_of_squares, sq_norms), rounding)
 
 
-def _summed_squares(parts: Iterable[np.ndarray], unit: float) -> float:
-    """Σ (‖z‖² / unit)²."""
+def _sum_of_squares(parts: Iterable[np.ndarray], unit: float) -> float:
+    """Return Σ (‖z‖² / unit)²."""
     total = 0.0
     for sq_norms in parts:
-        own = sq_norms / unit
-        total += float(own @ own)
+        scaled = sq_norms / unit
+        total += float(scaled @ scaled)
     return total
 
 
 def _sparse_within(blocks: Blocks, codes: np.ndarray, sizes: np.ndarray, means: np.ndarray) -> Scatter:
-    """All scatter less that of the class means, so that sparse rows are never centred one by one."""
+    """Return the scatter of sparse rows as total scatter less that of class means, without centring rows."""
     n = int(sizes.sum())
 
-    def labelled() -> Iterable[Any]:
-        return (block for block, _ in _with_codes(blocks, codes))
+    def labelled() -> Iterable[Matrix]:
+        return (block for block, _ in _labelled_blocks(blocks, codes))
 
     centre = sizes @ means / n
     around = means - centre
@@ -111,67 +100,67 @@ def _sparse_within(blocks: Blocks, codes: np.ndarray, sizes: np.ndarray, means: 
 
 
 def _fourth(blocks: Blocks, codes: np.ndarray, means: np.ndarray, unit: float) -> float:
-    """Σ (‖x − m‖² / unit)² of sparse rows."""
-    labelled = _with_codes(blocks, codes)
+    """Return Σ (‖x − m‖² / unit)² of sparse rows."""
+    labelled = _labelled_blocks(blocks, codes)
     sq_norms = (_sq_norms(sp.csr_array(block, dtype=np.float64), means, part) for block, part in labelled)
-    return _summed_squares(sq_norms, unit)
+    return _sum_of_squares(sq_norms, unit)
 
 
 def _sq_norms(X: sp.csr_array, means: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """‖x − m‖² of sparse rows: ‖x‖² − 2 xᵀm + ‖m‖², but over columns far from zero, which are made dense."""
+    """Return ‖x − m‖² of sparse rows as ‖x‖² − 2 xᵀm + ‖m‖²; columns far from zero are made dense."""
     n = max(X.shape[0], 1)
     centre = np.bincount(labels, minlength=len(means)) @ means / n
     far = far_from_zero(centre, np.sqrt(centred_sums(X, centre)[1] / n))
     D = X[:, far].toarray() - means[:, far][labels]
     X, means = X[:, ~far], means[:, ~far]
-    own = np.einsum("ij,ij->i", means, means)
+    sq_means = np.einsum("ij,ij->i", means, means)
     length = np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    near = length - 2.0 * _row_products(X, means, labels) + own[labels]
+    near = length - 2.0 * _row_products(X, means, labels) + sq_means[labels]
     return np.maximum(near, 0.0) + np.einsum("ij,ij->i", D, D)
 
 
 def _row_products(X: sp.csr_array, means: np.ndarray, part: np.ndarray) -> np.ndarray:
-    """x_iᵀ m_i over the entries of x_i alone."""
+    """Return x_iᵀ m_i of each row, over the nonzero entries of x_i."""
     row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     return np.bincount(row, X.data * means[part[row], X.indices], minlength=X.shape[0])
 
 
-def fourth_moment(X: Any, codes: np.ndarray, means: np.ndarray, unit: float = 1.0) -> float:
-    """Σ (‖x − m‖² / unit)² of rows, dense or CSR, of the classes `codes`."""
+def fourth_moment(X: Matrix, codes: np.ndarray, means: np.ndarray, unit: float = 1.0) -> float:
+    """Return Σ (‖x − m‖² / unit)² of rows, dense or CSR, with classes `codes`."""
     if sp.issparse(X):
         return _fourth(lambda: [X], codes, means, unit)
     total = 0.0
     step = max(1, (1 << 18) // max(1, X.shape[1]))  # rows that stay in the cache
     by_column = np.ascontiguousarray(means.T) if X.strides[0] < X.strides[1] else None
     for a in range(0, len(X), step):
-        part, place = X[a : a + step], codes[a : a + step]
-        Z = part - (means[place] if by_column is None else by_column.take(place, axis=1).T)
-        own = np.einsum("ij,ij->i", Z, Z) / unit
-        total += float(own @ own)
+        part, position = X[a : a + step], codes[a : a + step]
+        Z = part - (means[position] if by_column is None else by_column.take(position, axis=1).T)
+        scaled = np.einsum("ij,ij->i", Z, Z) / unit
+        total += float(scaled @ scaled)
     return total
 
 
-def scatter_of_differences(take: Callable[[np.ndarray], Any], index: np.ndarray, d: int) -> Scatter:
-    """Of (x − y)/√2 over pairs of rows: their covariance is that within classes, if pairs are of one class."""
+def scatter_of_differences(take: Callable[[np.ndarray], Matrix], index: np.ndarray, d: int) -> Scatter:
+    """Return the scatter of (x − y)/√2 over pairs of rows; for pairs of one class it is that within classes."""
     if d > (WIDEST if sp.issparse(take(index[:1, 0])) else WIDEST_DENSE):
         D = take(index[:, 0]) - take(index[:, 1])
         codes, blocks = np.zeros(len(index), dtype=np.intp), [sp.csr_array(D) / 2**0.5]
         return _low_rank(lambda: iter(blocks), codes, np.array([len(index)]), np.zeros((1, d)))
 
-    def halves() -> Iterable[np.ndarray]:
+    def difference_blocks() -> Iterable[np.ndarray]:
         step = max(1, (1 << 21) // max(1, d))
         for a in range(0, len(index), step):
             i, j = index[a : a + step].T
             D = take(i) - take(j)
-            yield (D.toarray() if sp.issparse(D) else D).astype(np.float64) / 2**0.5
+            yield (D if isinstance(D, np.ndarray) else D.toarray()).astype(np.float64) / 2**0.5
 
-    return _of_pieces(halves(), len(index), d)
+    return _scatter_of_blocks(difference_blocks(), len(index), d)
 
 
 def _low_rank(blocks: Blocks, codes: np.ndarray, sizes: np.ndarray, means: np.ndarray) -> Scatter:
-    """Σ as diagonal plus low rank: its leading directions, and its own diagonal for the rest."""
+    """Return Σ as its leading directions plus a diagonal for the rest."""
     n, d = int(sizes.sum()), means.shape[1]
-    X = sp.csr_array(sp.vstack([sp.csr_array(block) for block, _ in _with_codes(blocks, codes)]), dtype=np.float64)
+    X = sp.csr_array(sp.vstack([sp.csr_array(block) for block, _ in _labelled_blocks(blocks, codes)]), dtype=np.float64)
     labels = codes[codes >= 0]
     rng = np.random.default_rng(0)
     centre = sizes @ means / n
@@ -199,5 +188,5 @@ def _low_rank(blocks: Blocks, codes: np.ndarray, sizes: np.ndarray, means: np.nd
     values = np.maximum(values, 0.0)  # rounding, where rows span fewer directions
     values, vectors = values[::-1][:k], Q @ inner[:, ::-1][:, :k]
     rest = np.maximum(diagonal - (vectors**2) @ values, 0.0)
-    fourth = _summed_squares([_sq_norms(X, means, labels)], unit)
+    fourth = _sum_of_squares([_sq_norms(X, means, labels)], unit)
     return Scatter(n, d, values, vectors, rest, float(diagonal.mean()), unit, sq_norm, fourth)

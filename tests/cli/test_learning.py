@@ -1,0 +1,100 @@
+"""What a fit from the command line solves, and what it reads."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+
+import mahalo
+from mahalo.explain import fit_notes
+from mahalo.task import Task
+
+
+@pytest.fixture
+def solved(monkeypatch):
+    """A list with one entry for each problem that is solved."""
+    found = []
+    solve = Task.solve
+
+    def counted(self, *arguments, **options):
+        found.append(self)
+        return solve(self, *arguments, **options)
+
+    monkeypatch.setattr(Task, "solve", counted)
+    return found
+
+
+@pytest.fixture
+def wine(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    X, y = load_wine(return_X_y=True)
+    wrong = np.array([3, 40, 77, 110, 150])
+    y = y.copy()
+    y[wrong] = (y[wrong] + 1) % 3
+    np.savez("wine.npz", X=X, y=y)
+    return X, y, wrong
+
+
+def test_a_settled_fit_solves_one_problem_a_fold_and_its_own(run, wine, solved):
+    code, _, err = run("fit", "wine.npz", "--label", "y", "--gamma", "1", "--out", "m.safetensors", "--json")
+    assert code == 0, err
+    assert len(solved) == 9 + 1  # 178 rows: three folds, three times over
+
+
+def test_labels_are_doubted_by_the_metrics_of_the_evaluation(run, wine):
+    _, _, wrong = wine
+    for gamma in (("--gamma", "1"), ()):
+        code, _, err = run("fit", "wine.npz", "--label", "y", *gamma, "--out", "m.safetensors", "--force")
+        assert code == 0, err
+        noted = mahalo.load("m.safetensors").about["notes"]["doubtful_rows"]
+        assert noted["held_out"] and noted["judged"] == 178
+        assert {entry["row"] for entry in noted["rows"][: len(wrong)]} == set(wrong.tolist())
+
+
+# -- half precision ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def halves(tmp_path, monkeypatch):
+    """Vectors in float16, in two shards, and the labels of all of them."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 3
+    X = (rng.standard_normal((120, 8)) + 2.0 * np.eye(8)[y]).astype(np.float16)
+    (tmp_path / "vectors").mkdir()
+    for k in (0, 1):
+        np.save(tmp_path / "vectors" / f"part-{k}.npy", X[60 * k : 60 * (k + 1)])
+    np.save("labels.npy", y)
+    return X, y
+
+
+@pytest.mark.parametrize("how", [("--gamma", "1"), ("--embeddings",), ("--gamma", "1", "--no-standardise")])
+def test_half_precision_is_learned_from_to_the_end(run, halves, how):
+    code, out, err = run("fit", "vectors", "--labels", "labels.npy", *how, "--out", "m.safetensors", "--json")
+    assert code == 0, err
+    assert json.loads(out)["rows"] == 120
+    assert mahalo.load("m.safetensors").about["notes"]["doubtful_rows"]["judged"] == 120
+    for command in (
+        ("transform", "m.safetensors", "vectors", "--out", "new.npy"),
+        ("neighbors", "m.safetensors", "--index", "vectors", "--out", "near.csv"),
+        ("report", "m.safetensors", "--data", "vectors", "--labels", "labels.npy"),
+        ("pairs", "vectors", "--labels", "labels.npy", *how, "--save", "same.safetensors"),
+    ):
+        code, _, err = run(*command)
+        assert code == 0, f"{command}: {err}"
+    assert np.isfinite(np.load("new.npy")).all()
+
+
+@pytest.mark.parametrize("settings", [{}, {"basis": 5, "residual": 0.0}, {"basis": 5, "residual": 0.5}], ids=str)
+@pytest.mark.parametrize("told", ["labels", "constraints"])
+def test_notes_take_rows_in_half_precision(halves, told, settings):
+    X, y = halves
+    given = mahalo.Constraints.from_labels(y, random_state=0) if told == "constraints" else None
+    notes = []
+    for rows in (X, X.astype(np.float32)):
+        learner = mahalo.MetricLearner(**settings).fit(rows, None if given is not None else y, constraints=given)
+        notes.append(fit_notes(learner, rows, y, given))
+    assert notes[0] == notes[1]
