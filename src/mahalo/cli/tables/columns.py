@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mahalo.metric.given import names_of_columns
-
+from ...metric.input_checks import names_of_columns
 from .reading import Named, Table, is_number, some
 from .vectors import check_vectors, is_list, is_vector, vector_lengths, vectors_of
 
