@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..constraints import EdgeForms, MappedGeometry, VectorGeometry, sq_distances
+from ..linalg import to_dense
 from ..priors import Prior
 from ..rows import JoinedRows, MappedRows, Rows
 from ..validation import in_double
@@ -54,7 +55,7 @@ class LinearCoordinates:
     def base(self, X: Any, Y: Any) -> np.ndarray:
         """κ0(x, y) = xᵀ W0 y for all rows of X and Y."""
         K = self.prior.whiten(X) @ self.prior.whiten(Y).T
-        return K.toarray() if sp.issparse(K) else np.asarray(K)
+        return to_dense(K)
 
     def base_paired(self, X: Any, Y: Any) -> np.ndarray:
         ZX, ZY = self.prior.whiten(X), self.prior.whiten(Y)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from sklearn.utils import check_array
 
 from ..coordinates import KernelCoordinates, LinearCoordinates
-from ..linalg import symmetrize
+from ..linalg import symmetrize, to_dense
 from ..rows import is_lazy
 from ..validation import as_objects, at_least_single, check_count, in_double, len_of
 from . import array_api
@@ -182,7 +182,7 @@ class Metric:
         kept = np.sqrt(self._base_weight)
         change = phi @ (self.root - kept * np.eye(len(self.F))).astype(phi.dtype, copy=False)
         change = change @ c.basis.T.astype(phi.dtype, copy=False)
-        change += kept * (Z.toarray() if sp.issparse(Z) else Z)
+        change += kept * to_dense(Z)
         return change
 
     # -- distances and similarities -----------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..coordinates import LinearCoordinates
+from ..linalg import to_dense
 
 if TYPE_CHECKING:
     from .metric import Metric
@@ -85,7 +86,7 @@ def learned_rows(metric: Metric, Q: Any) -> np.ndarray:
         return c.prior.compose((phi @ metric.F).T).T
     change = (phi @ metric._change) @ c.basis.T
     if metric._base_weight:
-        change += metric._base_weight * (Z.toarray() if sp.issparse(Z) else Z)
+        change += metric._base_weight * to_dense(Z)
     return c.prior.compose(change.T).T
 
 

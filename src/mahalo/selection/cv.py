@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..basis.common import basis_needs
+from ..basis.base import basis_needs
 from ..constraints import Constraints, PairSplit, as_label_array
 from ..learner import MetricLearner
-from ..priors import needs_of
+from ..priors import prior_needs
 from ..progress import progress, stages
 from ..rows import Needs, SampledRows, is_lazy
 from ..task import Task
@@ -186,7 +186,7 @@ class MetricLearnerCV(MetricLearner):
         priors = ("identity",) if self.prior is None and sparse else choices.prior
         of_all = any(k is not None for k in choices.n_components)
         found = basis_needs(self._value("basis"), has_labels, n_columns) | Needs("scatter" if of_all else "none")
-        return reduce(or_, (needs_of(prior, has_labels) for prior in priors), found)
+        return reduce(or_, (prior_needs(prior, has_labels) for prior in priors), found)
 
     def _defaults(self) -> dict[str, Any]:
         """What parameters stand for that are left at None."""

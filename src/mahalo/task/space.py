@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..basis import as_basis
-from ..basis.common import FixedBasis, Seen
+from ..basis.base import BasisData, FixedBasis
 from ..constraints import class_codes
 from ..coordinates import (
     BaseKernel,
@@ -22,8 +22,9 @@ from ..coordinates import (
 )
 from ..coordinates.embedded import MOST_ROWS
 from ..errors import NotPositiveDefiniteError
+from ..linalg import to_dense
 from ..metric import Metric
-from ..priors import Known, Prior
+from ..priors import Prior, Supervision
 from ..rows import InMemoryRows, SampledRows, VectorRows, combine
 from ..validation import as_generator, is_linear, len_of, warn
 
@@ -34,7 +35,7 @@ Space = LinearSpace | KernelSpace | EmbeddedSpace
 
 
 def make_space(
-    settings: Any, X: Any, known: Known, rows: Any, rng: np.random.Generator, *, quiet: bool = False
+    settings: Any, X: Any, known: Supervision, rows: Any, rng: np.random.Generator, *, quiet: bool = False
 ) -> Space:
     """The space that the parameters of a learner ask for."""
     linear = is_linear(settings.kernel)
@@ -60,14 +61,14 @@ def make_space(
                 "Use prior='identity' with psd='clip', or a valid kernel."
             ) from error
         if len_of(X) > MOST_ROWS:  # coordinates are of rows that were drawn, and may be others for the next prior
-            known = replace(known, kept={})
+            known = replace(known, scatter_cache={})
         return EmbeddedSpace.of(outer, X, lambda held: _linear_space(settings, held, basis, known, rng, quiet))
     J = None if basis is None else _combinations(basis, kernel, X, known.codes, rows, rng)
     return KernelSpace(kernel, X, J, float(settings.residual), settings.psd)
 
 
 def _linear_space(
-    settings: Any, rows: VectorRows, basis: Any, known: Known, rng: np.random.Generator, quiet: bool
+    settings: Any, rows: VectorRows, basis: Any, known: Supervision, rng: np.random.Generator, quiet: bool
 ) -> LinearSpace:
     prior = Prior.of(settings.prior, rows, known)
     if prior.root is None and not _is_identity(settings.prior) and not quiet:
@@ -92,7 +93,7 @@ def _say_if_too_many(basis: Any, most: int, what: str) -> None:
 
 def start_metric(settings: Any, X: Any, y: Any = None) -> Metric:
     """What a learner starts from: the prior as a metric, over the basis if there is one."""
-    known = Known(None if y is None else class_codes(y))
+    known = Supervision(None if y is None else class_codes(y))
     space = make_space(settings, X, known, None, as_generator(settings.random_state), quiet=True)
     coordinates = space.coordinates
     F = np.eye(coordinates.rank)
@@ -101,7 +102,7 @@ def start_metric(settings: Any, X: Any, y: Any = None) -> Metric:
     return Metric(coordinates, F, normalize=settings.normalize)
 
 
-def _vectors(basis: Any, prior: Prior, rows: VectorRows, known: Known, rng: np.random.Generator) -> np.ndarray:
+def _vectors(basis: Any, prior: Prior, rows: VectorRows, known: Supervision, rng: np.random.Generator) -> np.ndarray:
     """R, n_features × k, of whitened rows."""
     n, d = rows.shape
     if isinstance(basis, FixedBasis):
@@ -109,9 +110,9 @@ def _vectors(basis: Any, prior: Prior, rows: VectorRows, known: Known, rng: np.r
         if R.shape[0] != d:
             raise ValueError(f"basis must have one row for each of {d} features (n_features × k); got shape {R.shape}.")
         R = prior.whiten(R.T).T
-        return np.asarray(R.todense() if sp.issparse(R) else R, dtype=np.float64)
+        return to_dense(R).astype(np.float64, copy=False)
     whitened = prior.whitened(rows)
-    seen = Seen(n, whitened, lambda index: _gram_of(whitened.take(index)), known.codes, known.similar, prior.level)
+    seen = BasisData(n, whitened, lambda index: _gram_of(whitened.take(index)), known.codes, known.similar, prior.level)
     if hasattr(basis, "vectors"):
         return np.asarray(basis.vectors(seen, rng), dtype=np.float64)
     return combine(whitened, basis.coefficients(seen, rng)).T
@@ -130,7 +131,7 @@ def _combinations(
     if isinstance(basis, FixedBasis):
         return _on_rows_of(basis.array, rows, n)
     plain = KernelSpace(kernel, X)
-    seen = Seen(n, None, lambda index: plain.gram(index).astype(np.float64), codes, block=plain.geometry.block)
+    seen = BasisData(n, None, lambda index: plain.gram(index).astype(np.float64), codes, block=plain.geometry.block)
     return basis.coefficients(seen, rng)
 
 

@@ -16,7 +16,7 @@ from ..errors import InfeasibleError
 from ..linalg import symmetrize
 from ..losses import LogDet, Loss, as_loss, resting_point
 from ..metric import Metric, leading_part
-from ..priors import Known
+from ..priors import Supervision
 from ..rows import SampledRows
 from ..solvers import Problem, Solution, Step, contradiction_error, solve
 from ..validation import as_generator, as_rows, len_of, warn
@@ -82,7 +82,7 @@ class Task:
             constraints, given = constraints.for_data(rows, len_of(X))
             similar = constraints.pairs.index[constraints.pairs.sign > 0]
         begin("prior or kernel, and basis")
-        known = Known(codes, similar, {} if kept is None else kept)
+        known = Supervision(codes, similar, {} if kept is None else kept)
         space = make_space(settings, X, known, rows, rng, quiet=quiet)
         begin("constraints and bounds")
         if constraints is None:
