@@ -16,12 +16,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from .basis import Basis
-from .basis.common import basis_needs
+from .basis.base import basis_needs
 from .constraints import Constraints, as_constraints, codes_of, none_if_unlabelled
 from .evaluation import pair_auc
 from .explain import ExplainMixin
 from .losses import Loss
-from .priors import needs_of
+from .priors import prior_needs
 from .progress import Progress, progress_for
 from .rows import Needs, SampledRows, is_lazy
 from .solvers import Solution
@@ -277,7 +277,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
 
     def _needs(self, has_labels: bool, sparse: bool, n_columns: int) -> Needs:
         """Return which moments of all rows a fit needs where it holds a sample of them."""
-        found = needs_of(self.prior, has_labels) | basis_needs(self.basis, has_labels, n_columns)
+        found = prior_needs(self.prior, has_labels) | basis_needs(self.basis, has_labels, n_columns)
         return found | Needs("none" if self.n_components is None else "scatter")
 
     def _prior_candidates(self) -> Any:

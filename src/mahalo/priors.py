@@ -1,63 +1,68 @@
-"""The metric to start from: a name, an object with its own shrinkage, or a matrix."""
+"""Priors, the metric to start from: by name, as an object with its own shrinkage, or as a matrix."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any
+from typing import TypeAlias, cast
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from .linalg import Scatter, scatter_of_differences, spd_factor, spd_roots
+from .linalg import Matrix, Scatter, scatter_of_differences, spd_factor, spd_roots, to_dense
 from .rows import MappedRows, Needs, Rows, VectorRows
 from .validation import in_double
 
-__all__ = ["Covariance", "Known", "Prior", "Within", "as_prior", "needs_of"]
+__all__ = ["Covariance", "Prior", "Supervision", "Within", "as_prior", "prior_needs"]
 
 _NAMES = ("identity", "diagonal", "covariance", "within")
 
 
 @dataclass(frozen=True)
-class Known:
-    """What is known about rows: a class 0, 1, … of each (−1: none), or which pairs of them are alike.
+class Supervision:
+    """Supervision of rows: the class 0, 1, … of each row (−1 for unlabelled), or similar pairs of rows.
 
-    `kept` holds the scatter of each kind of prior, which priors that differ in their shrinkage alone share.
+    `scatter_cache` holds the scatter of each kind of prior; priors that differ only in shrinkage share it.
     """
 
     codes: np.ndarray | None = None
     similar: np.ndarray | None = None
-    kept: dict[Any, tuple[Any, Scatter]] = field(default_factory=dict)
+    scatter_cache: dict[type | int, tuple[_ShrunkCovariance, Scatter]] = field(default_factory=dict)
 
-    def scatter(self, prior: _Shrunk, rows: VectorRows) -> Scatter:
-        """Return what `prior` shrinks; it is made once for each kind of prior.
+    def scatter(self, prior: _ShrunkCovariance, rows: VectorRows) -> Scatter:
+        """Return the scatter that `prior` shrinks, computed once for each kind of prior.
 
         All `Within` are of one kind, and all `Covariance`. An object of another class is a kind of its own, because
-        its scatter may depend on parameters that are not known here.
+        its scatter may depend on other parameters.
         """
         kind = type(prior)
         common = kind in (Within, Covariance)
-        owner, found = self.kept.get(kind if common else id(prior), (None, None))
+        owner, found = self.scatter_cache.get(kind if common else id(prior), (None, None))
         if found is None or not (common or owner is prior):
             found = prior.scatter(rows, self)
-            self.kept[kind if common else id(prior)] = prior, found  # while it is kept, no other object has its id
+            self.scatter_cache[kind if common else id(prior)] = (
+                prior,
+                found,
+            )  # a stored object keeps its id
         return found
 
 
-class _Shrunk(BaseEstimator):
-    """A prior that is the inverse of a shrunk covariance."""
+class _ShrunkCovariance(BaseEstimator):
+    """Prior that is the inverse of a shrunk covariance."""
 
-    shrinkage: Any
+    shrinkage: float | str | None
     extra: float
 
-    def scatter(self, rows: VectorRows, known: Known) -> Scatter:
-        """What is shrunk; the same for every shrinkage."""
-        raise TypeError(f"{type(self).__name__} must define scatter(rows, known).")
+    def scatter(self, rows: VectorRows, supervision: Supervision) -> Scatter:
+        """Return the scatter to shrink, which does not depend on the shrinkage."""
+        raise TypeError(f"{type(self).__name__} must define scatter(rows, supervision).")
 
     def check(self) -> None:
-        number = isinstance(self.shrinkage, Real) and not isinstance(self.shrinkage, bool)
-        if not (self.shrinkage == "auto" if isinstance(self.shrinkage, str) else number and self.shrinkage >= 0):
+        """Raise ValueError if a parameter is invalid."""
+        s = self.shrinkage
+        if s != "auto" and not (isinstance(s, Real) and not isinstance(s, bool) and float(s) >= 0):
             raise ValueError(
                 f"{type(self).__name__}: shrinkage must be 'auto' (Ledoit and Wolf) or a number ≥ 0, in units of the "
                 f"mean eigenvalue; got {self.shrinkage!r}."
@@ -69,7 +74,7 @@ class _Shrunk(BaseEstimator):
             raise ValueError(f"{type(self).__name__}: extra must be a number ≥ 0; got {self.extra!r}.")
 
 
-class Within(_Shrunk):
+class Within(_ShrunkCovariance):
     """Inverse of the pooled covariance within classes, shrunk, scaled to trace n_features.
 
     Directions in which rows of one class differ count little, those in which they agree count much. From labels;
@@ -78,28 +83,29 @@ class Within(_Shrunk):
     Parameters
     ----------
     shrinkage : "auto" or float, default="auto"
-        How the covariance is made invertible and stable: as Ledoit and Wolf would, or by adding this many times its
-        mean eigenvalue to its diagonal.
+        Shrinkage of the covariance: "auto" is that of Ledoit and Wolf; a number adds that many times the mean
+        eigenvalue to the diagonal.
     extra : float, default=0.0
-        So many mean eigenvalues more; 0.3 to 3 help where classes are to be told apart that were never seen.
+        Number of mean eigenvalues added in any case; 0.3 to 3 help to distinguish classes that were not seen in
+        training.
     """
 
     def __init__(self, shrinkage: float | str = "auto", extra: float = 0.0) -> None:
         self.shrinkage = shrinkage
         self.extra = extra
 
-    def scatter(self, rows: VectorRows, known: Known) -> Scatter:
-        """What is shrunk; the same for every shrinkage."""
-        if known.codes is not None:
-            return rows.scatter_within(known.codes)
-        if known.similar is None or not len(known.similar):
+    def scatter(self, rows: VectorRows, supervision: Supervision) -> Scatter:
+        """Return the scatter within classes, or of differences of similar pairs."""
+        if supervision.codes is not None:
+            return rows.scatter_within(supervision.codes)
+        if supervision.similar is None or not len(supervision.similar):
             raise ValueError(
-                "prior='within' is learned from rows that are alike: pass labels y, or constraints with similar pairs."
+                "prior='within' needs rows of the same class: pass labels y, or constraints with similar pairs."
             )
-        return scatter_of_differences(rows.take, known.similar, rows.shape[1])
+        return scatter_of_differences(rows.take, supervision.similar, rows.shape[1])
 
 
-class Covariance(_Shrunk):
+class Covariance(_ShrunkCovariance):
     """Inverse of the covariance of all rows, shrunk.
 
     ``prior="covariance"`` is ``Covariance()``.
@@ -112,20 +118,20 @@ class Covariance(_Shrunk):
         Wolf. A number: this many times its mean eigenvalue is added to its diagonal. With "auto" or a number the
         prior is scaled to trace n_features. A subclass with a `scatter` of its own takes None as "auto".
     extra : float, default=0.0
-        So many mean eigenvalues more; that of R, where correlations are shrunk, is 1.
+        Number of mean eigenvalues added in any case; the mean eigenvalue of R, if correlations are shrunk, is 1.
     """
 
     def __init__(self, shrinkage: float | str | None = None, extra: float = 0.0) -> None:
         self.shrinkage = shrinkage
         self.extra = extra
 
-    def scatter(self, rows: VectorRows, known: Known) -> Scatter:
-        """What is shrunk; the same for every shrinkage but None."""
+    def scatter(self, rows: VectorRows, supervision: Supervision) -> Scatter:
+        """Return the scatter of all rows, which is shrunk unless `shrinks_correlations`."""
         return rows.scatter()
 
     @property
-    def of_correlations(self) -> bool:
-        """Whether correlations are shrunk, not the scatter."""
+    def shrinks_correlations(self) -> bool:
+        """True if correlations are shrunk, not the scatter."""
         return self.shrinkage is None and type(self).scatter is Covariance.scatter
 
     def check(self) -> None:
@@ -135,8 +141,11 @@ class Covariance(_Shrunk):
             self._check_extra()
 
 
-def as_prior(prior: Any) -> Any:
-    """Return the object that "covariance" or "within" names, other names and arrays as they are; check objects."""
+PriorLike: TypeAlias = str | _ShrunkCovariance | ArrayLike
+
+
+def as_prior(prior: PriorLike) -> PriorLike:
+    """Return the object for "covariance" or "within"; check and return other names, objects and arrays."""
     if isinstance(prior, str):
         if prior not in _NAMES:
             raise ValueError(
@@ -145,21 +154,21 @@ def as_prior(prior: Any) -> Any:
             )
         kind = {"within": Within, "covariance": Covariance}.get(prior)
         return prior if kind is None else kind()
-    if isinstance(prior, _Shrunk):
+    if isinstance(prior, _ShrunkCovariance):
         prior.check()
     elif isinstance(prior, type):
         raise ValueError(f"prior must be an object, such as {prior.__name__}(); got the class itself.")
     return prior
 
 
-def needs_of(prior: Any, has_labels: bool) -> Needs:
-    """What must be known of all rows to make this prior."""
+def prior_needs(prior: PriorLike, has_labels: bool) -> Needs:
+    """Return the moments of all rows that the prior needs."""
     prior = as_prior(prior)
     if isinstance(prior, Within) and not has_labels:
-        return Needs()  # it is made of pairs
-    if isinstance(prior, Covariance) and prior.of_correlations:
+        return Needs()  # computed from pairs
+    if isinstance(prior, Covariance) and prior.shrinks_correlations:
         return Needs("scatter")
-    if isinstance(prior, _Shrunk):
+    if isinstance(prior, _ShrunkCovariance):
         by_class = isinstance(prior, Within)
         return Needs("scatter", within=by_class, around_all=not by_class)
     return Needs("variances" if isinstance(prior, str) and prior == "diagonal" else "none")
@@ -167,11 +176,11 @@ def needs_of(prior: Any, has_labels: bool) -> Needs:
 
 @dataclass(frozen=True)
 class Prior:
-    """W0 through a root, W0 = root rootᵀ: x → rootᵀ x makes every prior the identity.
+    """Prior W0 = root rootᵀ; the map x → rootᵀ x makes it the identity.
 
-    root is None (identity), a vector (diagonal W0) or a matrix; with `directions` A, a vector r that stands for
-    diag(r) (I + A diag(gain) Aᵀ). `shrinkage` is what was needed to make a singular covariance invertible, 0 if nothing
-    was. `level` is what the shrunk covariance becomes, times the identity, if this prior is made of one.
+    root is None (identity), a vector (diagonal W0) or a matrix; with `directions` A, a vector r for the root
+    diag(r) (I + A diag(gain) Aᵀ). `shrinkage` is the amount that made a singular covariance invertible, 0 if none was
+    needed. `level` is c if the prior is made of a shrunk covariance, which the map turns into c times the identity.
     """
 
     root: np.ndarray | None = None
@@ -181,18 +190,18 @@ class Prior:
     level: float | None = None
 
     @classmethod
-    def of(cls, prior: Any, rows: VectorRows, known: Known) -> Prior:
-        """From the `prior` parameter of a learner."""
+    def of(cls, prior: PriorLike, rows: VectorRows, supervision: Supervision) -> Prior:
+        """Return the prior for the `prior` parameter of a learner."""
         prior = as_prior(prior)
-        if isinstance(prior, Covariance) and prior.of_correlations:
+        if isinstance(prior, Covariance) and prior.shrinks_correlations:
             return cls._from_correlation(rows, float(prior.extra))
-        if isinstance(prior, _Shrunk):
-            return cls._from(known.scatter(prior, rows), prior)
+        if isinstance(prior, _ShrunkCovariance):
+            return cls._from_scatter(supervision.scatter(prior, rows), prior)
         if isinstance(prior, str):
             if prior == "identity":
                 return cls()
             return cls(1.0 / np.sqrt(rows.column_variances()))
-        values, vectors = spd_factor(prior, "prior")
+        values, vectors = spd_factor(cast(ArrayLike, prior), "prior")
         n_features = rows.shape[1]
         if len(values) != n_features:
             raise ValueError(
@@ -202,15 +211,15 @@ class Prior:
 
     @classmethod
     def _from_correlation(cls, rows: VectorRows, extra: float) -> Prior:
-        """W0 = D^−½ (R + extra I)⁻¹ D^−½: the units of the columns, in D, stay out of the factorization of R."""
+        """Return W0 = D^−½ (R + extra I)⁻¹ D^−½; the factorisation of R does not depend on the columns' units, D."""
         correlation, deviation, shrinkage = rows.correlation()
         values, vectors = spd_factor(correlation, "the correlation matrix of X")
         return cls(spd_roots(values + extra, vectors)[1] / deviation[:, None], shrinkage)
 
     @classmethod
-    def _from(cls, scatter: Scatter, prior: _Shrunk) -> Prior:
+    def _from_scatter(cls, scatter: Scatter, prior: _ShrunkCovariance) -> Prior:
         if scatter.mean <= 0:
-            return cls()  # rows that are alike do not differ, and say nothing
+            return cls()  # rows of the same class are identical: no information
         shrinkage = "auto" if prior.shrinkage is None else prior.shrinkage
         values, rest = scatter.shrink(shrinkage, prior.extra)
         rho = scatter.intensity if shrinkage == "auto" else 0.0
@@ -234,11 +243,11 @@ class Prior:
 
     @property
     def dense(self) -> bool:
-        """Whether whitening mixes columns."""
+        """True if whitening mixes columns."""
         return self.root is not None and (self.root.ndim == 2 or self.directions is not None)
 
     def compose(self, M: np.ndarray) -> np.ndarray:
-        """root M: for rows as they come, what M is for whitened ones (x ↦ Mᵀ rootᵀ x)."""
+        """Return root M, the map of raw rows x ↦ Mᵀ rootᵀ x for a map M of whitened rows."""
         if self.root is None:
             return M
         if self.root.ndim == 2:
@@ -247,21 +256,21 @@ class Prior:
             M = M + self.directions @ (self.gain[:, None] * (self.directions.T @ M))
         return self.root[:, None] * M
 
-    def whiten(self, X: Any) -> Any:
-        """Rows rootᵀ x; sparse stays sparse unless W0 is dense."""
+    def whiten(self, X: Matrix) -> Matrix:
+        """Return the rows rootᵀ x; sparse rows stay sparse unless W0 is dense."""
         if self.root is None:
             return X
         root = self.root.astype(X.dtype, copy=False) if X.dtype.kind == "f" else self.root
         if root.ndim == 2:
             return np.asarray(X @ root)
-        Y = sp.csr_array(X.multiply(root)) if sp.issparse(X) else X * root
+        Y: Matrix = X * root if isinstance(X, np.ndarray) else sp.csr_array(X.multiply(root))
         if self.directions is None or self.gain is None:
             return Y
         A, gain = self.directions.astype(root.dtype, copy=False), self.gain.astype(root.dtype, copy=False)
-        return np.asarray((Y @ A * gain) @ A.T + (Y.toarray() if sp.issparse(Y) else Y))
+        return np.asarray((Y @ A * gain) @ A.T + to_dense(Y))
 
     def whitened(self, rows: Rows) -> Rows:
-        """The rows rootᵀ x, in double precision, made as they are asked for."""
+        """Return the rows rootᵀ x, in double precision, computed when they are read."""
         if self.root is None:
             return rows
         return MappedRows(rows, lambda X: self.whiten(in_double(X)), rows.shape[1], linear=True, dense=self.dense)

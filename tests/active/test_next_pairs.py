@@ -84,23 +84,23 @@ def test_dissimilar_within_a_group_implies_nothing():
 @pytest.mark.parametrize("start", [0, 20])
 def test_groups_keeps_to_few_rows_until_all_is_known_of_them(rng, start):
     X, y = labelled_data(rng, n=400)
-    asked = rng.permutation(400).reshape(-1, 2)[:start]
+    queried = rng.permutation(400).reshape(-1, 2)[:start]
     learner = MetricLearner().fit(X, y)
     for _ in range(10):
-        new = next_pairs(learner, X, 20, strategy="groups", known=answers(y, asked))
-        asked = np.concatenate([asked, new])
-    implied, rows = AnswerClosure.of(answers(y, asked), 400), np.unique(asked)
-    assert len(rows) < len(asked)
+        new = next_pairs(learner, X, 20, strategy="groups", known=answers(y, queried))
+        queried = np.concatenate([queried, new])
+    implied, rows = AnswerClosure.of(answers(y, queried), 400), np.unique(queried)
+    assert len(rows) < len(queried)
     assert np.bincount(implied.group).max() > len(rows) / 4  # three classes
-    assert len(implied.constraints().pairs) > 10 * len(asked)
+    assert len(implied.constraints().pairs) > 10 * len(queried)
 
 
 def test_groups_goes_on_with_the_same_rows_while_they_are_in_doubt(rng):
     X, y = rng.standard_normal((400, 3)), np.arange(400)  # all different
-    learner, asked = MetricLearner().fit(X, rng.integers(0, 2, 400)), np.empty((0, 2), dtype=int)
+    learner, queried = MetricLearner().fit(X, rng.integers(0, 2, 400)), np.empty((0, 2), dtype=int)
     for _ in range(10):
-        asked = np.concatenate([asked, next_pairs(learner, X, 20, strategy="groups", known=answers(y, asked))])
-    assert len(np.unique(asked)) <= 0.4 * len(asked)
+        queried = np.concatenate([queried, next_pairs(learner, X, 20, strategy="groups", known=answers(y, queried))])
+    assert len(np.unique(queried)) <= 0.4 * len(queried)
 
 
 def test_groups_teach_more_than_random_pairs(rng):
@@ -108,12 +108,12 @@ def test_groups_teach_more_than_random_pairs(rng):
     order = rng.permutation(len(y))
     X, y, X_test, y_test = X[order[:800]], y[order[:800]], X[order[800:]], y[order[800:]]
     drawn = np.column_stack([np.arange(300), rng.integers(300, 800, 300)])
-    asked = drawn[:50]
-    while len(asked) < 180:
-        known = answers(y, asked)
+    queried = drawn[:50]
+    while len(queried) < 180:
+        known = answers(y, queried)
         learner = MetricLearner().fit(X, constraints=AnswerClosure.of(known, len(y)).constraints())
-        asked = np.concatenate([asked, next_pairs(learner, X, 26, strategy="groups", known=known)])
-    by_choice = MetricLearner().fit(X, constraints=AnswerClosure.of(answers(y, asked), len(y)).constraints())
+        queried = np.concatenate([queried, next_pairs(learner, X, 26, strategy="groups", known=known)])
+    by_choice = MetricLearner().fit(X, constraints=AnswerClosure.of(answers(y, queried), len(y)).constraints())
     at_random = MetricLearner().fit(X, constraints=answers(y, drawn))
     assert by_choice.score(X_test, y_test) > at_random.score(X_test, y_test)
 
@@ -122,18 +122,18 @@ def test_groups_teach_more_than_random_pairs(rng):
 @pytest.mark.parametrize("online", [False, True])
 def test_implied_pairs_are_not_selected(rng, strategy, online):
     X, y = labelled_data(rng)
-    asked = rng.permutation(len(y)).reshape(-1, 2)[:10]
+    queried = rng.permutation(len(y)).reshape(-1, 2)[:10]
     for _ in range(8):
-        known = answers(y, asked)
+        known = answers(y, queried)
         learner = OnlineMetricLearner() if online else MetricLearner()
         learner.fit(X, constraints=known)
         new = next_pairs(learner, X, 12, strategy=strategy, known=known)
-        similar, dissimilar = closure(y, asked)
+        similar, dissimilar = closure(y, queried)
         assert not (similar | dissimilar)[tuple(new.T)].any()
         groups, every = AnswerClosure.of(known, len(y)), np.column_stack(np.triu_indices(len(y), 1))
         left = len(np.unique(groups.group_pairs(every[~groups.implies(every)])))
         assert len(np.unique(groups.group_pairs(new))) == len(new) == min(12, left)
-        asked = np.concatenate([asked, new])
+        queried = np.concatenate([queried, new])
 
 
 def test_no_pair_is_open_once_all_are_answered(rng):
@@ -151,19 +151,19 @@ def test_uncertain_pairs_are_neither_near_nor_far(rng):
     i, j = next_pairs(learner, X, 20, known=known).T
     share = np.searchsorted(np.sort(D[np.triu_indices(len(y), 1)]), D[i, j]) / (len(y) * (len(y) - 1) / 2)
     assert share.min() > 0.05 and share.max() < 0.8
-    asked = y[i] == y[j]
-    assert 0.05 < asked.mean() < 0.95
+    same = y[i] == y[j]
+    assert 0.05 < same.mean() < 0.95
 
 
 @pytest.mark.parametrize("kind", [MetricLearner, OnlineMetricLearner])
 def test_change_under_cosine_does_not_depend_on_the_unit_of_rows(rng, kind):
     """Bounds are about distances of rows as they are, not at unit length, where squares are 4 at most."""
     X, y = labelled_data(rng)
-    asked = []
+    selected = []
     for unit in (2.0**-10, 1.0, 2.0**10):
         learner = kind(normalize=True, random_state=0).fit(unit * X, y)
-        asked.append(next_pairs(learner, unit * X, 12, strategy="change").tolist())
-    assert asked[0] == asked[1] == asked[2]
+        selected.append(next_pairs(learner, unit * X, 12, strategy="change").tolist())
+    assert selected[0] == selected[1] == selected[2]
 
 
 def test_change_under_cosine_is_that_of_a_step_to_the_bound(rng):

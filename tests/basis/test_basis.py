@@ -27,13 +27,13 @@ from mahalo.basis import (
     RandomSubset,
     SingularVectors,
     SpectralBasis,
+    elementary,
 )
 from mahalo.basis import clusters as clusters_module
-from mahalo.basis import simple as simple_module
-from mahalo.basis.common import EIGEN_ROWS, GRAM_ROWS, SUPPORT_ROWS, Seen, indicator
+from mahalo.basis.base import EIGEN_ROWS, GRAM_ROWS, SUPPORT_ROWS, BasisData, indicator
 from mahalo.constraints import class_codes
 from mahalo.coordinates import orthonormal
-from mahalo.priors import Known, Prior
+from mahalo.priors import Prior, Supervision
 from mahalo.rows import InMemoryRows, combine
 
 BASES = [ClassBasis, KMeansBasis, KernelKMeans, RandomCombination, RandomSubset, SingularVectors, SpectralBasis]
@@ -65,7 +65,7 @@ def projector(R):
 
 
 def rows_of(X, y=None, explicit=True):
-    return Seen(
+    return BasisData(
         len(X),
         InMemoryRows(X) if explicit else None,
         lambda rows: X[rows] @ X[rows].T,
@@ -168,7 +168,7 @@ def test_single_precision(rng, kind, space):
 @every_basis
 def test_bases_draw_from_a_sample_of_many_rows(rng, monkeypatch, kind):
     """Gram matrices of a sample alone; here of at most 12 of 40 rows, which is said unless rows are drawn anyway."""
-    for module, name in product((clusters_module, simple_module), ("GRAM_ROWS", "EIGEN_ROWS", "SUPPORT_ROWS")):
+    for module, name in product((clusters_module, elementary), ("GRAM_ROWS", "EIGEN_ROWS", "SUPPORT_ROWS")):
         monkeypatch.setattr(module, name, 12, raising=False)
     X, y = labelled_data(rng, n=40, d=6)
     asked = []
@@ -177,8 +177,8 @@ def test_bases_draw_from_a_sample_of_many_rows(rng, monkeypatch, kind):
         asked.append(len(rows))
         return X[rows] @ X[rows].T
 
-    rows = Seen(40, None, gram, class_codes(y))
-    words = "combines 12 of 40 labelled rows" if kind is ClassBasis else f"{kind.__name__} looks at 12 of 40 rows"
+    rows = BasisData(40, None, gram, class_codes(y))
+    words = "combines 12 of 40 labelled rows" if kind is ClassBasis else f"{kind.__name__} uses 12 of 40 rows"
     for k in (2, 3, 5):
         with nullcontext() if kind is RandomSubset else pytest.warns(UserWarning, match=words):
             J = kind(k).coefficients(rows, np.random.default_rng(0))
@@ -247,7 +247,7 @@ def test_directions_between_classes_are_of_every_row_that_fits(rng):
 
 def test_directions_between_classes_are_right_where_some_rows_of_each_are_looked_at(rng, monkeypatch):
     """Far from the origin and of very different sizes: rows that are left out must not move the means."""
-    monkeypatch.setattr("mahalo.basis.common.GRAM_ROWS", 400)
+    monkeypatch.setattr("mahalo.basis.base.GRAM_ROWS", 400)
     y = np.repeat([0, 1, 2], [1_500, 200, 50])
     X = 0.1 * rng.standard_normal((len(y), 3)) + 50.0 + np.array([[0, 0, 0], [3, 0, 0], [0, 1, 0]])[y]
     with pytest.warns(UserWarning, match="BetweenBasis compares classes by 400 of 1,750 labelled rows"):
@@ -261,7 +261,7 @@ def test_directions_between_classes_are_right_where_some_rows_of_each_are_looked
 def test_more_directions_than_lie_between_classes_are_not_to_be_had(rng, space):
     X, y = labelled_data(rng, n=30, d=6)
     options, _ = SPACES[space]
-    with pytest.warns(UserWarning, match="5 directions were asked for, but 3 classes lie apart in 2"):
+    with pytest.warns(UserWarning, match="5 directions were requested, but 3 classes have at most 2"):
         learner = MetricLearner(basis=BetweenBasis(5), pairs_per_class=15, **options).fit(X, y)
     assert learner.metric_.coordinates.rank == 2
 
@@ -287,8 +287,8 @@ def test_centres_are_of_all_rows_though_some_were_clustered(rng, monkeypatch, pr
     monkeypatch.setattr("mahalo.linalg.covariance._NUMBERS", 64)  # blocks of 256 rows
     X, y = rng.standard_normal((700, 3)) * [1, 2, 5] + 3.0, rng.integers(0, 2, 700)
     rows = InMemoryRows(form(X))
-    whitened = Prior.of(prior, rows, Known(y)).whitened(rows)
-    seen = Seen(len(X), whitened, lambda index: whitened.take(index) @ whitened.take(index).T)
+    whitened = Prior.of(prior, rows, Supervision(y)).whitened(rows)
+    seen = BasisData(len(X), whitened, lambda index: whitened.take(index) @ whitened.take(index).T)
     drawn = KMeansBasis(4).coefficients(seen, np.random.default_rng(0))
     assert drawn.nnz == 50
     Z = whitened.take(np.arange(len(X)))
@@ -301,7 +301,7 @@ def test_centres_are_of_all_rows_though_some_were_clustered(rng, monkeypatch, pr
 def test_a_centre_that_no_row_is_nearest_to_stays(rng):
     X = rng.standard_normal((20, 2))
     centres = np.array([[0.0, 0.0], [1e3, 1e3]])
-    found = rows_of(X).recentred(centres)
+    found = rows_of(X).recentre(centres)
     np.testing.assert_allclose(found, [X.mean(axis=0), centres[1]])
 
 
@@ -317,7 +317,7 @@ def test_spectral_clusters_follow_a_shape_that_has_no_centre(rng):
     """A ring around a blob: their means are the same, their similarities are not."""
     angle = np.linspace(0, 2 * np.pi, 40, endpoint=False)
     X = np.vstack([4 * np.column_stack([np.cos(angle), np.sin(angle)]), 0.3 * rng.standard_normal((20, 2))])
-    rows = Seen(60, None, lambda rows: rbf_kernel(X[rows], gamma=2.0), None)
+    rows = BasisData(60, None, lambda rows: rbf_kernel(X[rows], gamma=2.0), None)
     J = SpectralBasis(2).coefficients(rows, np.random.default_rng(0)).toarray()
     groups = {frozenset(np.flatnonzero(column)) for column in J.T}
     assert groups == {frozenset(range(40)), frozenset(range(40, 60))}
@@ -394,7 +394,7 @@ def test_singular_vectors_are_the_leading_ones(rng):
     V = np.linalg.svd(X)[2][:3].T
     basis = SingularVectors(3)
     for form in (np.asarray, sp.csr_array):
-        R = basis.vectors(Seen(50, InMemoryRows(form(X)), None, None), np.random.default_rng(0))
+        R = basis.vectors(BasisData(50, InMemoryRows(form(X)), None, None), np.random.default_rng(0))
         np.testing.assert_allclose(R @ R.T, V @ V.T, atol=1e-6)
     J = coefficients(basis, X, explicit=False)
     np.testing.assert_allclose(projector(X.T @ J), V @ V.T, atol=1e-8)
@@ -406,7 +406,7 @@ def test_singular_vectors_of_few_columns_are_of_all_rows(form):
     X = np.random.default_rng(0).standard_normal((30_000, 4)) * [1.0, 0.1, 1e-9, 0.0]
     X[12_345, 1] = 1e6
     for seed in range(8):
-        seen = Seen(len(X), InMemoryRows(form(X)), None)
+        seen = BasisData(len(X), InMemoryRows(form(X)), None)
         R = SingularVectors(4).vectors(seen, np.random.default_rng(seed))
         np.testing.assert_allclose(np.abs(R), np.eye(4)[:, [1, 0, 2]], atol=1e-4)
 
@@ -438,7 +438,7 @@ def test_a_basis_of_the_users_own(rng):
     metric = MetricLearner(basis=Ends()).fit(X, y).metric_
     np.testing.assert_allclose(projector(metric.coordinates.basis), projector(X[[0, -1]].T), atol=1e-10)
     assert MetricLearner(kernel="rbf", basis=Ends()).fit(X, y).metric_.coordinates.rank == 2
-    with pytest.raises(TypeError, match=r"Basis must define coefficients\(seen, rng\)"):
+    with pytest.raises(TypeError, match=r"Basis must define coefficients\(data, rng\)"):
         MetricLearner(basis=Basis()).fit(X, y)
 
 
@@ -601,7 +601,7 @@ def test_low_rank_alone_is_the_metric_of_the_projected_rows(rng, space, strategy
     assert phi.shape == (30, 3)
     # The basis draws first, then the pairs, from one generator.
     draws = np.random.default_rng(5)
-    basis.coefficients(Seen(30, InMemoryRows(X), None, None), draws)
+    basis.coefficients(BasisData(30, InMemoryRows(X), None, None), draws)
     projected = MetricLearner(strategy=strategy, pairs_per_class=20, random_state=draws, tol=1e-10).fit(phi, y)
     np.testing.assert_array_equal(learner.constraints_.pairs.index, projected.constraints_.pairs.index)
     np.testing.assert_allclose(learner.constraints_.bound, projected.constraints_.bound, rtol=1e-8)
@@ -752,7 +752,7 @@ def test_bad_bases_say_what_is_wrong(rng, options, basis, message):
 def test_classes_are_needed_for_a_basis_of_classes(rng):
     X = rng.standard_normal((10, 3))
     constraints = random_pair_constraints(rng, X, 5)
-    with pytest.raises(ValueError, match=r"ClassBasis needs labels: pass y to fit \(with constraints given, y serves"):
+    with pytest.raises(ValueError, match=r"ClassBasis needs labels: pass y to fit \(together with constraints, y is"):
         MetricLearner(basis=ClassBasis(2)).fit(X, constraints=constraints)
     assert MetricLearner(basis=ClassBasis(2)).fit(X, np.arange(10) % 2, constraints=constraints).certificate_.converged
 

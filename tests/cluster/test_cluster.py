@@ -59,7 +59,7 @@ def test_without_constraints_it_is_kmeans_under_the_prior(rng):
     assert adjusted_rand_score(whitened.labels_, scaled.labels_) > 0.95
 
 
-def test_without_constraints_nothing_is_chosen_and_the_first_candidate_is_taken(rng):
+def test_without_constraints_the_first_candidate_is_used(rng):
     X, _ = labelled_data(rng, n=60)
     X[:, 0] *= 50.0
     for learner, prior in (
@@ -72,8 +72,8 @@ def test_without_constraints_nothing_is_chosen_and_the_first_candidate_is_taken(
         assert chosen.inertia_ == plain.inertia_
 
 
-def test_of_equal_starts_the_one_that_fits_the_constraints_is_kept(rng):
-    """Four corners of a square cut into halves: two cuts of the same inertia, one pair says which."""
+def test_of_equal_starts_the_one_that_fits_the_constraints_wins(rng):
+    """Four corners of a square cut into halves: two cuts of equal inertia, and one pair that decides."""
     corners = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     X = np.repeat(corners, 10, axis=0) + 1e-3 * rng.standard_normal((40, 2))
     almost_prior = MetricLearner(gamma=1e-9)
@@ -142,7 +142,7 @@ def test_precomputed_kernel_is_the_linear_one(rng, stretched):
     assert model.__sklearn_tags__().input_tags.pairwise
 
 
-def test_objects_with_a_kernel_of_their_own():
+def test_objects_with_a_callable_kernel():
     words = ["ab", "abb", "abbb", "xy", "xyy", "xyyy"]
 
     def shared(A, B):

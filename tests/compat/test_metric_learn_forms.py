@@ -70,14 +70,14 @@ def test_threshold_is_the_best_there_is(pairs, strategy):
     itml.calibrate_threshold(X[index], y, strategy=strategy, **options)
 
     def value(threshold):
-        said = np.where(itml.pair_distance(X[index]) <= threshold, 1, -1)
-        tpr, tnr = (said == 1)[y == 1].mean(), (said == -1)[y == -1].mean()
+        predicted = np.where(itml.pair_distance(X[index]) <= threshold, 1, -1)
+        tpr, tnr = (predicted == 1)[y == 1].mean(), (predicted == -1)[y == -1].mean()
         if strategy == "accuracy":
-            return (said == y).mean()
+            return (predicted == y).mean()
         if strategy == "f_beta":
-            return 2 * ((said == 1) & (y == 1)).sum() / ((said == 1).sum() + (y == 1).sum())
-        best, kept = (tpr, tnr) if strategy == "max_tpr" else (tnr, tpr)
-        return best if kept >= 0.8 else -1.0
+            return 2 * ((predicted == 1) & (y == 1)).sum() / ((predicted == 1).sum() + (y == 1).sum())
+        best, other = (tpr, tnr) if strategy == "max_tpr" else (tnr, tpr)
+        return best if other >= 0.8 else -1.0
 
     everywhere = [value(threshold) for threshold in (-1.0, *itml.pair_distance(X[index]))]
     assert value(itml.threshold_) == pytest.approx(max(everywhere))

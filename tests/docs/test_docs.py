@@ -84,8 +84,10 @@ def test_pages_with_votes_of_neighbours_say_how_ties_are_broken(page):
 INNER = "_core cli constraints coordinates errors learner linalg metric persistence progress rows selection solvers"
 INNER += " task validation parts"
 # What other rooms import from public ones.
-INTERNAL = "Basis ExplainMixin HardSlack HingeSlack Known LogSlack Prior Slack SlackStack as_basis as_loss as_prior"
-INTERNAL += " OnlineMetricLearner fingerprint needs_of resting_point"
+INTERNAL = (
+    "Basis ExplainMixin HardSlack HingeSlack LogSlack Prior Slack SlackStack Supervision as_basis as_loss as_prior"
+)
+INTERNAL += " OnlineMetricLearner fingerprint prior_needs resting_point"
 INTERNAL += " Estimate FoldScores LDA Measured QueryScores VOTE_NOTE auc_of_pairs average_precision choose_queries"
 INTERNAL += " compare_folds intervals known_pairs lda_projection measure_title nearest_of pair_auc pool precision_at"
 INTERNAL += " ranked ranked_auc recall_at score_queries share_below Distance N_NEIGHBORS choose_voters compare_on_pairs"

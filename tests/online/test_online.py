@@ -287,7 +287,7 @@ def test_readers_see_whole_metrics(rng):
     assert not wrong
 
 
-# -- what is kept ------------------------------------------------------------------------------------------------------
+# -- stored samples ---------------------------------------------------------------------------------------------------
 
 
 def test_a_reservoir_is_a_uniform_sample():
@@ -372,12 +372,12 @@ def test_a_call_that_fails_changes_nothing(rng, call, message):
             learner.partial_fit(X, y)
         params = set(learner.get_params())
         before = {name: value for name, value in vars(learner).items() if name not in params}
-        kept = pickle.dumps(before)
+        expected = pickle.dumps(before)
         if begun or "features" not in message:
             with pytest.raises(ValueError, match=message):
                 call(learner, X, y)
         after = {name: value for name, value in vars(learner).items() if name not in params}
-        assert pickle.dumps(after) == kept
+        assert pickle.dumps(after) == expected
 
 
 def test_identical_points_are_dropped_and_counted():

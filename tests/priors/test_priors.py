@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.covariance import ledoit_wolf
 
 from mahalo import Constraints, MetricLearner, NotPositiveDefiniteError
-from mahalo.priors import Known, Prior
+from mahalo.priors import Prior, Supervision
 from mahalo.rows import InMemoryRows
 
 
@@ -66,7 +66,7 @@ def test_covariance_with_more_columns_than_rows_is_shrunk(rng):
 
 
 def test_covariance_is_not_shrunk_where_it_need_not_be(X):
-    assert Prior.of("covariance", InMemoryRows(X), Known()).shrinkage == 0.0
+    assert Prior.of("covariance", InMemoryRows(X), Supervision()).shrinkage == 0.0
 
 
 @pytest.mark.parametrize("prior", ["diagonal", "covariance"])

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from mahalo import Constraints, MetricLearner
 from mahalo.basis import BetweenBasis
 from mahalo.linalg import within_class
-from mahalo.priors import Covariance, Known, Prior, Within
+from mahalo.priors import Covariance, Prior, Supervision, Within
 from mahalo.rows import InMemoryRows
 
 seeds = st.integers(0, 2**32 - 1)
@@ -46,10 +46,10 @@ def similar_pairs(y):
 )
 def test_powers_of_two_change_no_bit_of_a_prior(seed, exponent, prior, source, sparse):
     X, y = labelled_data(np.random.default_rng(seed))
-    known = Known(codes=y) if source == "labels" else Known(similar=similar_pairs(y))
+    known = Supervision(codes=y) if source == "labels" else Supervision(similar=similar_pairs(y))
     as_kept = sp.csr_array if sparse else np.asarray
     one = Prior.of(SHRUNK[prior], InMemoryRows(as_kept(X)), known)
-    known.kept.clear()
+    known.scatter_cache.clear()
     two = Prior.of(SHRUNK[prior], InMemoryRows(as_kept(np.ldexp(X, exponent))), known)
     assert 0 < one.shrinkage < 1 or SHRUNK[prior].shrinkage != "auto"
     assert two.shrinkage == one.shrinkage
@@ -66,7 +66,9 @@ def test_diagonal_plus_low_rank_in_any_unit(rng, monkeypatch, unit, source):
     for prior in SHRUNK.values():
         one, two = (
             Prior.of(
-                prior, InMemoryRows(rows), Known(codes=y) if source == "labels" else Known(similar=similar_pairs(y))
+                prior,
+                InMemoryRows(rows),
+                Supervision(codes=y) if source == "labels" else Supervision(similar=similar_pairs(y)),
             )
             for rows in (X, X * unit)
         )
@@ -95,6 +97,7 @@ def test_learned_distances_in_any_unit(wine, prior, source, sparse, unit):
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "columns of X have standard deviations")
         one, two = distances(X), distances(X * unit)
     expected = one if prior in ("diagonal", "covariance") else one * unit
     np.testing.assert_allclose(two, expected, rtol=0, atol=1e-9 * expected.max())

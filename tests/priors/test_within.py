@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from mahalo import Constraints, MetricLearner, MetricLearnerCV, load
 from mahalo.basis import BetweenBasis
 from mahalo.linalg import within_class
-from mahalo.priors import Covariance, Known, Prior, Within, needs_of
+from mahalo.priors import Covariance, Prior, Supervision, Within, prior_needs
 from mahalo.rows import InMemoryRows
 from mahalo.task import FitData, pose, start_metric
 
@@ -23,7 +23,7 @@ def centred(X, y):
 
 
 def W0_of(prior, X, y=None, similar=None):
-    found = Prior.of(prior, InMemoryRows(X), Known(y, similar))
+    found = Prior.of(prior, InMemoryRows(X), Supervision(y, similar))
     root = found.compose(np.eye(X.shape[1]))
     return root @ root.T
 
@@ -37,7 +37,7 @@ def test_within_is_that_of_ledoit_and_wolf(rng, form, n, d):
     S, _ = ledoit_wolf(centred(X, y), assume_centered=True)
     expected = np.linalg.inv(S)
     np.testing.assert_allclose(W0_of("within", form(X), y), expected * d / np.trace(expected), rtol=1e-6, atol=1e-8)
-    assert Prior.of("within", InMemoryRows(X), Known(y)).shrinkage == pytest.approx(
+    assert Prior.of("within", InMemoryRows(X), Supervision(y)).shrinkage == pytest.approx(
         ledoit_wolf(centred(X, y), assume_centered=True)[1], abs=1e-6
     )
 
@@ -64,7 +64,7 @@ def test_a_name_and_its_object_are_the_same_prior(rng, n, d):
     X, y = labelled_data(rng, n=n, d=d)
     for name, prior in (("covariance", Covariance()), ("within", Within())):
         np.testing.assert_array_equal(W0_of(name, X, y), W0_of(prior, X, y))
-        assert needs_of(name, has_labels=True) == needs_of(prior, has_labels=True)
+        assert prior_needs(name, has_labels=True) == prior_needs(prior, has_labels=True)
 
 
 @pytest.mark.parametrize("extra", [0.0, 0.5])
@@ -100,8 +100,8 @@ class Weighted(Within):
 
 def test_priors_of_one_class_with_different_parameters_share_nothing(rng):
     X, y = labelled_data(rng, n=90, d=5, apart=0.5)
-    priors, known = [Weighted(weight=0.01), Weighted(weight=100.0)], Known(codes=y)
-    apart = [Prior.of(prior, InMemoryRows(X), Known(codes=y)).root for prior in priors]
+    priors, known = [Weighted(weight=0.01), Weighted(weight=100.0)], Supervision(codes=y)
+    apart = [Prior.of(prior, InMemoryRows(X), Supervision(codes=y)).root for prior in priors]
     together = [Prior.of(prior, InMemoryRows(X), known).root for prior in priors]
     np.testing.assert_array_equal(together, apart)
 
@@ -114,10 +114,10 @@ def test_priors_of_one_class_with_different_parameters_share_nothing(rng):
 def test_the_scatter_of_a_prior_is_made_once(rng):
     """Priors that differ in their shrinkage share it, and so does one object of any class with itself."""
     X, y = labelled_data(rng, n=60, d=5)
-    known, own = Known(codes=y), Weighted()
+    known, own = Supervision(codes=y), Weighted()
     for prior in (Within(), Within(extra=1.0), own, own):
         Prior.of(prior, InMemoryRows(X), known)
-    assert len(known.kept) == 2
+    assert len(known.scatter_cache) == 2
     assert known.scatter(own, InMemoryRows(X)) is known.scatter(own, InMemoryRows(X))
 
 
@@ -135,7 +135,7 @@ def test_many_columns_are_a_diagonal_and_a_few_directions(rng, monkeypatch, tmp_
     exact = W0_of(Within(0.5), X, y)
     monkeypatch.setattr(within_class, "WIDEST", 10)
     monkeypatch.setattr(within_class, "WIDEST_DENSE", 10)
-    prior = Prior.of(Within(0.5), InMemoryRows(form(X)), Known(y))
+    prior = Prior.of(Within(0.5), InMemoryRows(form(X)), Supervision(y))
     assert prior.root.shape == (12,) and prior.directions.shape[1] <= 12
     np.testing.assert_allclose(W0_of(Within(0.5), form(X), y), exact, rtol=0.05, atol=0.05 * np.abs(exact).max())
     np.testing.assert_allclose(prior.whiten(form(X)), X @ prior.compose(np.eye(12)), atol=1e-10)
@@ -346,7 +346,7 @@ def test_more_pairs_than_directions_among_very_many_columns(rng, monkeypatch, sp
     X = sp.random_array((12, 60), density=0.3, random_state=rng, format="csr")
     similar = np.transpose(np.triu_indices(12, 1))
     for shrinkage in ("auto", 0.1):
-        prior = Prior.of(Within(shrinkage), InMemoryRows(X if sparse else X.toarray()), Known(similar=similar))
+        prior = Prior.of(Within(shrinkage), InMemoryRows(X if sparse else X.toarray()), Supervision(similar=similar))
         D = (X.toarray()[similar[:, 0]] - X.toarray()[similar[:, 1]]) / np.sqrt(2)
         S = D.T @ D / len(D)
         rho, added = (prior.shrinkage, prior.shrinkage) if shrinkage == "auto" else (0.0, shrinkage)

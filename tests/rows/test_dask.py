@@ -109,7 +109,7 @@ def test_singular_vectors_are_those_of_all_rows(d, few_drawn):
 
 def test_singular_vectors_of_very_many_columns_are_of_drawn_rows(few_drawn, monkeypatch):
     """No matrix of all pairs of columns is computed."""
-    monkeypatch.setattr("mahalo.basis.simple.EIGEN_ROWS", 5)
+    monkeypatch.setattr("mahalo.basis.elementary.EIGEN_ROWS", 5)
     monkeypatch.setattr("mahalo.rows.in_memory.MAX_CONDENSED_COLUMNS", 5)
     X, y = classes_of(3_000)
     learner = MetricLearner(basis=SingularVectors(2)).fit(*lazy(X, y))

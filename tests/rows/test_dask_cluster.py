@@ -1,4 +1,4 @@
-"""Rows on a real cluster: several processes, workers that die, a scheduler that is gone."""
+"""Dask rows on a real cluster: several processes, killed workers, a lost scheduler."""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ def nearest(metric, Q, X, k):
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_exact_search_agrees_with_sorted_distances(digits, form, sparse):
     metric, (X, _) = learned(digits, **form), digits
-    stored, asked = (sp.csr_array(X[200:]), sp.csr_array(X[:200])) if sparse else (X[200:], X[:200])
-    found = build_index(metric, stored).kneighbors(asked, 7)
+    stored, queries = (sp.csr_array(X[200:]), sp.csr_array(X[:200])) if sparse else (X[200:], X[:200])
+    found = build_index(metric, stored).kneighbors(queries, 7)
     distances, order = nearest(metric, X[:200], X[200:], 7)
     np.testing.assert_allclose(found.distances, distances, atol=2e-7)
     assert np.array_equal(found.ids, order)
@@ -85,8 +85,8 @@ def test_far_from_the_origin_in_single_precision(digits):
     metric = MetricLearner().fit(X[:150], y[:150]).metric_
     far = (X + 1000.0).astype(np.float32)
     found = build_index(metric, far[200:]).kneighbors(far[:50], 5)
-    asked, stored = (metric.transform(rows.astype(np.float64)) for rows in (far[:50], far[200:]))
-    D = np.sqrt(((asked[:, None] - stored[None]) ** 2).sum(axis=2))
+    queries, stored = (metric.transform(rows.astype(np.float64)) for rows in (far[:50], far[200:]))
+    D = np.sqrt(((queries[:, None] - stored[None]) ** 2).sum(axis=2))
     np.testing.assert_allclose(found.distances, np.sort(D, axis=1)[:, :5], rtol=1e-10)
 
 

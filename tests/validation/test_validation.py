@@ -15,7 +15,7 @@ from mahalo.validation import as_objects, check_gamma, is_linear, is_precomputed
 
 
 def module_in(package: str, code: str) -> types.ModuleType:
-    """A module of that package, in a file deep.py, that can warn."""
+    """Return a module of that package, in a file deep.py, that can warn."""
     module = types.ModuleType(f"{package}.deep")
     module.warn = validation.warn
     exec(compile(code, "deep.py", "exec"), module.__dict__)
@@ -39,14 +39,14 @@ def test_a_warning_points_at_the_first_line_outside(package, depth):
     ]
 
 
-def test_packages_of_like_names_are_the_callers():
+def test_packages_of_similar_names_are_not_skipped():
     module = module_in("mahalo_tools", "def call():\n    warn('odd')\n")
     with pytest.warns(UserWarning, match="odd") as caught:
         module.call()
     assert (caught[0].filename, caught[0].lineno) == ("deep.py", 2)
 
 
-def test_nothing_but_the_package_is_no_obstacle():
+def test_a_stack_of_skipped_packages_alone_still_warns():
     """Called from a thread or a program of our own, a warning points at the outermost frame."""
     module = module_in("mahalo", "def call():\n    warn('odd')\n")
     with pytest.MonkeyPatch.context() as patch, pytest.warns(UserWarning, match="odd"):
@@ -73,7 +73,7 @@ def test_gamma_is_a_positive_number(gamma):
 
 
 @pytest.mark.parametrize("gamma", [1, 1e-9, np.inf, np.float32(2), np.int64(3)])
-def test_gamma_may_be_any_of_them(gamma):
+def test_valid_gammas_are_accepted(gamma):
     check_gamma(gamma)
 
 

@@ -1,9 +1,9 @@
-"""Which few directions to learn in: the bases of the paper, as combinations R = XᵀJ of rows or as vectors."""
+"""Bases of few directions to learn in, as combinations R = XᵀJ of rows or as vectors."""
 
-from .between import BetweenBasis
+from .base import Basis, as_basis
+from .between_class import BetweenBasis
 from .clusters import ClassBasis, KernelKMeans, KMeansBasis, SpectralBasis
-from .common import Basis, as_basis
-from .simple import RandomCombination, RandomSubset, SingularVectors
+from .elementary import RandomCombination, RandomSubset, SingularVectors
 
 __all__ = [
     "Basis",

@@ -1,68 +1,70 @@
+"""Bases of cluster centres and class means."""
+
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics import pairwise_distances_argmin
 
+from ..linalg import Matrix, to_dense
 from ..rows import combine
 from ..validation import warn
-from .common import EIGEN_ROWS, GRAM_ROWS, SUPPORT_ROWS, Basis, Seen, indicator
+from .base import EIGEN_ROWS, GRAM_ROWS, SUPPORT_ROWS, Basis, BasisData, indicator
 
 __all__ = ["ClassBasis", "KMeansBasis", "KernelKMeans", "SpectralBasis"]
 
-_AT_ONCE = 1_000  # rows of a kernel that look for the nearest centre
+_BLOCK_ROWS = 1_000  # rows of a kernel compared with all centres at once
 
 
 class KMeansBasis(Basis):
     """Centres of k clusters of the rows (k-means; kernel k-means in a kernel's feature space).
 
-    Clusters are found among at most 20,000 rows. Where there are more, centres are then brought to the means of all
-    rows that are nearest to them, a block of rows at a time. In the feature space of a kernel it is 5,000 rows, and
-    theirs are the centres; a warning says so where there are more.
+    Clusters are found among at most 20,000 rows. If there are more, each centre then becomes the mean of all rows
+    nearest to it, a block of rows at a time. In the feature space of a kernel at most 5,000 rows are used, with a
+    warning.
     """
 
     def __init__(self, k: int = 10) -> None:
         self.k = k
 
-    def vectors(self, seen: Seen, rng: np.random.Generator) -> np.ndarray:
-        assert seen.rows is not None
-        J = self.coefficients(seen, rng)
-        centres = np.asarray(combine(seen.rows, J), dtype=np.float64)
-        return (centres if J.nnz == seen.n_all else seen.recentred(centres)).T
+    def vectors(self, data: BasisData, rng: np.random.Generator) -> np.ndarray:
+        assert data.rows is not None
+        J = self.coefficients(data, rng)
+        centres = np.asarray(combine(data.rows, J), dtype=np.float64)
+        return (centres if J.nnz == data.n_all else data.recentre(centres)).T
 
-    def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
-        used = self._drawn(seen, rng, GRAM_ROWS) if seen.rows is None else seen.sample(rng, SUPPORT_ROWS)
-        return indicator(seen.n_rows, _clusters(seen, used, self._checked_k(), rng))
+    def coefficients(self, data: BasisData, rng: np.random.Generator) -> sp.csc_array:
+        sampled = self._sample_rows(data, rng, GRAM_ROWS) if data.rows is None else data.sample(rng, SUPPORT_ROWS)
+        return indicator(data.n_rows, _clusters(data, sampled, self._check_k(), rng))
 
 
 class KernelKMeans(Basis):
-    """Centres of k clusters found by kernel k-means, on at most 5,000 rows, with a warning where there are more."""
+    """Centres of k clusters found by kernel k-means, on at most 5,000 rows, with a warning if there are more."""
 
     def __init__(self, k: int = 10) -> None:
         self.k = k
 
-    def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
-        used = self._drawn(seen, rng, GRAM_ROWS)
-        label = kernel_kmeans(seen.gram(used), min(self._checked_k(), len(used)), rng)
-        return indicator(seen.n_rows, _groups(used, label))
+    def coefficients(self, data: BasisData, rng: np.random.Generator) -> sp.csc_array:
+        sampled = self._sample_rows(data, rng, GRAM_ROWS)
+        label = kernel_kmeans(data.gram(sampled), min(self._check_k(), len(sampled)), rng)
+        return indicator(data.n_rows, _groups(sampled, label))
 
 
 class SpectralBasis(Basis):
     """Centres of k clusters found by spectral clustering of the kernel matrix.
 
-    Similarities below zero count as zero. At most 2,000 rows are looked at, with a warning where there are more.
+    Similarities below zero count as zero. At most 2,000 rows are used, with a warning if there are more.
     """
 
     def __init__(self, k: int = 10) -> None:
         self.k = k
 
-    def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
-        used = self._drawn(seen, rng, EIGEN_ROWS)
-        k = min(self._checked_k(), len(used))
-        affinity = np.maximum(seen.gram(used), 0.0)
+    def coefficients(self, data: BasisData, rng: np.random.Generator) -> sp.csc_array:
+        sampled = self._sample_rows(data, rng, EIGEN_ROWS)
+        k = min(self._check_k(), len(sampled))
+        affinity = np.maximum(data.gram(sampled), 0.0)
         np.fill_diagonal(affinity, 0.0)
         # Leading eigenvectors of D^{-½} A D^{-½}, rows on the unit sphere, then k-means (Ng, Jordan and Weiss).
         degree = affinity.sum(axis=1)
@@ -70,36 +72,38 @@ class SpectralBasis(Basis):
         scaled = affinity / root[:, None] / root
         embedding = np.linalg.eigh(scaled)[1][:, ::-1][:, :k]
         embedding /= np.maximum(np.linalg.norm(embedding, axis=1, keepdims=True), 1e-12)
-        return indicator(seen.n_rows, _groups(used, _kmeans(embedding, k, rng)))
+        return indicator(data.n_rows, _groups(sampled, _kmeans(embedding, k, rng)))
 
 
 class ClassBasis(Basis):
-    """From labels, as in the paper: with c classes, k = c gives the class means; k < c the means clustered into k;
-    k > c about k/c clusters inside each class.
+    """Class-wise basis of the paper, from labels.
 
-    All labelled rows are looked at; in the feature space of a kernel at most 20,000, in equal shares of every class,
-    and where k < c at most 5,000 to compare class means by, with a warning. Clusters in a class are found among at most
-    5,000 of its rows (20,000 vectors where there is no kernel); its other rows then go to the nearest centre.
+    With c classes, k = c gives the class means; k < c the means clustered into k; k > c about k/c clusters inside each
+    class.
+
+    All labelled rows are used; in the feature space of a kernel at most 20,000, in equal shares of every class, and for
+    k < c at most 5,000 to compare class means, with a warning. Clusters in a class are found among at most 5,000 of its
+    rows (20,000 without a kernel); its other rows are then assigned to the nearest centre.
 
     Parameters
     ----------
     k : int
     random_classes : bool, default=False
-        For k < c use the means of k classes drawn at random instead, as in the paper's text experiments.
+        For k < c use the means of k random classes instead, as in the paper's text experiments.
     """
 
     def __init__(self, k: int = 10, random_classes: bool = False) -> None:
         self.k = k
         self.random_classes = random_classes
 
-    def vectors(self, seen: Seen, rng: np.random.Generator) -> np.ndarray:
-        """The means themselves, where they are all it takes."""
-        k, codes = self._checked_k(), self._codes(seen)
+    def vectors(self, data: BasisData, rng: np.random.Generator) -> np.ndarray:
+        """Return R, directly from class means unless k > c."""
+        k, codes = self._check_k(), self._codes(data)
         n_classes = int(codes.max()) + 1
         if k > n_classes:
-            assert seen.rows is not None
-            return combine(seen.rows, self.coefficients(seen, rng)).T
-        _, means = seen.class_means()
+            assert data.rows is not None
+            return combine(data.rows, self.coefficients(data, rng)).T
+        _, means = data.class_means()
         if k < n_classes and self.random_classes:
             return means[np.sort(rng.choice(n_classes, k, replace=False))].T
         if k < n_classes:
@@ -107,101 +111,104 @@ class ClassBasis(Basis):
             return (indicator(n_classes, groups).T @ means).T
         return means.T
 
-    def coefficients(self, seen: Seen, rng: np.random.Generator) -> sp.csc_array:
-        k, codes = self._checked_k(), self._codes(seen)
+    def coefficients(self, data: BasisData, rng: np.random.Generator) -> sp.csc_array:
+        k, codes = self._check_k(), self._codes(data)
         members = [np.flatnonzero(codes == c) for c in range(codes.max() + 1)]
-        if seen.rows is None:
-            members = _within_reach(seen, members, rng)
+        if data.rows is None:
+            members = _limit_support(data, members, rng)
         if k == len(members):
-            return indicator(seen.n_rows, members)
+            return indicator(data.n_rows, members)
         if k < len(members):
-            return self._fewer(seen, members, k, rng)
-        return indicator(seen.n_rows, _clusters_in_classes(seen, members, k, rng))
+            return self._group_classes(data, members, k, rng)
+        return indicator(data.n_rows, _clusters_in_classes(data, members, k, rng))
 
     @staticmethod
-    def _codes(seen: Seen) -> np.ndarray:
-        if seen.codes is None:
+    def _codes(data: BasisData) -> np.ndarray:
+        if data.codes is None:
             raise ValueError(
-                "ClassBasis needs labels: pass y to fit (with constraints given, y serves the basis alone)."
+                "ClassBasis needs labels: pass y to fit (together with constraints, y is used for the basis only)."
             )
-        return seen.codes
+        return data.codes
 
-    def _fewer(self, seen: Seen, members: list[np.ndarray], k: int, rng: np.random.Generator) -> sp.csc_array:
+    def _group_classes(
+        self, data: BasisData, members: list[np.ndarray], k: int, rng: np.random.Generator
+    ) -> sp.csc_array:
         if self.random_classes:
             chosen = np.sort(rng.choice(len(members), k, replace=False))
-            return indicator(seen.n_rows, [members[c] for c in chosen])
-        means = indicator(seen.n_rows, members)
-        label = kernel_kmeans(self._gram_of_means(seen, members, rng), k, rng)
+            return indicator(data.n_rows, [members[c] for c in chosen])
+        means = indicator(data.n_rows, members)
+        label = kernel_kmeans(self._gram_of_means(data, members, rng), k, rng)
         return sp.csc_array(means @ indicator(len(members), _groups(np.arange(len(members)), label)))
 
 
-def _within_reach(seen: Seen, members: list[np.ndarray], rng: np.random.Generator) -> list[np.ndarray]:
-    """The rows of each class, or as large a share of each as can be combined in a feature space."""
+def _limit_support(data: BasisData, members: list[np.ndarray], rng: np.random.Generator) -> list[np.ndarray]:
+    """Return the rows of each class, or an equal share of each within the limit of a feature space."""
     n_labelled = sum(map(len, members))
     if n_labelled <= SUPPORT_ROWS:
         return members
     warn(
         f"the class-wise basis combines {SUPPORT_ROWS:,} of {n_labelled:,} labelled rows, drawn at random in every "
-        "class: in the feature space of a kernel more are out of reach.",
+        "class: more are too many in the feature space of a kernel.",
         UserWarning,
     )
-    return [seen.sample(rng, max(1, SUPPORT_ROWS * len(m) // n_labelled), m) for m in members]
+    return [data.sample(rng, max(1, SUPPORT_ROWS * len(m) // n_labelled), m) for m in members]
 
 
-def _clusters_in_classes(seen: Seen, members: list[np.ndarray], k: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """About k/c clusters in each class; the remainder goes to the larger classes, none gets more than it has rows."""
+def _clusters_in_classes(
+    data: BasisData, members: list[np.ndarray], k: int, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Return about k/c clusters of each class, one more of the larger classes, and never more than rows."""
     n_clusters = np.full(len(members), k // len(members))
     by_size = np.argsort([-len(m) for m in members], kind="stable")
     n_clusters[by_size[: k % len(members)]] += 1
     groups = []
-    for rows_of_class, n in seen.progress.track(zip(members, n_clusters, strict=True), len(members), "part"):
-        used = seen.sample(rng, GRAM_ROWS if seen.rows is None else SUPPORT_ROWS, rows_of_class)
-        found = _clusters(seen, used, int(n), rng)
-        others = np.setdiff1d(rows_of_class, used, assume_unique=True)
-        groups += _joined_by(seen, found, others) if len(others) else found
+    for rows_of_class, n in data.progress.track(zip(members, n_clusters, strict=True), len(members), "part"):
+        sampled = data.sample(rng, GRAM_ROWS if data.rows is None else SUPPORT_ROWS, rows_of_class)
+        found = _clusters(data, sampled, int(n), rng)
+        others = np.setdiff1d(rows_of_class, sampled, assume_unique=True)
+        groups += _assign_to_nearest(data, found, others) if len(others) else found
     return groups
 
 
-def _joined_by(seen: Seen, groups: list[np.ndarray], others: np.ndarray) -> list[np.ndarray]:
-    """Clusters, and every other row in the one whose centre is nearest."""
+def _assign_to_nearest(data: BasisData, groups: list[np.ndarray], others: np.ndarray) -> list[np.ndarray]:
+    """Return the clusters with every other row added to the one with the nearest centre."""
     groups = [group for group in groups if len(group)]
-    used = np.concatenate(groups)
-    weight = indicator(seen.n_rows, groups).tocsr()[used]
-    if seen.rows is None:
-        own = np.array([seen.gram(group).mean() for group in groups])
+    sampled = np.concatenate(groups)
+    weight = indicator(data.n_rows, groups).tocsr()[sampled]
+    if data.rows is None:
+        sq_norms = np.array([data.gram(group).mean() for group in groups])
 
         def nearest(rows: np.ndarray) -> np.ndarray:  # κ(x, x) is the same for all centres
-            return (own - 2.0 * (seen.block(rows, used) @ weight)).argmin(axis=1)
+            return (sq_norms - 2.0 * (data.block(rows, sampled) @ weight)).argmin(axis=1)
     else:
-        vectors, centres = seen.rows, weight.T @ seen.rows.take(used)
-        centres = centres.toarray() if sp.issparse(centres) else centres
+        vectors, centres = data.rows, to_dense(weight.T @ data.rows.take(sampled))
 
         def nearest(rows: np.ndarray) -> np.ndarray:
             return pairwise_distances_argmin(vectors.take(rows), centres)
 
-    at_once = _AT_ONCE if seen.rows is None else SUPPORT_ROWS
-    parts = np.split(others, range(at_once, len(others), at_once))
+    block_rows = _BLOCK_ROWS if data.rows is None else SUPPORT_ROWS
+    parts = np.split(others, range(block_rows, len(others), block_rows))
     label = np.concatenate([nearest(part) for part in parts])
     return [np.sort(np.append(group, others[label == g])) for g, group in enumerate(groups)]
 
 
-def _clusters(seen: Seen, used: np.ndarray, k: int, rng: np.random.Generator) -> list[np.ndarray]:
-    k = min(k, len(used))
+def _clusters(data: BasisData, sampled: np.ndarray, k: int, rng: np.random.Generator) -> list[np.ndarray]:
+    k = min(k, len(sampled))
     if k == 1:
-        return [used]
-    label = kernel_kmeans(seen.gram(used), k, rng) if seen.rows is None else _kmeans(seen.rows.take(used), k, rng)
-    return _groups(used, label)
+        return [sampled]
+    label = kernel_kmeans(data.gram(sampled), k, rng) if data.rows is None else _kmeans(data.rows.take(sampled), k, rng)
+    return _groups(sampled, label)
 
 
 def _groups(rows: np.ndarray, label: np.ndarray) -> list[np.ndarray]:
     return [rows[label == g] for g in range(label.max(initial=-1) + 1)]
 
 
-def _kmeans(X: Any, k: int, rng: np.random.Generator) -> np.ndarray:
+def _kmeans(X: Matrix, k: int, rng: np.random.Generator) -> np.ndarray:
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
-    if sp.issparse(X):  # scikit-learn's k-means wants 32-bit indices
+    if not isinstance(X, np.ndarray):  # scikit-learn's k-means needs 32-bit indices
         X = sp.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters: some stay empty
@@ -209,7 +216,7 @@ def _kmeans(X: Any, k: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def kernel_kmeans(K: np.ndarray, k: int, rng: np.random.Generator, max_iter: int = 100) -> np.ndarray:
-    """Cluster labels by k-means in the feature space of the kernel matrix K; fewer than k clusters where some empty.
+    """Return cluster labels by k-means in the feature space of the kernel matrix K; empty clusters are dropped.
 
     ‖φ(x) − mean_g‖² = K_xx − 2 mean_g K_x· + mean_g K mean_g, for every point and cluster at once.
     """
@@ -230,14 +237,14 @@ def kernel_kmeans(K: np.ndarray, k: int, rng: np.random.Generator, max_iter: int
 
 
 def _spread_seeds(K: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
-    """Each point with the nearest of k seeds, seeds drawn far from one another (k-means++)."""
-    own = np.diagonal(K)
+    """Return the nearest of k seeds for each point; k-means++ draws the seeds far from one another."""
+    sq_norms = np.diagonal(K)
     seeds = [int(rng.integers(len(K)))]
-    nearest = np.maximum(own + own[seeds[0]] - 2.0 * K[seeds[0]], 0.0)
+    nearest = np.maximum(sq_norms + sq_norms[seeds[0]] - 2.0 * K[seeds[0]], 0.0)
     label = np.zeros(len(K), dtype=np.intp)
     while len(seeds) < k and nearest.sum() > 0:
         seed = int(rng.choice(len(K), p=nearest / nearest.sum()))
-        distance = np.maximum(own + own[seed] - 2.0 * K[seed], 0.0)
+        distance = np.maximum(sq_norms + sq_norms[seed] - 2.0 * K[seed], 0.0)
         label = np.where(distance < nearest, len(seeds), label)
         nearest = np.minimum(nearest, distance)
         seeds.append(seed)

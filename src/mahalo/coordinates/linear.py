@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..constraints import Constraints, EdgeForms, MappedGeometry, VectorGeometry, sq_distances
+from ..linalg import to_dense
 from ..priors import Prior
 from ..progress import SILENT, Progress
 from ..rows import JoinedRows, MappedRows, Rows
@@ -68,7 +69,7 @@ class LinearCoordinates:
     def base(self, X: Any, Y: Any) -> np.ndarray:
         """Return κ0(x, y) = xᵀ W0 y for all rows of X and Y."""
         K = self.prior.whiten(X) @ self.prior.whiten(Y).T
-        return K.toarray() if sp.issparse(K) else np.asarray(K)
+        return to_dense(K)
 
     def base_paired(self, X: Any, Y: Any) -> np.ndarray:
         ZX, ZY = self.prior.whiten(X), self.prior.whiten(Y)
@@ -88,7 +89,7 @@ class LinearCoordinates:
         outside = np.sqrt(eta * self.residual)
         change = phi @ (root - outside * np.eye(len(root))).astype(phi.dtype, copy=False)
         change = change @ self.basis.T.astype(phi.dtype, copy=False)
-        change += outside * (Z.toarray() if sp.issparse(Z) else Z)
+        change += outside * to_dense(Z)
         return change
 
     def finish(self, F: np.ndarray, eta: float, residual: float) -> tuple[LinearCoordinates, np.ndarray]:

@@ -17,7 +17,6 @@ from .estimate import Estimate, Measured, pool
 from .held_out_view import View, view, view_of_rows
 from .lda import LDA, lda_projection
 from .pair_distances import PairDistances
-from .pair_scores import PAIR_SCORES, calibration_error
 from .queries import N_NEIGHBORS, QueryScores, choose_queries, choose_voters, score_neighbors, score_queries
 from .ranking import (
     auc_of_pairs,
@@ -39,7 +38,6 @@ from .row_comparison import Distance, compare_on_pairs, compare_on_rows, evaluat
 __all__ = [
     "LDA",
     "N_NEIGHBORS",
-    "PAIR_SCORES",
     "VOTE_NOTE",
     "BeforeAfter",
     "ClassResult",
@@ -53,7 +51,6 @@ __all__ = [
     "View",
     "auc_of_pairs",
     "average_precision",
-    "calibration_error",
     "choose_queries",
     "choose_voters",
     "compare_folds",

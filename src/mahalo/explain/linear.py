@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from ..linalg import to_dense
 from ..metric import Metric
 from ..priors import Prior
 
@@ -33,12 +33,12 @@ class LinearWeights:
         """W x for every row, dense."""
         Z = self._prior.whiten(X)
         if self._basis is None:
-            Z = Z.toarray() if sp.issparse(Z) else Z
+            Z = to_dense(Z)
             return self._prior.compose((Z @ self._F).T).T
         inside = np.asarray(Z @ self._basis) @ (self._F - self._outside * np.eye(len(self._F)))
         moved = self._basis @ inside.T
         if self._outside:
-            moved += self._outside * (Z.toarray() if sp.issparse(Z) else Z).T
+            moved += self._outside * to_dense(Z).T
         return self._prior.compose(moved).T
 
     def diagonal(self) -> np.ndarray:

@@ -15,7 +15,7 @@ from .covariance import (
     sq_norms,
 )
 from .k_smallest import nearest_of
-from .matrix import Matrix
+from .matrix import Matrix, to_dense
 from .rank_one import add_outer, from_upper, log_det_of_upper, rank_one_steps, times_upper
 from .scatter import Scatter, rounding_of
 from .symmetric import (
@@ -66,5 +66,6 @@ __all__ = [
     "sq_norms",
     "symmetrize",
     "times_upper",
+    "to_dense",
     "within_scatter",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from ..errors import NotPositiveDefiniteError
@@ -70,9 +71,9 @@ def log_det_or_minus_infinity(A: np.ndarray) -> float:
     return -np.inf if factor is None else log_det(factor)
 
 
-def spd_factor(A: np.ndarray, what: str) -> tuple[np.ndarray, np.ndarray]:
+def spd_factor(matrix: ArrayLike, what: str) -> tuple[np.ndarray, np.ndarray]:
     """Return eigenvalues and vectors of a symmetric positive definite matrix; raise ValueError if it is not one."""
-    A = np.asarray(A, dtype=np.float64)
+    A = np.asarray(matrix, dtype=np.float64)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         raise ValueError(f"{what} must be a square matrix; got an array of shape {A.shape}.")
     if not np.isfinite(A).all():

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .covariance import Blocks, centred_sums, far_from_zero, scatter_around
-from .matrix import Matrix
+from .matrix import Matrix, to_dense
 from .scatter import Scatter, rounding_of, unit_of
 
 __all__ = ["WIDEST", "WIDEST_DENSE", "class_means", "fourth_moment", "scatter_of_differences", "within_scatter"]
@@ -152,7 +152,7 @@ def scatter_of_differences(take: Callable[[np.ndarray], Matrix], index: np.ndarr
         for a in range(0, len(index), step):
             i, j = index[a : a + step].T
             D = take(i) - take(j)
-            yield (D if isinstance(D, np.ndarray) else D.toarray()).astype(np.float64) / 2**0.5
+            yield to_dense(D).astype(np.float64) / 2**0.5
 
     return _scatter_of_blocks(difference_blocks(), len(index), d)
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..linalg import to_dense
+
 if TYPE_CHECKING:
     from .metric import Metric
 
@@ -83,7 +85,7 @@ def learned_rows(metric: Metric, Q: Any) -> np.ndarray:
         return c.prior.compose((phi @ metric.F).T).T
     change = (phi @ metric.core_change) @ c.basis.T
     if metric.base_weight:
-        change += metric.base_weight * (Z.toarray() if sp.issparse(Z) else Z)
+        change += metric.base_weight * to_dense(Z)
     return c.prior.compose(change.T).T
 
 

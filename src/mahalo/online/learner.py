@@ -26,7 +26,7 @@ from ..coordinates import LinearCoordinates
 from ..evaluation import pair_auc
 from ..learner import MetricLearner
 from ..metric import Metric
-from ..priors import Known
+from ..priors import Supervision
 from ..rows import RowBlock
 from ..solvers import Certificate
 from ..task import make_space
@@ -237,7 +237,7 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         similar = None
         if constraints is not None:
             codes, similar = none_if_unlabelled(codes), constraints.pairs.index[constraints.pairs.sign > 0]
-        space = make_space(settings, X, Known(codes, similar), None, rng)
+        space = make_space(settings, X, Supervision(codes, similar), None, rng)
         coordinates = space.coordinates
         assert isinstance(coordinates, LinearCoordinates)
         stream = Stream.start(np.eye(coordinates.rank))

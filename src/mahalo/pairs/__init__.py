@@ -1,7 +1,7 @@
 """Classification of pairs of rows as same or not, with calibrated probabilities; row splits for pairs."""
 
 from ..constraints import PairSplit
-from ..evaluation import calibration_error
+from ..evaluation.pair_scores import calibration_error
 from .classifier import PairClassifier
 from .scorer import pair_scorer
 

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..constraints import Constraints, as_constraints, codes_by_appearance
-from ..evaluation import PAIR_SCORES
+from ..evaluation.pair_scores import PAIR_SCORES
 from ..learner import MetricLearner
 from ..rows import RowBlock
 from ..selection import MetricLearnerCV

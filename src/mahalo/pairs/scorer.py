@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..evaluation import PAIR_SCORES
+from ..evaluation.pair_scores import PAIR_SCORES
 
 __all__ = ["pair_scorer"]
 

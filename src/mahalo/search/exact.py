@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..linalg import nearest_of
+from ..linalg import nearest_of, to_dense
 from ..metric import Metric, cosines, is_positive
 from ..metric.query_side import self_similarities
 from ..persistence import Contents, matrix_arrays
@@ -247,7 +247,7 @@ class SimilaritySearch(_ExactSearch):
         if c.prior.dense:
             return np.asarray((self.rows @ c.prior.compose(c.prior.whiten(Q).T)).T)
         K = c.prior.whiten(Q) @ self._whitened.T
-        return K.toarray() if sp.issparse(K) else np.asarray(K)
+        return to_dense(K)
 
     def _approximate(self, Q: RowBlock) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         metric = self.metric

@@ -10,12 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from ..basis.common import basis_needs
+from ..basis.base import basis_needs
 from ..constraints import Constraints, PairSplit, as_label_array
 from ..evaluation import BeforeAfter
 from ..learner import MetricLearner
 from ..losses import as_loss, resting_point
-from ..priors import needs_of
+from ..priors import prior_needs
 from ..progress import Progress, progress_for
 from ..rows import Needs, SampledRows, is_lazy
 from ..task import FitData, FitSettings, pose_and_solve
@@ -250,7 +250,7 @@ class MetricLearnerCV(MetricLearner):
         priors = ("identity",) if self.prior is None and sparse else lists["prior"]
         reduces = any(k is not None for k in lists["n_components"])
         found = basis_needs(self._value("basis"), has_labels, n_columns) | Needs("scatter" if reduces else "none")
-        return reduce(or_, (needs_of(prior, has_labels) for prior in priors), found)
+        return reduce(or_, (prior_needs(prior, has_labels) for prior in priors), found)
 
     def _defaults(self) -> dict[str, Any]:
         """Return the values of parameters that are None."""

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..basis import as_basis
-from ..basis.common import FixedBasis, Seen
+from ..basis.base import BasisData, FixedBasis
 from ..constraints import class_codes
 from ..coordinates import (
     BaseKernel,
@@ -22,8 +22,9 @@ from ..coordinates import (
 )
 from ..coordinates.embedded import MOST_ROWS
 from ..errors import NotPositiveDefiniteError
+from ..linalg import to_dense
 from ..metric import Metric
-from ..priors import Known, Prior
+from ..priors import Prior, Supervision
 from ..progress import SILENT, Progress
 from ..rows import InMemoryRows, SampledRows, VectorRows, combine
 from ..validation import as_generator, len_of, warn
@@ -35,7 +36,7 @@ __all__ = ["make_space", "start_metric"]
 def make_space(
     settings: FitSettings,
     X: Any,
-    known: Known,
+    known: Supervision,
     rows: np.ndarray | None,
     rng: np.random.Generator,
     *,
@@ -67,7 +68,7 @@ def make_space(
                 "Use prior='identity' with psd='clip', or a valid kernel."
             ) from error
         if len_of(X) > MOST_ROWS:  # coordinates are of rows that were drawn, and may be others for the next prior
-            known = replace(known, kept={})
+            known = replace(known, scatter_cache={})
         return EmbeddedSpace.of(
             outer, X, lambda held: _linear_space(settings, held, basis, known, rng, quiet, progress)
         )
@@ -79,7 +80,7 @@ def _linear_space(
     settings: FitSettings,
     rows: VectorRows,
     basis: Any,
-    known: Known,
+    known: Supervision,
     rng: np.random.Generator,
     quiet: bool,
     progress: Progress,
@@ -104,7 +105,7 @@ def _warn_if_too_many(basis: Any, most: int, what: str) -> None:
 
 def start_metric(settings: FitSettings, X: Any, y: Any = None) -> Metric:
     """Return the metric that a fit starts from: the prior, over the basis if there is one."""
-    known = Known(None if y is None else class_codes(y))
+    known = Supervision(None if y is None else class_codes(y))
     space = make_space(settings, X, known, None, as_generator(settings.random_state), quiet=True)
     start = space.coordinates
     coordinates, F = start.finish(np.eye(start.rank), 1.0, start.residual)
@@ -112,7 +113,7 @@ def start_metric(settings: FitSettings, X: Any, y: Any = None) -> Metric:
 
 
 def _vectors(
-    basis: Any, prior: Prior, rows: VectorRows, known: Known, rng: np.random.Generator, progress: Progress
+    basis: Any, prior: Prior, rows: VectorRows, known: Supervision, rng: np.random.Generator, progress: Progress
 ) -> np.ndarray:
     """Return R, n_features × k, in the space of whitened rows."""
     n, d = rows.shape
@@ -121,9 +122,9 @@ def _vectors(
         if R.shape[0] != d:
             raise ValueError(f"basis must have one row for each of {d} features (n_features × k); got shape {R.shape}.")
         R = prior.whiten(R.T).T
-        return np.asarray(R.todense() if sp.issparse(R) else R, dtype=np.float64)
+        return to_dense(R).astype(np.float64, copy=False)
     whitened = prior.whitened(rows)
-    seen = Seen(
+    basis_data = BasisData(
         n,
         whitened,
         lambda index: _gram_of(whitened.take(index)),
@@ -133,8 +134,8 @@ def _vectors(
         progress=progress,
     )
     if hasattr(basis, "vectors"):
-        return np.asarray(basis.vectors(seen, rng), dtype=np.float64)
-    return combine(whitened, basis.coefficients(seen, rng)).T
+        return np.asarray(basis.vectors(basis_data, rng), dtype=np.float64)
+    return combine(whitened, basis.coefficients(basis_data, rng)).T
 
 
 def _gram_of(Z: Any) -> np.ndarray:
@@ -156,10 +157,10 @@ def _combinations(
     if isinstance(basis, FixedBasis):
         return _on_rows_of(basis.array, rows, n)
     plain = KernelSpace(kernel, X)
-    seen = Seen(
+    basis_data = BasisData(
         n, None, lambda index: plain.gram(index).astype(np.float64), codes, block=plain.block, progress=progress
     )
-    return basis.coefficients(seen, rng)
+    return basis.coefficients(basis_data, rng)
 
 
 def _on_rows_of(J: Any, rows: Any, n_samples: int) -> Any:

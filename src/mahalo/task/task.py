@@ -14,7 +14,7 @@ from ..constraints import Constraints, Degeneracy, drop_degenerate, resolve_boun
 from ..errors import InfeasibleError
 from ..losses import as_loss
 from ..metric import Metric, leading_part
-from ..priors import Known
+from ..priors import Supervision
 from ..progress import SILENT, Countdown, Progress
 from ..rows import SampledRows
 from ..solvers import Problem, Solution, Step, contradiction_error, solve
@@ -160,7 +160,7 @@ def pose(
         constraints, is_used = constraints.for_data(rows, len_of(X))
         similar = constraints.pairs.index[constraints.pairs.sign > 0]
     stage = progress.stage(f"posing: 1 of {_N_STAGES}, prior or kernel, and basis")
-    known = Known(codes, similar, {} if scatter_cache is None else scatter_cache)
+    known = Supervision(codes, similar, {} if scatter_cache is None else scatter_cache)
     space = make_space(settings, X, known, rows, rng, quiet=quiet, progress=stage)
     stage = progress.stage(f"posing: 2 of {_N_STAGES}, constraints and bounds")
     if constraints is None:

@@ -1,0 +1,71 @@
+"""Bases of singular vectors, random rows and random combinations."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..rows import Needs
+from .base import EIGEN_ROWS, SUPPORT_ROWS, Basis, BasisData, indicator
+
+__all__ = ["RandomCombination", "RandomSubset", "SingularVectors"]
+
+
+class SingularVectors(Basis):
+    """Leading k singular vectors of the rows.
+
+    All rows are used up to 256 columns (2,000 for Dask); beyond, at most 20,000 rows, with a warning. In a kernel's
+    feature space at most 2,000 rows are used, with a warning.
+    """
+
+    def __init__(self, k: int = 10):
+        self.k = k
+
+    def needs(self, n_columns: int) -> Needs:
+        return Needs("scatter" if n_columns <= EIGEN_ROWS else "none")
+
+    def vectors(self, data: BasisData, rng: np.random.Generator) -> np.ndarray:
+        from sklearn.utils.extmath import randomized_svd
+
+        k = self._check_k()
+        assert data.rows is not None
+        few = data.condensed()
+        if few is not None:
+            _, singular, Vt = np.linalg.svd(few, full_matrices=False)
+            return Vt[:k][singular[:k] > max(few.shape) * np.finfo(np.float64).eps * singular[0]].T
+        X = data.rows.take(self._sample_rows(data, rng, SUPPORT_ROWS))
+        _, singular, Vt = randomized_svd(X, min(k, *X.shape), random_state=int(rng.integers(2**31)))
+        return Vt[singular > max(X.shape) * np.finfo(Vt.dtype).eps * singular[0]].T
+
+    def coefficients(self, data: BasisData, rng: np.random.Generator) -> sp.csc_array:
+        k = self._check_k()
+        sampled = self._sample_rows(data, rng, EIGEN_ROWS)
+        values, vectors = np.linalg.eigh(data.gram(sampled))
+        leading = vectors[:, ::-1][:, : min(k, int((values > 1e-12 * values[-1]).sum()))]
+        J = np.zeros((data.n_rows, leading.shape[1]))
+        J[sampled] = leading
+        return sp.csc_array(J)
+
+
+class RandomSubset(Basis):
+    """Basis of k rows drawn at random."""
+
+    def __init__(self, k: int = 10):
+        self.k = k
+
+    def coefficients(self, data: BasisData, rng: np.random.Generator) -> sp.csc_array:
+        chosen = rng.choice(data.n_uniform, min(self._check_k(), data.n_uniform), replace=False)
+        return indicator(data.n_rows, list(chosen[:, None]))
+
+
+class RandomCombination(Basis):
+    """Basis of k random combinations: Gaussian J over all rows, or over 2,000 of them with a warning if more."""
+
+    def __init__(self, k: int = 10):
+        self.k = k
+
+    def coefficients(self, data: BasisData, rng: np.random.Generator) -> sp.csc_array:
+        k = self._check_k()
+        sampled = self._sample_rows(data, rng, EIGEN_ROWS)
+        J = sp.csr_array((np.ones(len(sampled)), (sampled, np.arange(len(sampled)))), shape=(data.n_rows, len(sampled)))
+        return sp.csc_array(J @ (rng.standard_normal((len(sampled), k)) / np.sqrt(len(sampled))))
