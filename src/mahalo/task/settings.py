@@ -97,8 +97,8 @@ class FitSettings:
                 f"got {self.residual!r}."
             )
         if float(self.residual) != 1.0 and self.basis is None:
-            what = "weighs what lies outside a basis" if self.residual else "learns the part inside a basis alone"
-            raise ValueError(f"residual={self.residual!r} {what}; give a basis too, such as basis=20.")
+            what = "weights the part outside a basis" if self.residual else "learns only the part inside a basis"
+            raise ValueError(f"residual={self.residual!r} {what}; pass a basis too, such as basis=20.")
         matrix = sp.issparse(self.prior) or isinstance(self.prior, (list, tuple)) or hasattr(self.prior, "__array__")
         if not self.is_linear and (matrix or (isinstance(self.prior, str) and self.prior == "diagonal")):
             raise ValueError(
@@ -108,7 +108,7 @@ class FitSettings:
         if sp.issparse(self.prior):
             raise ValueError(
                 f"prior must be a dense matrix; got a sparse one of shape {np.shape(self.prior)}. Pass "
-                "prior.toarray(), or prior='identity' or 'diagonal' where that is what it is."
+                "prior.toarray(), or prior='identity' or 'diagonal' if the matrix is one of these."
             )
         if not (self.kernel_params is None or isinstance(self.kernel_params, dict)):
             raise ValueError(f"kernel_params must be a dict, such as {{'gamma': 0.1}}; got {self.kernel_params!r}.")
