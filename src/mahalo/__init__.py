@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .version import VERSION
+
 if TYPE_CHECKING:
     from .constraints import Constraints
     from .errors import InfeasibleError, NotPositiveDefiniteError
@@ -32,7 +34,7 @@ __all__ = [
     "metric_path",
 ]
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 # Names are fetched when they are first asked for, so that `mahalo --help` need not wait for scikit-learn.
 _ROOMS = {

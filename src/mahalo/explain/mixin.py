@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +13,10 @@ from ..metric import Metric
 from ..task import FitSettings
 from ..validation import len_of
 from .features import FeatureShares, feature_shares, known_pairs
+from .fingerprint import fingerprint
 from .influence import influential
 from .linear import LinearWeights
+from .record import provenance_of
 from .suspects import Judged, suspect_constraints, suspect_rows
 
 if TYPE_CHECKING:
@@ -168,12 +169,10 @@ class ExplainMixin:
         names = getattr(self, "feature_names_in_", None)
         return [f"x{j}" for j in range(self.metric_.n_features or 0)] if names is None else list(names)
 
-    def _with_column_names(self, metric: Metric) -> Metric:
-        """Return the metric with the names of its columns, where the training rows had any."""
-        names = getattr(self, "feature_names_in_", ())
-        if not len(names) or len(names) != metric.n_features:
-            return metric
-        return replace(metric, about={**metric.about, "columns": [str(name) for name in names]})
+    def _with_provenance(self) -> Metric:
+        """Return the metric with the provenance of this fit."""
+        is_table = self._training_rows is not None and self.metric_.n_features is not None and not self._pairwise
+        return provenance_of(self, fingerprint(*self._training_rows) if is_table else None).attach(self.metric_)  # type: ignore[misc]
 
     def _check_learned(self, what: str) -> None:
         if not hasattr(self, "constraints_"):
