@@ -11,8 +11,9 @@ from builders import labelled_data
 
 from mahalo import Constraints, MetricLearner
 from mahalo.embeddings import EmbeddingAdapter
-from mahalo.explain.features import known_pairs
+from mahalo.explain.features import feature_shares, known_pairs
 from mahalo.explain.linear import LinearWeights
+from mahalo.metric import Scaling, absorb_scaling
 from mahalo.priors import Within
 
 SPACES = [
@@ -70,7 +71,9 @@ def test_pairs_of_features_make_up_the_rest(data):
     assert len(pairs) == 8 * 7 / 2
     W = learner.metric_.matrix
     first, second = (pairs.index.str[1:].astype(int), pairs["with"].str[1:].astype(int))
-    np.testing.assert_allclose(pairs["weight"], W[first, second])
+    deviation = X.std(axis=0)
+    np.testing.assert_allclose(pairs["weight"], W[first, second] * deviation[first] * deviation[second])
+    np.testing.assert_allclose(features["weight"].sort_index(), np.diag(W) * deviation**2)
     own = {kind: np.diagonal(m) @ np.diagonal(W) for kind, m in learner._shares_kept().cross_parts.items()}
     for kind in ("alike", "unalike"):
         assert own[kind] + pairs[kind].sum() == pytest.approx(features[kind].sum())
@@ -135,3 +138,16 @@ def test_constraints_in_the_place_of_labels_are_refused(rng):
     learner = MetricLearner(pairs_per_class=10).fit(X, y)
     with pytest.raises(ValueError, match=r"got a mahalo.Constraints. Pass it by name, as constraints="):
         learner.explain(X, learner.constraints_)
+
+
+def test_weights_do_not_depend_on_units(data):
+    """A model of raw columns, learned on standardised ones, weighs as the model of these."""
+    X, y = data
+    units = np.array([1e-3, 1, 1e3, 1, 10, 1, 1, 1])
+    scaling = Scaling.of(X * units)
+    learned = MetricLearner(random_state=0).fit(scaling.apply(X * units), y)
+    raw = absorb_scaling(learned.metric_, scaling)
+    for form in (np.asarray, sp.csr_array):
+        shares = feature_shares(raw, form(X * units), {})
+        expected = learned.explain()["weight"].sort_index()
+        np.testing.assert_allclose(shares.features([f"x{j}" for j in range(8)])["weight"].sort_index(), expected)

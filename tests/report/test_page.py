@@ -286,7 +286,7 @@ def test_without_labels_weights_are_not_called_shares(scaled, tmp_path):
     labelled, plain = page_of(metric, X, y, tmp_path), page_of(metric, X, None, tmp_path)
     for text, shares in ((labelled, True), (plain, False)):
         assert ("add up to 100 %" in text) is ("bring to the distances of unalike rows" in text) is shares
-        assert ("Features, by weight" in text) is ("weights do not compare" in text) is not shares
+        assert ("Features, by weight" in text) is ("one standard deviation in this column alone" in text) is not shares
 
 
 def test_how_near_ties_are_settled_is_told(scaled, chosen, tmp_path):

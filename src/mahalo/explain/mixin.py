@@ -49,11 +49,12 @@ class ExplainMixin:
         Returns
         -------
         DataFrame
-            Features by name, those first that bring most to the distance of unalike rows: "weight", W_jj, and
-            "alike" and "unalike", the mean of δ_j (Wδ)_j over up to 500 pairs of either kind, δ their difference (of
-            rows at unit length where the metric compares by cosine): columns that add up to the mean squared distance.
-            With `pairs`: "feature", "with", W_jk as "weight", and the mean of 2 W_jk δ_j δ_k. Negative parts bring
-            rows together: a difference in one feature is made up for by the other.
+            Features by name, those first that bring most to the distance of unalike rows: "weight", σ_j² W_jj with σ_j
+            the standard deviation of the feature, and "alike" and "unalike", the mean of δ_j (Wδ)_j over up to 500
+            pairs of either kind, δ their difference (of rows at unit length where the metric compares by cosine):
+            columns that add up to the mean squared distance. With `pairs`: "feature", "with", σ_j W_jk σ_k as "weight",
+            and the mean of 2 W_jk δ_j δ_k. Negative parts bring rows together: a difference in one feature is made up
+            for by the other.
         """
         check_is_fitted(self)
         LinearWeights(self.metric_)  # raises where there are no features to weigh

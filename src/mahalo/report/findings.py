@@ -239,7 +239,8 @@ class Findings:
             raise Missing("a metric in the feature space of a kernel weighs no features; learn with kernel='linear'.")
         scaling = getattr(self.metric, "scaling", None)
         X = self.X if scaling is None else scaling.apply(self.X)
-        return feature_shares(self.metric, X, known_pairs(self.codes, self.constraints))
+        deviation = None if scaling is not None or self._data.scale is None else np.array(self._data.scale)
+        return feature_shares(self.metric, X, known_pairs(self.codes, self.constraints), deviation)
 
     @cached_property
     def notes(self) -> FitNotes | None:
