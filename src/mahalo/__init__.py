@@ -5,16 +5,18 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .version import VERSION
+
 if TYPE_CHECKING:
     from .constraints import Constraints
     from .errors import InfeasibleError, NotPositiveDefiniteError
     from .learner import MetricLearner
     from .metric import Metric, load
     from .online import OnlineMetricLearner
-    from .report.comparing import compare
     from .report.display import MetricDisplay
     from .report.reliability import ReliabilityDisplay
     from .selection import MetricLearnerCV, MetricPath, metric_path
+    from .selection.method_comparison import compare
 
 __all__ = [
     "Constraints",
@@ -32,7 +34,7 @@ __all__ = [
     "metric_path",
 ]
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 # Names are fetched when they are first asked for, so that `mahalo --help` need not wait for scikit-learn.
 _ROOMS = {
@@ -41,7 +43,7 @@ _ROOMS = {
     "learner": ("MetricLearner",),
     "metric": ("Metric", "load"),
     "online": ("OnlineMetricLearner",),
-    "report.comparing": ("compare",),
+    "selection.method_comparison": ("compare",),
     "report.display": ("MetricDisplay",),
     "report.reliability": ("ReliabilityDisplay",),
     "selection": ("MetricLearnerCV", "MetricPath", "metric_path"),
@@ -50,7 +52,7 @@ _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 # Rooms that need no import of their own either: mahalo.basis.BetweenBasis.
 _BROUGHT = frozenset(
     {"basis", "coordinates", "kernels", "linalg", "losses", "persistence", "priors", "progress", "rows"}
-    | {"explain", "scoring", "solvers", "task", "validation", *(room for room in _ROOMS if "." not in room)}
+    | {"evaluation", "explain", "solvers", "task", "validation", *(room for room in _ROOMS if "." not in room)}
     | {"active", "cluster", "compat", "embeddings", "pairs", "report", "search"}
 )
 

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .constraints import Constraints, as_constraints, reject_constraints
 from .learner import MetricLearner
+from .linalg import Matrix
 from .metric import Metric, leading_part
-from .rows import RowBlock
 from .task import start_metric
 from .validation import Seed, as_generator, as_objects, at_least_single
 
@@ -166,7 +166,7 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             raise ValueError(f"n_init must be a positive integer; got {self.n_init!r}.")
         return learner
 
-    def _validate_rows(self, X: Any, *, reset: bool = False) -> RowBlock:
+    def _validate_rows(self, X: Any, *, reset: bool = False) -> Matrix:
         """Return checked rows, of the kinds that the learner takes."""
         learner = self._checked_learner()
         if learner.takes_objects(X):
@@ -184,7 +184,7 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         return tags
 
 
-def _prior_metric(learner: MetricLearner, X: RowBlock) -> Metric:
+def _prior_metric(learner: MetricLearner, X: Matrix) -> Metric:
     """Return the metric of the learner's prior (of its first candidate), for rows without constraints."""
     settings = learner.fit_settings()
     if not settings.is_linear or settings.basis is not None:

@@ -223,7 +223,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
 
     def _store(self, data: FitData, task: Task, solution: Solution) -> None:
         """Set the fitted attributes."""
-        self.metric_ = self._with_column_names(task.metric(solution))
+        self.metric_ = task.metric(solution)
         self.certificate_ = solution.certificate
         self.constraints_ = task.constraints
         self.duals_, self.values_ = task.duals(solution), task.values(solution)
@@ -231,6 +231,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         self.n_iter_ = max(1, solution.n_iter)
         self.n_dropped_, self.n_outside_ = task.n_dropped, task.n_outside
         self._training_rows = None if isinstance(data.X, SampledRows) else (data.X, data.y)
+        self.metric_ = self._with_provenance()
 
     def _validate(
         self, X: Any, y: Any, constraints: Constraints | None, rows: ArrayLike | None, progress: Progress

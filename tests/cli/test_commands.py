@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from pathlib import Path
@@ -16,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import mahalo
 from mahalo import MetricLearner
+from mahalo.explain import Provenance
 from mahalo.pairs import PairClassifier
 from mahalo.selection import splits
 
@@ -117,8 +119,12 @@ def test_choosing_says_what_it_chose_and_by_how_many_rows(trees, run, monkeypatc
     assert code == 0 and told["rows_to_choose_by"] == 24 and told["candidates"] == 48
     assert told["certificate"]["converged"] and told["out"] == "m.safetensors"
     assert set(told["before"]) == set(told["interval"]) == {"10-NN", "P@1", "P@10", "MAP", "AUC"}
-    fitted = mahalo.load("m.safetensors").about["fitted"]
-    assert fitted == {key: value for key, value in told.items() if key != "out"}
+    made = Provenance.of(mahalo.load("m.safetensors"))
+    assert dataclasses.asdict(made.data.fingerprint) == told["fingerprint"]
+    assert dataclasses.asdict(made.fit.certificate) == told["certificate"] and made.data.n_chosen_by == 24
+    assert (made.data.source, made.data.n_rows, made.data.n_classes) == ("trees.csv", told["rows"], told["classes"])
+    assert made.choice.chosen.score == told["score"] and len(made.choice.candidates) == told["candidates"]
+    assert made.evaluation.before == told["before"] and made.evaluation.after == told["after"]
     code, out, _ = run("evaluate", "trees.csv", "--label", "kind", "--id", "name")
     assert code == 0 and "a sample of 24 of 40 rows" in out
     assert max(map(len, out.splitlines())) <= 80
@@ -231,7 +237,7 @@ def test_a_fit_that_did_not_converge_is_written_and_said(trees, run, monkeypatch
     monkeypatch.setattr(learning, "_estimator", lambda settings: made(settings).set_params(max_iter=1))
     code, out, err = run("fit", "trees.csv", *FIT)
     assert code == 1 and "NOT converged" in out and "gap" in err
-    assert mahalo.load("m.safetensors").about["fitted"]["certificate"]["converged"] is False
+    assert Provenance.of(mahalo.load("m.safetensors")).fit.certificate.converged is False
 
 
 def test_report_is_written(model, run):

@@ -49,7 +49,7 @@ def test_labels_are_doubted_by_the_metrics_of_the_evaluation(run, wine):
     for gamma in (("--gamma", "1"), ()):
         code, _, err = run("fit", "wine.npz", "--label", "y", *gamma, "--out", "m.safetensors", "--force")
         assert code == 0, err
-        noted = mahalo.load("m.safetensors").about["notes"]["doubtful_rows"]
+        noted = mahalo.load("m.safetensors").about["provenance"]["notes"]["doubtful_rows"]
         assert noted["held_out"] and noted["judged"] == 178
         assert {entry["row"] for entry in noted["rows"][: len(wrong)]} == set(wrong.tolist())
 
@@ -76,7 +76,7 @@ def test_half_precision_is_learned_from_to_the_end(run, halves, how):
     code, out, err = run("fit", "vectors", "--labels", "labels.npy", *how, "--out", "m.safetensors", "--json")
     assert code == 0, err
     assert json.loads(out)["rows"] == 120
-    assert mahalo.load("m.safetensors").about["notes"]["doubtful_rows"]["judged"] == 120
+    assert mahalo.load("m.safetensors").about["provenance"]["notes"]["doubtful_rows"]["judged"] == 120
     for command in (
         ("transform", "m.safetensors", "vectors", "--out", "new.npy"),
         ("neighbors", "m.safetensors", "--index", "vectors", "--out", "near.csv"),

@@ -14,6 +14,7 @@ from sklearn.datasets import load_wine
 
 import mahalo
 from mahalo import MetricLearner
+from mahalo.explain import Provenance
 
 WRONG = {3: "c1", 20: "c2", 70: "c2", 100: "c0", 150: "c0", 160: "c1"}
 
@@ -91,8 +92,7 @@ def test_notes_are_about_the_rows_and_labels_of_the_fit_alone(fitted, page_of):
 
 def test_a_file_without_notes_is_still_told_about(fitted, page_of):
     metric = mahalo.load(fitted)
-    about = {name: value for name, value in metric.about.items() if name != "notes"}
-    dataclasses.replace(metric, about=about).save("old.safetensors")
+    dataclasses.replace(Provenance.of(metric), notes=None).attach(metric).save("old.safetensors")
     page = page_of("old.safetensors", "--data", "wine.csv")
     assert "Not shown: the file holds the metric" in page and "what it was told it believes" in page
 
@@ -119,7 +119,8 @@ def test_pairs_that_were_learned_from_need_not_be_given_again(fitted, run, page_
 @pytest.mark.parametrize("notes", [3, {"constraints": []}, {"constraints": {"count": -1}}])
 def test_damaged_notes_are_one_line(fitted, run, notes):
     metric = mahalo.load(fitted)
-    dataclasses.replace(metric, about={**metric.about, "notes": notes}).save("bad.safetensors")
+    about = metric.about | {"provenance": metric.about["provenance"] | {"notes": notes}}
+    dataclasses.replace(metric, about=about).save("bad.safetensors")
     code, out, err = run("report", "bad.safetensors", "--data", "wine.csv", "--out", "page.html")
     assert (code, out, err.count("\n")) == (2, "", 1) and "damaged" in err and "fit it again" in err
     assert not Path("page.html").exists()

@@ -18,6 +18,7 @@ from pyarrow import parquet  # noqa: E402
 
 from mahalo.cli.tables import shards as on_disk  # noqa: E402
 from mahalo.cli.tables import too_large  # noqa: E402
+from mahalo.explain import Provenance  # noqa: E402
 
 FIT = ["--label", "kind", "--id", "name", "--out", "m.safetensors", "--force", "--json"]
 N = 120  # rows in a shard
@@ -181,7 +182,8 @@ def test_one_large_piece(shards, run, monkeypatch):
     parquet.write_table(pa.table(columns(0)), "one.parquet")
     held, read, _, model = both(run, monkeypatch, "fit", "one.parquet", *FIT)
     assert_same(held, read)
-    assert model.about["notes"]["constraints"]["first"] and model.about["notes"]["doubtful_rows"] is None
+    notes = Provenance.of(model).notes
+    assert notes["constraints"]["first"] and notes["doubtful_rows"] is None
 
 
 def test_text_that_is_a_number_in_some_shards_only_stays_text(shards, run, monkeypatch):

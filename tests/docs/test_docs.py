@@ -82,7 +82,7 @@ def test_pages_with_votes_of_neighbours_say_how_ties_are_broken(page):
 
 # Rooms that only other rooms use; what they have for everybody is in `mahalo` itself. A new room is public.
 INNER = "_core cli constraints coordinates errors learner linalg metric persistence progress rows selection solvers"
-INNER += " task validation parts"
+INNER += " task validation parts version"
 # What other rooms import from public ones.
 INTERNAL = (
     "Basis ExplainMixin HardSlack HingeSlack LogSlack Prior Slack SlackStack Supervision as_basis as_loss as_prior"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 
 import numpy as np
@@ -10,11 +9,11 @@ import pytest
 import scipy.sparse as sp
 from builders import labelled_data
 
-from mahalo import Constraints, MetricLearner, MetricLearnerCV
+from mahalo import Constraints, MetricLearner
 from mahalo.embeddings import EmbeddingAdapter
-from mahalo.explain import fit_record
-from mahalo.explain.features import known_pairs
+from mahalo.explain.features import feature_shares, known_pairs
 from mahalo.explain.linear import LinearWeights
+from mahalo.metric import Scaling, absorb_scaling
 from mahalo.priors import Within
 
 SPACES = [
@@ -72,7 +71,9 @@ def test_pairs_of_features_make_up_the_rest(data):
     assert len(pairs) == 8 * 7 / 2
     W = learner.metric_.matrix
     first, second = (pairs.index.str[1:].astype(int), pairs["with"].str[1:].astype(int))
-    np.testing.assert_allclose(pairs["weight"], W[first, second])
+    deviation = X.std(axis=0)
+    np.testing.assert_allclose(pairs["weight"], W[first, second] * deviation[first] * deviation[second])
+    np.testing.assert_allclose(features["weight"].sort_index(), np.diag(W) * deviation**2)
     own = {kind: np.diagonal(m) @ np.diagonal(W) for kind, m in learner._shares_kept().cross_parts.items()}
     for kind in ("alike", "unalike"):
         assert own[kind] + pairs[kind].sum() == pytest.approx(features[kind].sum())
@@ -123,8 +124,6 @@ def test_a_metric_from_a_file_is_explained_by_rows(data, tmp_path):
         loaded.explain(X, y[:3])
     with pytest.raises(ValueError, match="two classes or more"):
         loaded.explain(X, np.zeros(60))
-    with pytest.raises(ValueError, match="the metric alone"):
-        fit_record(loaded)
 
 
 def test_without_pandas_the_remedy_is_named(data, monkeypatch):
@@ -134,26 +133,6 @@ def test_without_pandas_the_remedy_is_named(data, monkeypatch):
         learner.explain()
 
 
-# -- the record of a fit -----------------------------------------------------------------------------------------
-
-
-def test_a_record_is_json_and_says_what_was_chosen(data):
-    learner = MetricLearnerCV(gammas=[0.01, 1.0], residual=[0.0, 1.0], basis=2, random_state=np.random.default_rng(0))
-    record = json.loads(json.dumps(fit_record(learner.fit(*data)), allow_nan=False))
-    assert record["n_rows"] == 60 and record["n_features"] == 8
-    assert sum(record["n_constraints"].values()) == learner.constraints_.n_constraints
-    assert record["certificate"]["converged"] is True
-    assert record["chosen"]["gamma"] == learner.gamma_ == record["gamma"]
-    assert sum(candidate["chosen"] for candidate in record["choosing"]) == 1
-    scores = [candidate["score"] for candidate in record["choosing"]]
-    assert scores == sorted(scores, reverse=True) and len(scores) == len(learner.cv_results_["gamma"])
-
-
-def test_a_record_of_an_adapter_has_its_before_and_after(data):
-    adapter = EmbeddingAdapter().fit(*data)
-    assert fit_record(adapter)["before_after"]["after"] == adapter.before_after_.after
-
-
 def test_constraints_in_the_place_of_labels_are_refused(rng):
     X, y = labelled_data(rng)
     learner = MetricLearner(pairs_per_class=10).fit(X, y)
@@ -161,13 +140,14 @@ def test_constraints_in_the_place_of_labels_are_refused(rng):
         learner.explain(X, learner.constraints_)
 
 
-def test_one_candidate_is_chosen_where_priors_are_arrays(rng):
-    X, y = labelled_data(rng, n=60, apart=0.5)
-    d = X.shape[1]
-    priors = [np.eye(d), np.diag(np.r_[1e-4, np.ones(d - 1)])]
-    for order in (priors, priors[::-1]):
-        learner = MetricLearnerCV(prior=order, gammas=[0.1, 1.0], strategy="random").fit(X, y)
-        results, record = learner.cv_results_, fit_record(learner)
-        (chosen,) = (candidate for candidate in record["choosing"] if candidate["chosen"])
-        assert chosen["score"] == learner.best_score_ == results["mean_score"][learner.best_index_]
-        assert results["prior"][learner.best_index_] is learner.prior_
+def test_weights_do_not_depend_on_units(data):
+    """A model of raw columns, learned on standardised ones, weighs as the model of these."""
+    X, y = data
+    units = np.array([1e-3, 1, 1e3, 1, 10, 1, 1, 1])
+    scaling = Scaling.of(X * units)
+    learned = MetricLearner(random_state=0).fit(scaling.apply(X * units), y)
+    raw = absorb_scaling(learned.metric_, scaling)
+    for form in (np.asarray, sp.csr_array):
+        shares = feature_shares(raw, form(X * units), {})
+        expected = learned.explain()["weight"].sort_index()
+        np.testing.assert_allclose(shares.features([f"x{j}" for j in range(8)])["weight"].sort_index(), expected)

@@ -40,5 +40,5 @@ def test_labels_count(y):
     X = np.zeros((50, 2))
     other = y.copy()
     other[0] = y[1]
-    assert fingerprint(X, y)["rows"] == fingerprint(X, other)["rows"]
-    assert fingerprint(X, y)["labels"] != fingerprint(X, other)["labels"]
+    assert fingerprint(X, y).rows == fingerprint(X, other).rows
+    assert fingerprint(X, y).labels != fingerprint(X, other).labels

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 import mahalo
 from mahalo import MetricLearner, OnlineMetricLearner
 from mahalo.embeddings import EmbeddingAdapter
+from mahalo.explain import Provenance
 from mahalo.pairs import PairClassifier
 from mahalo.persistence import INDEX
 from mahalo.report import write
@@ -86,3 +87,31 @@ def test_a_report_of_one_hot_columns_needs_no_names(tmp_path):
     X = pd.get_dummies(table.drop(columns=["id", "species"]), dtype=float).to_numpy()
     page = write(mahalo.load(FOLDER / "command.safetensors"), X, table["species"], tmp_path / "page.html").read_text()
     assert "colour=green" in page and "As stored with the metric when it was learned" in page
+
+
+def test_provenance_of_a_command_that_chose(tmp_path):
+    made = Provenance.of(mahalo.load(path_of("chosen", tmp_path)))
+    assert made.table.columns == ("sepal length", "sepal width", "petal length", "petal width")
+    assert (made.table.label, made.table.id, made.version) == ("species", "id", "0.1.0")
+    assert (made.data.n_rows, made.data.n_features, made.data.n_classes) == (10, 4, 2)
+    assert made.data.standardised and made.data.source == "rows2.csv" and made.data.n_chosen_by == 10
+    assert made.fit.estimator == "MetricLearnerCV" and made.fit.certificate.converged and len(made.fit.history)
+    assert len(made.choice.candidates) == 24 and made.choice.chosen.gamma == made.fit.gamma
+    assert set(made.choice.chosen.settings) == {"prior", "strategy", "n_components", "residual", "normalize"}
+    assert made.evaluation.n_queries == 10 and made.evaluation.primary == "10-NN"
+    assert made.notes["constraints"]["count"] == sum(made.fit.n_constraints.values())
+
+
+@pytest.mark.parametrize("name", ["command", "command_pairs", "chosen", "metric", "kernel", "adapter"])
+def test_provenance_is_the_same_when_it_is_saved_anew(name, tmp_path):
+    metric = mahalo.load(path_of(name, tmp_path))
+    made = Provenance.of(metric)
+    assert (made.fit is None) == (name in ("metric", "kernel", "adapter"))
+    made.attach(metric).save(tmp_path / "again.safetensors")
+    assert Provenance.of(mahalo.load(tmp_path / "again.safetensors")).to_plain() == made.to_plain()
+
+
+def test_pairs_of_a_command():
+    made = Provenance.of(mahalo.load(FOLDER / "command_pairs.safetensors"))
+    assert made.choice is None and made.data.fingerprint.labels is None and made.evaluation.primary == "pair AUC"
+    assert dict(made.table.one_hot) == {"colour": ["blue", "green", "red"]}

@@ -19,8 +19,9 @@ from sklearn.preprocessing import StandardScaler
 import mahalo
 from mahalo import Constraints, MetricLearner, MetricLearnerCV
 from mahalo.embeddings import EmbeddingAdapter
-from mahalo.evaluation import auc_of_pairs
-from mahalo.explain import fingerprint, fit_record
+from mahalo.evaluation import BeforeAfter, auc_of_pairs
+from mahalo.explain import Provenance, fingerprint
+from mahalo.explain.provenance import DataRecord, TableRecord
 from mahalo.report import views, write
 from mahalo.report.assessment import on_held_out
 from mahalo.report.markup import as_json, escaped, number, percent
@@ -270,8 +271,12 @@ def test_a_metric_from_a_file_says_what_it_does_not_know(scaled, tmp_path):
     X, y = scaled
     MetricLearner().fit(X, y).metric_.save(tmp_path / "wine.safetensors")
     text = page_of(mahalo.load(tmp_path / "wine.safetensors"), X, y, tmp_path)
+    assert shown_sections(text) == EVERYTHING - {"constraints"}
+    assert "flatters" in text and "was learned from these rows" in text
+    nothing = dataclasses.replace(mahalo.load(tmp_path / "wine.safetensors"), about={})
+    text = page_of(nothing, X, y, tmp_path)
     assert shown_sections(text) == EVERYTHING - {"sure", "constraints"}
-    assert "flatters" in text
+    assert "flatters" in text and "was learned from these rows" not in text
 
 
 def test_without_labels_weights_are_not_called_shares(scaled, tmp_path):
@@ -281,7 +286,7 @@ def test_without_labels_weights_are_not_called_shares(scaled, tmp_path):
     labelled, plain = page_of(metric, X, y, tmp_path), page_of(metric, X, None, tmp_path)
     for text, shares in ((labelled, True), (plain, False)):
         assert ("add up to 100 %" in text) is ("bring to the distances of unalike rows" in text) is shares
-        assert ("Features, by weight" in text) is ("weights do not compare" in text) is not shares
+        assert ("Features, by weight" in text) is ("one standard deviation in this column alone" in text) is not shares
 
 
 def test_how_near_ties_are_settled_is_told(scaled, chosen, tmp_path):
@@ -295,10 +300,8 @@ def test_a_file_with_notes_about_its_fit_has_more_to_tell(scaled, chosen, tmp_pa
         "after": {"10-NN": 0.95, "MAP": 0.7},
         "interval": {"10-NN": 0.01, "MAP": 0.2},
     }
-    metric = dataclasses.replace(chosen.metric_)
-    about = {"fit": fit_record(chosen), "columns": [f"column {j}" for j in range(13)], "fitted": noted}
-    about["fitted"] |= {"rows": 178, "fingerprint": fingerprint(X, y)}
-    object.__setattr__(metric, "about", json.loads(json.dumps(about)))
+    columns = tuple(f"column {j}" for j in range(13))
+    metric = noted_metric(chosen, X, y, table=TableRecord(columns=columns), evaluation=measured(**noted))
     text = page_of(metric, X, y, tmp_path)
     assert shown_sections(text) == EVERYTHING - {"constraints"}
     assert "column 12" in text and "As stored with the metric when it was learned" in text
@@ -310,10 +313,21 @@ def test_a_file_with_notes_about_its_fit_has_more_to_tell(scaled, chosen, tmp_pa
     assert "pairs of the rows given" in other
 
 
+def measured(before, after, interval):
+    """An evaluation of these measures, as older files hold it."""
+    return BeforeAfter(before, after, interval, n_queries=0, primary=next(iter(before)))
+
+
+def noted_metric(learner, X, y, **changed):
+    """The metric of a learner, as a file with this provenance has it."""
+    data = DataRecord(n_rows=len(X), fingerprint=fingerprint(X, y))
+    return dataclasses.replace(Provenance.of(learner.metric_), **{"data": data, **changed}).attach(learner.metric_)
+
+
 def noted_page(learner, X, y, tmp_path, **noted):
-    """A page about rows of the fit, from a metric with these notes."""
-    about = {"fit": fit_record(learner), "fitted": noted | {"fingerprint": fingerprint(X, y)}, "encoder": "tiny <v2>"}
-    return page_of(dataclasses.replace(learner.metric_, about=about), X, y, tmp_path)
+    """A page about rows of the fit, from a metric with this evaluation."""
+    table = TableRecord(encoder="tiny <v2>")
+    return page_of(noted_metric(learner, X, y, table=table, evaluation=measured(**noted)), X, y, tmp_path)
 
 
 def test_noted_measures_keep_their_names_and_doubts(scaled, chosen, tmp_path):
@@ -335,7 +349,7 @@ def test_one_split_has_no_interval(scaled, tmp_path):
     X, y = scaled
     once = MetricLearnerCV(gammas=[0.1, 1.0], cv=StratifiedShuffleSplit(1, random_state=0)).fit(X, y)
     text = page_of(once, X, y, tmp_path)
-    assert all(one["interval"] is None for one in fit_record(once)["choosing"])
+    assert all(one.interval is None for one in Provenance.of(once.metric_).choice.candidates)
     assert "one split: no interval" in text and "± 95 %" not in text
 
 
@@ -352,9 +366,9 @@ def test_before_of_a_kernel_is_what_was_measured(scaled, tmp_path):
 @pytest.mark.parametrize("change", ["rows", "labels"])
 def test_as_many_other_rows_are_not_those_learned_from(scaled, chosen, tmp_path, noted, change):
     X, y = scaled
-    told = {"before": {"MAP": 0.123}, "after": {"MAP": 0.987}, "interval": {"MAP": 0.01}, "rows": len(X)}
-    told |= {"fingerprint": fingerprint(X, y)} if noted else {}
-    metric = dataclasses.replace(chosen.metric_, about={"fit": fit_record(chosen), "fitted": told})
+    told = {"before": {"MAP": 0.123}, "after": {"MAP": 0.987}, "interval": {"MAP": 0.01}}
+    data = DataRecord(n_rows=len(X), fingerprint=fingerprint(X, y) if noted else None)
+    metric = noted_metric(chosen, X, y, data=data, evaluation=measured(**told))
     other = (X + 0.5, y) if change == "rows" else (X, np.roll(y, 1))
     text = page_of(metric, *other, tmp_path)
     assert "As noted down" not in text and "flatters" in text
@@ -368,9 +382,7 @@ def test_metrics_learned_from_pairs_alone_are_judged_by_pairs(scaled, tmp_path, 
     pairs = Constraints.from_labels(y, pairs_per_class=30, random_state=0)
     learner = MetricLearner().fit(X, constraints=pairs)
     told = {"before": {"pair AUC": 0.123}, "after": {"pair AUC": 0.987}, "interval": {"pair AUC": 0.01}}
-    told |= {"fingerprint": fingerprint(X, None), "rows": len(X)}
-    about = {"fit": fit_record(learner)} | ({"fitted": told} if "notes" in given else {})
-    metric = dataclasses.replace(learner.metric_, about=about)
+    metric = noted_metric(learner, X, None, evaluation=measured(**told) if "notes" in given else None)
     text = page_of(metric, X, None, tmp_path, constraints=pairs if "pairs" in given else None)
     charts = data_of(text)["charts"]
     assert ("measures" in charts) == (given != "nothing") and ("histogramAfter" in charts) == ("pairs" in given)

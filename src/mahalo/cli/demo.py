@@ -20,8 +20,8 @@ from threadpoolctl import threadpool_limits
 from ..evaluation import view
 from ..learner import MetricLearner
 from ..report import figures
-from ..report.comparing import ComparedMetrics, Fit, compare
 from ..selection import MetricLearnerCV
+from ..selection.method_comparison import ComparedMetrics, Fit, compare
 from .showing import print_json
 
 __all__ = ["run"]

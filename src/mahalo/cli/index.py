@@ -41,7 +41,7 @@ def index(
     the place of rows, `mahalo.search.load_index` reads it in Python.
     """
     from ..search import build_index
-    from .model import load_model, noted_column, read_for, rows_for
+    from .model import load_model, noted_column, read_for, rows_for, table_of
     from .showing import facts, print_json
     from .tables import check_output, read_ids
     from .watching import watching
@@ -51,7 +51,7 @@ def index(
     with watching(log, inputs) as watch:
         metric = load_model(model)
         table = read_for(metric, data, encoding, watch, [id])
-        column = noted_column(metric, "id", table) if id is None and ids is None else id
+        column = noted_column(table_of(metric).id, table) if id is None and ids is None else id
         names = read_ids(table, column, ids, encoding)
         watch.show(f"building: {table.n_rows:,} rows")
         built = build_index(metric, rows_for(metric, table, model), backend.value, ids=names)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from .. import __version__
 from ..constraints import Constraints
-from ..explain import fingerprint
+from ..explain.fingerprint import Fingerprint, fingerprint
+from ..explain.provenance import DataRecord, TableRecord
 from ..metric import Scaling
 from .tables import Classes, Columns, Named, Rows, read, read_constraints, read_ids, read_labels, rows_of
 from .tables.row_names import warn_of_constants, warn_of_row_names
@@ -64,16 +65,28 @@ class Known:
         return None if self.y is None else Classes.of(self.y)
 
     @cached_property
-    def fingerprint(self) -> dict[str, str | None]:
+    def fingerprint(self) -> Fingerprint:
         return fingerprint(self.X, self.y)
 
-    def about(self) -> dict[str, Any]:
-        """What new rows are checked by."""
-        source, encoding, base = self.source, self.rows.encoding, self.table.base
-        about: dict[str, Any] = {"mahalo": __version__}
-        about |= {name: value for name, value in (("label", source.label), ("id", source.id)) if value is not None}
-        about |= {} if encoding is None else encoding.to_dict()
-        return about if base is None else about | {"svmlight_base": base}
+    def table_record(self, encoder: str | None = None) -> TableRecord:
+        """Return what new tables are checked by."""
+        source, encoding = self.source, self.rows.encoding
+        columns = {} if encoding is None else dataclasses.asdict(encoding)
+        return TableRecord(label=source.label, id=source.id, svmlight_base=self.table.base, encoder=encoder, **columns)
+
+    def data_record(self, scaling: Scaling | None, n_chosen_by: int | None = None) -> DataRecord:
+        """Return what is recorded of the rows and labels."""
+        return DataRecord(
+            source=self.table.source,
+            n_rows=self.table.n_rows,
+            n_features=self.X.shape[1],
+            n_classes=None if self.classes is None else len(self.classes.names),
+            n_unlabelled=None if self.classes is None else self.classes.n_unlabelled,
+            standardised=scaling is not None,
+            scale=None if scaling is None else tuple(scaling.scale.tolist()),
+            n_chosen_by=n_chosen_by,
+            fingerprint=self.fingerprint,
+        )
 
     def scaling(self) -> Scaling:
         """What brings columns to mean 0 and deviation 1."""

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from ..embeddings import EmbeddingAdapter
 from ..evaluation import BeforeAfter
-from ..explain import fit_notes, fit_record
+from ..explain import Provenance, fit_notes
 from ..explain.suspects import FoldMetric
 from ..learner import MetricLearner
 from ..metric import Metric, Scaling, absorb_scaling
@@ -96,7 +96,7 @@ class Outcome:
             "classes": None if known.classes is None else len(known.classes.names),
             "unlabelled": None if known.classes is None else known.classes.n_unlabelled,
             "constraints": None if known.constraints is None else known.constraints.n_constraints,
-            "fingerprint": known.fingerprint,
+            "fingerprint": dataclasses.asdict(known.fingerprint),
             "standardised": self.standardised,
             "rows_to_choose_by": self.n_looked_at,
             "candidates": self.n_candidates,
@@ -139,8 +139,8 @@ def learned(known: Known, settings: Settings) -> Outcome:
     metric = outcome.learner.metric_
     if scaling is not None:
         metric = absorb_scaling(metric, scaling)
-    about = _about(outcome, settings) | _notes(outcome, X)
-    return dataclasses.replace(outcome, metric=dataclasses.replace(metric, about=about))
+    provenance = _provenance(outcome, settings, scaling, X)
+    return dataclasses.replace(outcome, metric=provenance.attach(metric))
 
 
 def evaluated(known: Known, settings: Settings) -> Outcome:
@@ -269,23 +269,27 @@ def _first(value: Any) -> Any:
     return value[0] if isinstance(value, (list, tuple)) else value
 
 
-def _about(outcome: Outcome, settings: Settings) -> dict[str, Any]:
-    """What `transform` and `neighbors` check new rows by, and how the metric came about."""
+def _provenance(outcome: Outcome, settings: Settings, scaling: Scaling | None, X: Any) -> Provenance:
+    """Return the provenance of the fit, of rows as they were read.
+
+    Rows in pieces are not searched for doubtful labels, which would read all of them again and again.
+    """
+    known, learner = outcome.known, outcome.learner
+    assert learner is not None
+    made = Provenance.of(learner.metric_)
+    assert made.fit is not None
     estimator = "MetricLearner" if settings.gamma else "EmbeddingAdapter" if settings.embeddings else "MetricLearnerCV"
-    record = fit_record(outcome.learner) | {"estimator": estimator}
-    about = outcome.known.about() | {"fitted": outcome.summary(), "fit": record}
-    if outcome.evaluation is not None:
-        about["evaluation"] = outcome.evaluation.to_dict()
-    return about if settings.encoder is None else about | {"encoder": settings.encoder}
-
-
-def _notes(outcome: Outcome, X: Any) -> dict[str, Any]:
-    """For the report. Of rows in pieces nothing is judged: all of them would be read again and again."""
-    known = outcome.known
     with _few_threads(X):
         held = known.n_pieces is None
-        data = (X, known.y, known.constraints, outcome.folds) if held else ()
-        return {"notes": fit_notes(outcome.learner, *data)}
+        notes = fit_notes(learner, *((X, known.y, known.constraints, outcome.folds) if held else ()))
+    return dataclasses.replace(
+        made,
+        table=known.table_record(settings.encoder),
+        data=known.data_record(scaling, outcome.n_looked_at),
+        fit=dataclasses.replace(made.fit, estimator=estimator),
+        evaluation=outcome.evaluation,
+        notes=notes,
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -6,13 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..explain import Provenance
+from ..explain.provenance import TableRecord
 from ..metric import Metric, load
 from .known import Source
 from .tables import Columns, Encoding, Part, Table, encoded, numeric_columns, read, read_ids, rows_of, too_large
 from .tables.reading import some
 from .watching import Watch
 
-__all__ = ["load_model", "named_rows", "names_of", "noted_column", "parts_for", "read_for", "rows_for"]
+__all__ = ["load_model", "named_rows", "names_of", "noted_column", "parts_for", "read_for", "rows_for", "table_of"]
 
 _PART = 50_000  # rows at a time
 
@@ -26,22 +28,22 @@ def read_for(
     metric: Metric, data: Sequence[str], encoding: str, watch: Watch, text: Sequence[str | None] = ()
 ) -> Table:
     """Columns that are not measured are kept as they are written; of a model that names none, those in `text`."""
-    measured = metric.about.get("columns")
-    kept = [name for name in (metric.about.get("id"), *text) if name is not None and name not in (measured or ())]
+    noted = table_of(metric)
+    kept = [name for name in (noted.id, *text) if name is not None and name not in (noted.columns or ())]
     return read(
         data,
         encoding=encoding,
         n_features=metric.n_features,
-        base=metric.about.get("svmlight_base"),
+        base=noted.svmlight_base,
         text=kept,
-        numbers=measured,
+        numbers=noted.columns,
         say=watch.show,
     )
 
 
 def rows_for(metric: Metric, table: Table, model: Path) -> Any:
     """The rows of a table as the metric wants them: columns by name, in its order, others left out."""
-    names = metric.about.get("columns")
+    names = table_of(metric).columns
     if names is None:
         return _by_width(metric, table, model)
     if table.frame is None:
@@ -55,7 +57,7 @@ def rows_for(metric: Metric, table: Table, model: Path) -> Any:
             f"{table.source} lacks {len(lacking)} of the {len(names)} columns that {model.name} was fitted on: "
             f"{some(lacking)}; it has {some(table.names)}."
         )
-    return encoded(table, Encoding.noted(metric.about), may_drop=False)
+    return encoded(table, _encoding(metric), may_drop=False)
 
 
 def parts_for(
@@ -84,8 +86,8 @@ def _parts(metric: Metric, table: Table, model: Path, starts: Iterable[int]) -> 
 
 def _by_width(metric: Metric, table: Table, model: Path) -> Any:
     """Of a model that names no columns: all that hold numbers."""
-    only = numeric_columns(table)
-    X = rows_of(table, Columns(metric.about.get("label"), metric.about.get("id"), only), may_drop=False).X
+    only, noted = numeric_columns(table), table_of(metric)
+    X = rows_of(table, Columns(noted.label, noted.id, only), may_drop=False).X
     if X.shape[1] != metric.n_features:
         names = f": {some(only)}. It names none, so give a table of those it was fitted on, in their order" * bool(only)
         raise ValueError(
@@ -99,22 +101,32 @@ def named_rows(metric: Metric, model: Path, source: Source, watch: Watch) -> tup
     """Rows as the metric wants them and their names: by the options given, else the column of the fit."""
     table = read_for(metric, source.data, source.encoding, watch, [source.id])
     noted = source.id is None and source.ids is None
-    column = noted_column(metric, "id", table) if noted else source.id
+    column = noted_column(table_of(metric).id, table) if noted else source.id
     return rows_for(metric, table, model), read_ids(table, column, source.ids, source.encoding)
 
 
-def noted_column(metric: Metric, what: str, table: Table) -> str | None:
-    """The column of ids or labels that the model was fitted with, if the table has it."""
-    name = metric.about.get(what)
+def noted_column(name: str | None, table: Table) -> str | None:
+    """Return the column of ids or labels that the model was fitted with, if the table has it."""
     return name if name in table.names or name in table.beside else None
 
 
 def _passed_through(metric: Metric, table: Table) -> dict[str, Any]:
-    """Columns that the metric does not measure: ids, labels and others."""
-    used = set(metric.about.get("columns", table.names))
+    """Return the columns that the metric does not measure: ids, labels and others."""
+    columns = table_of(metric).columns
+    used = set(table.names if columns is None else columns)
     return {name: table.frame.column(name) for name in table.names if name not in used}
 
 
 def names_of(metric: Metric) -> list[str] | None:
-    """Of the features, where the model knows them."""
-    return None if metric.about.get("columns") is None else Encoding.noted(metric.about).names
+    """Return the names of the features, where the model has them."""
+    return None if table_of(metric).columns is None else _encoding(metric).names
+
+
+def table_of(metric: Metric) -> TableRecord:
+    """Return what new tables are checked by."""
+    return Provenance.of(metric).table
+
+
+def _encoding(metric: Metric) -> Encoding:
+    noted = table_of(metric)
+    return Encoding(noted.columns or (), dict(noted.one_hot), dict(noted.vectors))

@@ -36,7 +36,7 @@ def report(
     """
     from mahalo.report import write
 
-    from .model import load_model, names_of, noted_column, read_for, rows_for
+    from .model import load_model, names_of, noted_column, read_for, rows_for, table_of
     from .showing import facts, print_json
     from .tables import check_output, read_constraints, read_ids, read_labels
     from .watching import watching
@@ -45,9 +45,10 @@ def report(
     check_output(out, force, (".html", ".htm"), inputs=inputs)
     with watching(log, inputs) as watch:
         metric = load_model(model)
-        table = read_for(metric, [data], encoding, watch, [label or metric.about.get("label"), id])
-        label = noted_column(metric, "label", table) if label is None and labels is None else label
-        id = noted_column(metric, "id", table) if id is None and ids is None else id
+        noted = table_of(metric)
+        table = read_for(metric, [data], encoding, watch, [label or noted.label, id])
+        label = noted_column(noted.label, table) if label is None and labels is None else label
+        id = noted_column(noted.id, table) if id is None and ids is None else id
         X = rows_for(metric, table, model)
         y, names = read_labels(table, label, labels, encoding), read_ids(table, id, ids, encoding)
         constraints = read_constraints(pairs, triplets, table.n_rows, names, encoding)

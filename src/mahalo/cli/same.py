@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from ..embeddings import EmbeddingAdapter
+from ..explain import Provenance
 from ..learner import MetricLearner
 from ..metric import Scaling, absorb_scaling
 from ..pairs import PairClassifier
@@ -84,7 +85,9 @@ def learned_classifier(
     X = known.X if scaling is None else scaling.apply(known.X)
     classifier.fit(X, known.y, constraints=known.constraints)
     metric = classifier.metric_ if scaling is None else absorb_scaling(classifier.metric_, scaling)
-    classifier.metric_ = dataclasses.replace(metric, about=known.about())
+    made = Provenance.of(metric)
+    made = dataclasses.replace(made, table=known.table_record(), data=known.data_record(scaling))
+    classifier.metric_ = made.attach(metric)
     return classifier, known.X, known.ids
 
 

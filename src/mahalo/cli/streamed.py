@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..constraints import as_labels
-from ..explain.fingerprint import fingerprint_of
+from ..explain.fingerprint import Fingerprint, fingerprint_of
 from ..metric import Scaling
 from ..validation import is_linear
 from .known import Known, Source, columns_of, gather, refuse_nothing_known
@@ -51,7 +51,7 @@ class Streamed(Known):
         return None if self.labels is None else self.labels.classes
 
     @cached_property
-    def fingerprint(self) -> dict[str, str | None]:
+    def fingerprint(self) -> Fingerprint:
         if self.labels is None:
             return fingerprint_of(self.X.shape, self.look.checksum)
         codes = map(self.labels.codes, self.table.pieces)

@@ -38,7 +38,7 @@ class Degeneracy:
 def drop_degenerate(constraints: Constraints, geometry: Geometry, numbers: np.ndarray | None = None) -> Degeneracy:
     """Find the constraints of identical points; `numbers[i]`, if passed, is the number of row i in the message."""
     pairs, triplets, linear = constraints.pairs, constraints.triplets, constraints.linear
-    same = _same(geometry, *pairs.index.T)
+    same = _identical(geometry, *pairs.index.T)
     never = {
         "dissimilar pair": same & (pairs.sign < 0),
         "triplet": impossible_triplets(triplets.index, geometry),
@@ -58,7 +58,7 @@ def drop_degenerate(constraints: Constraints, geometry: Geometry, numbers: np.nd
 def impossible_triplets(index: np.ndarray, geometry: Geometry) -> np.ndarray:
     """Return the mask of triplets with c the same point as a or b: d²(a, b) + margin ≤ d²(a, c) cannot hold."""
     a, b, c = index.T
-    return _same(geometry, a, c) | _same(geometry, b, c)
+    return _identical(geometry, a, c) | _identical(geometry, b, c)
 
 
 def impossible_quadruplets(index: np.ndarray, geometry: Geometry) -> np.ndarray:
@@ -68,13 +68,15 @@ def impossible_quadruplets(index: np.ndarray, geometry: Geometry) -> np.ndarray:
     """
     is_quadruplet = np.all(index >= 0, axis=1)
     a, b, c, d = index[is_quadruplet].T
-    swapped = _same(geometry, a, d) & _same(geometry, b, c)
+    swapped = _identical(geometry, a, d) & _identical(geometry, b, c)
     never = np.zeros(len(index), dtype=bool)
-    never[is_quadruplet] = _same(geometry, c, d) | _same(geometry, a, c) & _same(geometry, b, d) | swapped
+    never[is_quadruplet] = (
+        _identical(geometry, c, d) | _identical(geometry, a, c) & _identical(geometry, b, d) | swapped
+    )
     return never
 
 
-def _same(geometry: Geometry, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+def _identical(geometry: Geometry, i: np.ndarray, j: np.ndarray) -> np.ndarray:
     """Return the mask of pairs (i, j) that are identical points."""
     same = i == j
     if same.all():  # or there are none

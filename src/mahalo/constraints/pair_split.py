@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +11,7 @@ from sklearn.model_selection import BaseCrossValidator
 
 from ..validation import Seed, as_generator, len_of
 from .collection import Constraints
+from .matrices import MatrixLike
 
 __all__ = ["PairSplit"]
 
@@ -47,11 +47,13 @@ class PairSplit(BaseCrossValidator):
     # Under metadata routing, meta-estimators pass `rows` without a request.
     __metadata_request__split = {"rows": True}  # noqa: RUF012
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None, rows: ArrayLike | None = None) -> int:
+    def get_n_splits(
+        self, X: object = None, y: object = None, groups: object = None, rows: ArrayLike | None = None
+    ) -> int:
         return self.n_splits
 
     def split(
-        self, X: Any, y: Any = None, groups: Any = None, rows: ArrayLike | None = None
+        self, X: MatrixLike, y: object = None, groups: object = None, rows: ArrayLike | None = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield (train, test) positions; `rows` is the constraints' number of each row of X (default 0, 1, 2, …)."""
         n = len_of(X)

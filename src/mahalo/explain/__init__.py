@@ -1,8 +1,8 @@
-"""What a learned metric is made of: features, constraints, doubtful labels, and a record of the fit."""
+"""Explanation of a learned metric: features, constraints, doubtful labels, and the provenance of its fit."""
 
 from .fingerprint import fingerprint
 from .mixin import ExplainMixin
 from .notes import fit_notes
-from .record import fit_record
+from .provenance import Provenance
 
-__all__ = ["ExplainMixin", "fingerprint", "fit_notes", "fit_record"]
+__all__ = ["ExplainMixin", "Provenance", "fingerprint", "fit_notes"]

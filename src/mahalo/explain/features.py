@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..constraints import Constraints, as_labels
-from ..metric import Metric
+from ..metric import Metric, Scaling
 from ..rows import InMemoryRows
 from .frames import data_frame
 from .linear import LinearWeights
@@ -42,6 +42,9 @@ class FeatureShares:
         W_jk among them.
     cross_parts : dict of str to ndarray
         The means of δ_j δ_k among them.
+    deviation : ndarray of shape (n_features,)
+        Standard deviations σ_j of the features. Tables show weights per standard deviation, σ_j W_jk σ_k, which do not
+        depend on the units of the features.
     """
 
     weight: np.ndarray
@@ -49,12 +52,14 @@ class FeatureShares:
     leading: np.ndarray
     cross_weight: np.ndarray
     cross_parts: dict[str, np.ndarray]
+    deviation: np.ndarray
 
     def features(self, names: Sequence[str]) -> DataFrame:
         """One row a feature, those first that bring most to the distances of unalike rows."""
-        last = list(self.parts.values())[-1] if self.parts else self.weight
+        weight = self.weight * self.deviation**2
+        last = list(self.parts.values())[-1] if self.parts else weight
         order = np.argsort(-last, kind="stable")
-        columns = {"weight": self.weight[order]} | {kind: part[order] for kind, part in self.parts.items()}
+        columns = {"weight": weight[order]} | {kind: part[order] for kind, part in self.parts.items()}
         return data_frame(columns, [names[j] for j in order], "feature")
 
     def pairs(self, names: Sequence[str]) -> DataFrame:
@@ -62,6 +67,8 @@ class FeatureShares:
         j, k = np.triu_indices(len(self.leading), 1)
         weight = self.cross_weight[j, k]
         parts = {kind: 2.0 * weight * moment[j, k] for kind, moment in self.cross_parts.items()}
+        deviation = self.deviation[self.leading]
+        weight = weight * deviation[j] * deviation[k]
         size = sum((np.abs(part) for part in parts.values()), start=np.zeros(len(j))) if parts else np.abs(weight)
         order = np.argsort(-size, kind="stable")
         first, second = ([names[f] for f in self.leading[end[order]]] for end in (j, k))
@@ -87,7 +94,9 @@ def known_pairs(y: Any, constraints: Constraints | None) -> dict[str, np.ndarray
     return {kind: index for kind, index in found.items() if len(index)}
 
 
-def feature_shares(metric: Metric, X: Any, pairs: dict[str, np.ndarray]) -> FeatureShares:
+def feature_shares(
+    metric: Metric, X: Any, pairs: dict[str, np.ndarray], deviation: np.ndarray | None = None
+) -> FeatureShares:
     """Over at most 500 pairs of either kind, drawn at random; fewer where rows are wide."""
     W = LinearWeights(metric)
     most = int(np.clip(_MOST_NUMBERS // max(1, W.n_features), _FEWEST_PAIRS, _MOST_PAIRS))
@@ -102,10 +111,19 @@ def feature_shares(metric: Metric, X: Any, pairs: dict[str, np.ndarray]) -> Feat
     spread = sum(
         (_sums(delta, delta, axis=0) / delta.shape[0] for delta in differences.values()), start=np.zeros(W.n_features)
     )
-    brought = weight * spread if differences else weight
+    deviation = _deviation(X) if deviation is None else deviation
+    brought = weight * (spread if differences else deviation**2)
     leading = np.sort(np.argsort(-brought, kind="stable")[:_MOST_CROSSED])
     cross = {kind: _moments(delta[:, leading]) for kind, delta in differences.items()}
-    return FeatureShares(weight, parts, leading, W.among(leading), cross)
+    return FeatureShares(weight, parts, leading, W.among(leading), cross, deviation)
+
+
+def _deviation(X: Any) -> np.ndarray:
+    """Return the standard deviation of every column, 1 for those that never change."""
+    if not sp.issparse(X):
+        return Scaling.of(X).scale
+    mean, sq_mean = (np.asarray(A.mean(axis=0)).ravel() for A in (X.astype(np.float64), X.astype(np.float64) ** 2))
+    return Scaling.from_moments(mean, np.maximum(sq_mean - mean**2, 0.0), np.sqrt(sq_mean)).scale
 
 
 def _differences(metric: Metric, W: LinearWeights, X: Any, index: np.ndarray) -> Any:

@@ -1,9 +1,10 @@
-"""Rows and labels told again by a hash: whether these are the ones that were learned from."""
+"""Fingerprints of rows and labels, to recognise those that a metric was learned from."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,50 +12,83 @@ import scipy.sparse as sp
 
 from ..constraints import as_labels
 
-__all__ = ["checksum", "fingerprint", "fingerprint_of"]
+__all__ = ["Fingerprint", "checksum", "fingerprint", "fingerprint_of", "label_hashes"]
 
 _BLOCK = 1 << 20  # numbers at a time
 _ODD, _GOLDEN = np.uint64(0xD1342543DE82EF95), np.uint64(0x9E3779B97F4A7C15)
 
 
-def fingerprint(X: Any, y: Any = None) -> dict[str, str | None]:
-    """Of all rows, as float64, and of all labels, None where there are none."""
+@dataclass(frozen=True)
+class Fingerprint:
+    """Hashes of all rows, as float64, and of all labels, None where there are none."""
+
+    rows: str | None
+    labels: str | None
+
+    def has_rows_of(self, other: Fingerprint | None) -> bool:
+        """Return whether both are of the same rows."""
+        return other is not None and self.rows is not None and self.rows == other.rows
+
+
+def fingerprint(X: Any, y: Any = None) -> Fingerprint:
+    """Return hashes of rows and of their labels."""
     if y is None:
         return fingerprint_of(X.shape, checksum(X))
     labels = as_labels(y)
     return fingerprint_of(X.shape, checksum(X), labels.classes, [labels.codes])
 
 
+def label_hashes(y: Any) -> set[str | None]:
+    """Return the hashes that labels may have in files: by name, and by number in the order of first appearance."""
+    labels = as_labels(y)
+    numbers = np.arange(len(labels.classes))
+    return {_label_hash(labels.classes, [labels.codes]), _label_hash(numbers, [labels.by_appearance().codes])}
+
+
 def fingerprint_of(
     shape: tuple[int, ...], rows: int, classes: np.ndarray | None = None, codes: Iterable[np.ndarray] = ()
-) -> dict[str, str | None]:
-    """The same of rows that are not at hand: their shape and checksum, the classes, the codes of all in parts."""
-    labels = None
-    if classes is not None:
-        labels = _hash(repr([str(name) for name in classes]).encode(), *(c.astype(np.int64).tobytes() for c in codes))
-    return {"rows": _hash(repr((shape, rows)).encode()), "labels": labels}
+) -> Fingerprint:
+    """Return the fingerprint of rows by shape and checksum, and of labels by their classes and codes, in parts."""
+    return Fingerprint(_hash(repr((shape, rows)).encode()), None if classes is None else _label_hash(classes, codes))
+
+
+def _label_hash(classes: np.ndarray, codes: Iterable[np.ndarray]) -> str:
+    return _hash(repr([str(name) for name in classes]).encode(), *(c.astype(np.int64).tobytes() for c in codes))
 
 
 def checksum(X: Any, first: int = 0) -> int:
-    """Of rows that are number `first`, `first + 1`, … of all: a number below 2⁶⁴; those of parts add up, modulo that.
+    """Return a checksum below 2⁶⁴ of rows that are number `first`, `first + 1`, …; those of parts add up, modulo that.
 
-    Every row is a sum of its numbers' bits times powers of an odd number, one for each column, stirred together with
-    its place. It tells rows that were changed or moved, not rows that somebody forged.
+    Every row is a sum of its numbers' bits times powers of an odd number, one for each column, mixed with its number.
+    It tells rows that were changed or moved, not rows that somebody forged.
     """
     n, d = X.shape
     powers = np.cumprod(np.full(d, _ODD))
     total, step = 0, max(1, _BLOCK // max(1, d))
-    for a in range(0, n, step):
-        block = X[a : a + step]
-        rows = np.asarray(block.toarray() if sp.issparse(block) else block, dtype=np.float64) + 0.0  # −0 as 0
-        place = np.arange(first + a + 1, first + a + 1 + len(rows), dtype=np.uint64) * _GOLDEN
-        row = (rows.view(np.uint64) * powers).sum(axis=1, dtype=np.uint64)
-        total += int(_stirred(row ^ place).sum(dtype=np.uint64))
+    row_sums = _sparse_row_sums if sp.issparse(X) else _row_sums
+    for a in range(0, n, n if sp.issparse(X) else step):
+        sums = row_sums(X if sp.issparse(X) else X[a : a + step], powers)
+        number = np.arange(first + a + 1, first + a + 1 + len(sums), dtype=np.uint64) * _GOLDEN
+        total += int(_mixed(sums ^ number).sum(dtype=np.uint64))
     return total % 2**64
 
 
-def _stirred(h: np.ndarray) -> np.ndarray:
-    """Every bit of the result depends on every bit of h."""
+def _row_sums(X: np.ndarray, powers: np.ndarray) -> np.ndarray:
+    rows = np.asarray(X, dtype=np.float64) + 0.0  # −0 as 0
+    return (rows.view(np.uint64) * powers).sum(axis=1, dtype=np.uint64)
+
+
+def _sparse_row_sums(X: sp.csr_array, powers: np.ndarray) -> np.ndarray:
+    """Return the same of sparse rows, whose zeros have no bits and add nothing."""
+    X = sp.csr_array(X, copy=not X.has_canonical_format)
+    X.sum_duplicates()
+    bits = (X.data.astype(np.float64) + 0.0).view(np.uint64) * powers[X.indices]
+    upto = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(bits, dtype=np.uint64)])
+    return upto[X.indptr[1:]] - upto[X.indptr[:-1]]
+
+
+def _mixed(h: np.ndarray) -> np.ndarray:
+    """Return 64-bit hashes (SplitMix64): every bit of the result depends on every bit of h."""
     h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return h ^ (h >> np.uint64(31))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +13,10 @@ from ..metric import Metric
 from ..task import FitSettings
 from ..validation import len_of
 from .features import FeatureShares, feature_shares, known_pairs
+from .fingerprint import fingerprint
 from .influence import influential
 from .linear import LinearWeights
+from .record import provenance_of
 from .suspects import Judged, suspect_constraints, suspect_rows
 
 if TYPE_CHECKING:
@@ -48,11 +49,12 @@ class ExplainMixin:
         Returns
         -------
         DataFrame
-            Features by name, those first that bring most to the distance of unalike rows: "weight", W_jj, and
-            "alike" and "unalike", the mean of δ_j (Wδ)_j over up to 500 pairs of either kind, δ their difference (of
-            rows at unit length where the metric compares by cosine): columns that add up to the mean squared distance.
-            With `pairs`: "feature", "with", W_jk as "weight", and the mean of 2 W_jk δ_j δ_k. Negative parts bring
-            rows together: a difference in one feature is made up for by the other.
+            Features by name, those first that bring most to the distance of unalike rows: "weight", σ_j² W_jj with σ_j
+            the standard deviation of the feature, and "alike" and "unalike", the mean of δ_j (Wδ)_j over up to 500
+            pairs of either kind, δ their difference (of rows at unit length where the metric compares by cosine):
+            columns that add up to the mean squared distance. With `pairs`: "feature", "with", σ_j W_jk σ_k as "weight",
+            and the mean of 2 W_jk δ_j δ_k. Negative parts bring rows together: a difference in one feature is made up
+            for by the other.
         """
         check_is_fitted(self)
         LinearWeights(self.metric_)  # raises where there are no features to weigh
@@ -168,12 +170,10 @@ class ExplainMixin:
         names = getattr(self, "feature_names_in_", None)
         return [f"x{j}" for j in range(self.metric_.n_features or 0)] if names is None else list(names)
 
-    def _with_column_names(self, metric: Metric) -> Metric:
-        """Return the metric with the names of its columns, where the training rows had any."""
-        names = getattr(self, "feature_names_in_", ())
-        if not len(names) or len(names) != metric.n_features:
-            return metric
-        return replace(metric, about={**metric.about, "columns": [str(name) for name in names]})
+    def _with_provenance(self) -> Metric:
+        """Return the metric with the provenance of this fit."""
+        is_table = self._training_rows is not None and self.metric_.n_features is not None and not self._pairwise
+        return provenance_of(self, fingerprint(*self._training_rows) if is_table else None).attach(self.metric_)  # type: ignore[misc]
 
     def _check_learned(self, what: str) -> None:
         if not hasattr(self, "constraints_"):

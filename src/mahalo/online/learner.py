@@ -25,9 +25,9 @@ from ..constraints import (
 from ..coordinates import LinearCoordinates
 from ..evaluation import pair_auc
 from ..learner import MetricLearner
+from ..linalg import Matrix
 from ..metric import Metric
 from ..priors import Supervision
-from ..rows import RowBlock
 from ..solvers import Certificate
 from ..task import make_space
 from ..validation import Seed, as_generator, at_least_single, len_of, warn
@@ -230,7 +230,7 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         schedule = StepSchedule(float(self.eta), self.schedule, self.half_life)
         return StreamSettings(schedule, bool(self.targets), self.bounds, self.percentiles, self.pairs_per_row)
 
-    def _initial_state(self, X: RowBlock, y: Any, constraints: Constraints | None) -> StreamState:
+    def _initial_state(self, X: Matrix, y: Any, constraints: Constraints | None) -> StreamState:
         """Return the state before the first pair: the space, and empty samples."""
         settings, rng = self._batch_learner().fit_settings(), as_generator(self.random_state)
         codes = None if y is None else codes_by_appearance(y)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from ..rows import RowBlock
+from ..linalg import Matrix
 from .stream import PairBatch
 
 __all__ = ["Reservoir", "StoredPairs", "StoredRows", "pair_new_rows", "stream_uniforms"]
@@ -92,11 +92,11 @@ def _last_item_of_slots(slot: np.ndarray, size: int) -> tuple[np.ndarray, np.nda
 class StoredRows:
     """Sample of labelled rows with their classes, of `n_seen` rows in the stream so far."""
 
-    X: RowBlock | None
+    X: Matrix | None
     codes: np.ndarray
     n_seen: int = 0
 
-    def stacked_on(self, X: RowBlock) -> RowBlock:
+    def stacked_on(self, X: Matrix) -> Matrix:
         """Return the stored rows followed by X."""
         if self.X is None or not len(self.codes):
             return X

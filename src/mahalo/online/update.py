@@ -9,7 +9,8 @@ import numpy as np
 
 from ..constraints import Constraints, as_labels
 from ..coordinates import LinearSpace
-from ..rows import InMemoryRows, RowBlock
+from ..linalg import Matrix
+from ..rows import InMemoryRows
 from ..validation import len_of
 from .reservoir import Reservoir, StoredRows, pair_new_rows, stream_uniforms
 from .state import StreamState
@@ -39,7 +40,7 @@ class StreamSettings:
 
 def update_state(
     state: StreamState,
-    X: RowBlock,
+    X: Matrix,
     y: np.ndarray | None,
     constraints: Constraints | None,
     settings: StreamSettings,
@@ -71,8 +72,8 @@ def update_state(
 
 
 def _pairs_from_labels(
-    state: StreamState, X: RowBlock, y: np.ndarray | None, settings: StreamSettings
-) -> tuple[RowBlock, Constraints, StoredRows, tuple[object, ...]]:
+    state: StreamState, X: Matrix, y: np.ndarray | None, settings: StreamSettings
+) -> tuple[Matrix, Constraints, StoredRows, tuple[object, ...]]:
     """Return stored and new rows together, pairs of them, the rows to store, and the labels seen so far."""
     assert y is not None
     labels = as_labels(y)
@@ -88,7 +89,7 @@ def _pairs_from_labels(
     return X, Constraints.from_pairs(index, same=sign > 0, n_rows=len_of(X)), rows, tuple(number)
 
 
-def _resolve_bounds(state: StreamState, X: RowBlock, settings: StreamSettings) -> tuple[float, float] | None:
+def _resolve_bounds(state: StreamState, X: Matrix, settings: StreamSettings) -> tuple[float, float] | None:
     """Return (upper, lower) for pairs without bounds: the parameter, or percentiles of the first rows that differ."""
     if settings.bounds is not None:
         return float(settings.bounds[0]), float(settings.bounds[1])

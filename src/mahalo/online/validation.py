@@ -11,7 +11,7 @@ import numpy as np
 from ..constraints import Constraints, EdgeForms, sq_distances
 from ..constraints.groups import Pairs
 from ..coordinates import LinearCoordinates
-from ..rows import RowBlock
+from ..linalg import Matrix
 from ..validation import check_count, in_double, warn
 from .stream import PairBatch, pad_columns
 
@@ -69,7 +69,7 @@ def fill_bounds(pairs: Pairs, bounds: tuple[float, float] | None) -> Pairs:
     return dataclasses.replace(pairs, bound=np.where(missing, np.where(pairs.sign > 0, upper, lower), pairs.bound))
 
 
-def embed_pairs(coordinates: LinearCoordinates, X: RowBlock, pairs: Pairs, targets: bool) -> PairBatch:
+def embed_pairs(coordinates: LinearCoordinates, X: Matrix, pairs: Pairs, targets: bool) -> PairBatch:
     """Return the pairs in coordinates; drop pairs of identical points, raise ValueError if float64 cannot hold one."""
     X = in_double(X)
     points = np.ascontiguousarray(coordinates.map(X), dtype=np.float64)
@@ -95,7 +95,7 @@ def embed_pairs(coordinates: LinearCoordinates, X: RowBlock, pairs: Pairs, targe
     return PairBatch(pad_columns(points), tail, head, offset, pairs.bound, sign, pairs.weight)
 
 
-def _sq_lengths(points: RowBlock, index: np.ndarray) -> np.ndarray:
+def _sq_lengths(points: Matrix, index: np.ndarray) -> np.ndarray:
     """Return squared Euclidean distances of the pairs of rows in `index`."""
     if not isinstance(points, np.ndarray):
         return sq_distances(points, index)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from ..constraints import Constraints, as_constraints, codes_by_appearance
 from ..evaluation.pair_scores import PAIR_SCORES
 from ..learner import MetricLearner
-from ..rows import RowBlock
+from ..linalg import Matrix
 from ..selection import MetricLearnerCV
 from ..validation import Seed, as_indices, as_objects, len_of
 from .calibration import Calibration, best_threshold
@@ -160,7 +160,7 @@ class PairClassifier(BaseEstimator):
                 raise ValueError(f"{name} must be a share between 0 and 1; got {value!r}.")
 
     def _check_labels_and_pairs(
-        self, X: RowBlock, y: ArrayLike | None, constraints: Constraints | None, rows: ArrayLike | None
+        self, X: Matrix, y: ArrayLike | None, constraints: Constraints | None, rows: ArrayLike | None
     ) -> tuple[np.ndarray | None, Constraints | None]:
         """Return class codes and constraints by row of X; raise ValueError if they are not enough to learn from."""
         constraints = as_constraints(constraints)
@@ -259,7 +259,7 @@ class PairClassifier(BaseEstimator):
         return load(cls, path, kernel, points)
 
 
-def _indexable(X: Any) -> RowBlock:
+def _indexable(X: Any) -> Matrix:
     """Return rows as an array or CSR array that can be indexed by row number."""
     import scipy.sparse as sp
 

@@ -14,14 +14,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Constraints, Labels, as_constraints, as_labels
 from ..evaluation import BeforeAfter, Distance, compare_on_pairs, compare_on_rows
-from ..explain import fingerprint, fit_record
+from ..explain import Provenance, fingerprint
 from ..explain.features import FeatureShares, feature_shares, known_pairs
+from ..explain.fingerprint import Fingerprint, label_hashes
 from ..explain.influence import Pulls, pulls
 from ..explain.notes import N_NOTED, FitNotes
+from ..explain.provenance import DataRecord
 from ..explain.suspects import DoubtfulConstraints, DoubtfulRows, doubtful_constraints, doubtful_of_some
 from ..explain.suspects import Judged as Suspected
 from ..learner import MetricLearner
-from ..metric import Metric
+from ..metric import Metric, Scaling
 from ..metric.input_checks import names_of_columns
 from ..rows import stratified_sample
 from ..validation import as_objects, at_least_single, len_of
@@ -47,8 +49,8 @@ class Findings:
     metric : Metric
     learner : MetricLearner or None
         With its constraints and multipliers; None where only the metric is known.
-    record : dict
-        `fit_record` of the fit; empty where nothing is known of it.
+    provenance : Provenance
+        As stored with the metric at its fit.
     X : array, sparse array or array of objects
     y : array-like or None
         As given.
@@ -63,7 +65,7 @@ class Findings:
 
     metric: Metric
     learner: MetricLearner | None
-    record: dict[str, Any]
+    provenance: Provenance
     X: Any
     y: Any
     labels: Labels | None
@@ -76,9 +78,8 @@ class Findings:
     def of(
         cls, model: Any, X: Any, y: Any, constraints: Constraints | None, names: Sequence | None, ids: Sequence | None
     ) -> Findings:
-        metric, learner, record = _taken_apart(model)
-        about = getattr(metric, "about", None) or {}
-        known = next((n for n in (names, *_column_names(X, model, record, about)) if n is not None), None)
+        metric, learner = _taken_apart(model)
+        known = next((n for n in (names, *_column_names(X, model, metric)) if n is not None), None)
         rows = _as_rows(metric, X)
         labels = None if y is None else as_labels(y)
         if labels is not None and len(labels.codes) != len_of(rows):
@@ -93,7 +94,7 @@ class Findings:
         return cls(
             metric=metric,
             learner=learner,
-            record=record,
+            provenance=Provenance.of(metric),
             X=rows,
             y=y,
             labels=labels if labels is not None and len(labels.classes) else None,
@@ -120,37 +121,30 @@ class Findings:
     @cached_property
     def learned_here(self) -> bool:
         """Whether these are the rows that were learned from, as far as can be told."""
-        if self.learner is None:
-            return self._prints is not None and self._prints["rows"] == self._noted_prints.get("rows")
-        learned = self.learner.constraints_
-        if not _about(learned, self.n_rows):
-            return False
-        plain = not self.metric.normalize and self.metric.rotation is None
-        if not plain or not len(learned.pairs):
-            return True
-        i, j = learned.pairs.index[:200].T
-        now = self.metric.pair_distances(self.X[i], self.X[j], squared=True)
-        then = self.learner.values_[: len(now)]
-        return bool(np.allclose(now, then, rtol=1e-3, atol=1e-6 * float(np.abs(then).max(initial=0.0))))
+        noted = self._data.fingerprint
+        if noted is not None:
+            return noted.has_rows_of(self._prints)
+        return self.learner is not None and _about(self.learner.constraints_, self.n_rows)
 
     @cached_property
-    def _prints(self) -> dict[str, str | None] | None:
+    def _prints(self) -> Fingerprint | None:
         return None if self.metric.n_features is None else fingerprint(self.X, self.y)
 
     @property
-    def _noted_prints(self) -> dict[str, str | None]:
-        return self._fitted.get("fingerprint") or {}
+    def _data(self) -> DataRecord:
+        return self.provenance.data or DataRecord()
+
+    @property
+    def _learned_labels(self) -> str | None:
+        """Hash of the labels that were learned from; None where there were none, or they are not known."""
+        return None if self._data.fingerprint is None else self._data.fingerprint.labels
 
     @cached_property
     def _stored(self) -> BeforeAfter | None:
-        """The evaluation made at the fit, if these are its rows and, where it had labels, its labels."""
-        then = self._noted_prints.get("labels")
-        if self.learner is not None or not self.learned_here or (then is not None and then != self._prints["labels"]):  # type: ignore[index]
+        """Evaluation made at the fit, if these are its rows and, where it had labels, its labels."""
+        if self.learner is not None or not self.learned_here:
             return None
-        stored = (self.metric.about or {}).get("evaluation")
-        if stored is not None:
-            return BeforeAfter.from_dict(stored)
-        return _of_older_file(self.record.get("before_after") or self._fitted)
+        return self.provenance.evaluation if self._learned_labels is None or self._same_labels else None
 
     @cached_property
     def judged(self) -> Assessment:
@@ -190,22 +184,18 @@ class Findings:
             return Assessment("Judged on the pairs given.", how, found, "the pairs given")
         raise Missing("nothing says which rows are similar: give labels of two classes or more, or pairs.")
 
-    @property
-    def _fitted(self) -> dict[str, Any]:
-        """What the command line notes down about a fit."""
-        return (getattr(self.metric, "about", None) or {}).get("fitted") or {}
-
     @cached_property
     def before(self) -> tuple[Distance, str]:
         """The distance before learning, and its name."""
         scale = None
-        if self._fitted.get("standardised") and not sp.issparse(self.X):
-            scale = self.X.std(axis=0, dtype=np.float64)
-            scale[scale <= 1e-12 * np.abs(self.X).max(axis=0)] = 1.0
+        if self._data.scale is not None:
+            scale = np.array(self._data.scale)
+        elif self._data.standardised and not sp.issparse(self.X):  # in older files, which do not say by what
+            scale = Scaling.of(self.X).scale
         return before_learning(self.metric, scale)
 
     def _how_as_given(self, judged_on: str) -> str:
-        n = self.record.get("n_rows")
+        n = self._data.n_rows
         text = f"On the {self.n_rows:,} {judged_on}"
         if self.learner is None and self.learned_here:
             return (
@@ -249,35 +239,36 @@ class Findings:
             raise Missing("a metric in the feature space of a kernel weighs no features; learn with kernel='linear'.")
         scaling = getattr(self.metric, "scaling", None)
         X = self.X if scaling is None else scaling.apply(self.X)
-        return feature_shares(self.metric, X, known_pairs(self.codes, self.constraints))
+        deviation = None if scaling is not None or self._data.scale is None else np.array(self._data.scale)
+        return feature_shares(self.metric, X, known_pairs(self.codes, self.constraints), deviation)
 
     @cached_property
     def notes(self) -> FitNotes | None:
         """What was noted down at the fit about these rows, and about their labels if they are the same."""
-        noted = (self.metric.about or {}).get("notes")
+        noted = self.provenance.notes
         if noted is None or self.learner is not None or not self.learned_here:
             return None
-        if not self._same_labels and isinstance(noted, dict):
-            noted = noted | {"doubtful_rows": None}
+        if not self._same_labels:
+            noted = {**noted, "doubtful_rows": None}
         return FitNotes.read(noted, self.n_rows, [] if self.labels is None else self.labels.classes.tolist())
 
-    @property
+    @cached_property
     def _same_labels(self) -> bool:
-        """Whether a file was learned from these labels."""
-        then = self._noted_prints.get("labels")
-        return then is not None and self._prints is not None and then == self._prints["labels"]
+        """Whether the metric was learned from these labels."""
+        return self._learned_labels is not None and self.y is not None and self._learned_labels in label_hashes(self.y)
 
     @property
     def believed(self) -> bool:
         """Whether the metric was learned from labels of these rows, if perhaps not from all of these."""
-        from_labels = self.constraints is None if self.learner else self._noted_prints.get("labels") is not None
+        from_labels = self.constraints is None if self.learner else self._learned_labels is not None
         return self.learned_here and from_labels
 
     @cached_property
     def pulls(self) -> Pulls:
         if not self.learned_here:
             raise Missing("the constraints are about the rows that were learned from, and these are others.")
-        if self._fitted.get("untouched"):
+        choice = self.provenance.choice
+        if self.learner is None and choice is not None and choice.start_was_chosen:
             raise Missing("nothing was learned beyond the metric it starts from, so no constraint shaped it.")
         if self.notes is not None:
             return self.notes.pulls
@@ -315,15 +306,14 @@ class Findings:
         return Suspected(self.X, None, self.metric, plain=self.before[0].distances)
 
 
-def _taken_apart(model: Any) -> tuple[Metric, MetricLearner | None, dict[str, Any]]:
-    """The metric, the learner if it knows what it learned from, and the record of the fit."""
+def _taken_apart(model: Any) -> tuple[Metric, MetricLearner | None]:
+    """Return the metric, and the learner if it knows what it learned from."""
     if isinstance(model, Metric):
-        metric, learner, record = model, None, (getattr(model, "about", None) or {}).get("fit") or {}
+        metric, learner = model, None
     elif isinstance(model, MetricLearner):
         check_is_fitted(model)
         metric = model.metric_
         learner = model if hasattr(model, "certificate_") else None
-        record = fit_record(model) if learner is not None else (getattr(metric, "about", None) or {}).get("fit") or {}
     else:
         raise ValueError(
             f"a report is about a fitted MetricLearner or a Metric; got {type(model).__name__}. From a pipeline pass "
@@ -334,7 +324,7 @@ def _taken_apart(model: Any) -> tuple[Metric, MetricLearner | None, dict[str, An
             "a report measures rows, and with kernel='precomputed' there are only similarities; learn with the kernel "
             "itself, by name or as a callable(X, Y)."
         )
-    return metric, learner, record
+    return metric, learner
 
 
 def _as_rows(metric: Metric, X: Any) -> Any:
@@ -369,27 +359,9 @@ def _from_labels(learner: MetricLearner, labels: Labels | None) -> bool:
     return bool(((first == second) == alike).all()) and learned.n_constraints >= n_drawn / 2
 
 
-def _of_older_file(values: dict[str, Any]) -> BeforeAfter | None:
-    """Read the measures of a file that was written before evaluations were stored whole."""
-    if not values.get("before"):
-        return None
-    before = values["before"]
-    return BeforeAfter(
-        before=before,
-        after=values["after"],
-        interval=values["interval"],
-        n_queries=values.get("questions") or values.get("n_questions") or 0,
-        searched="other held-out rows",
-        before_interval=values.get("before_interval") or {},
-        after_interval=values.get("after_interval") or {},
-        primary=next((name for name in ("10-NN", "MAP") if name in before), next(iter(before))),
-    )
-
-
-def _column_names(X: Any, model: Any, record: dict[str, Any], about: dict[str, Any]) -> list[Any]:
+def _column_names(X: Any, model: Any, metric: Metric) -> list[Any]:
     of_table = list(X.columns) if hasattr(X, "columns") else None
-    seen = getattr(model, "feature_names_in_", None)
-    return [of_table, seen, names_of_columns(about) or None, record.get("feature_names")]
+    return [of_table, getattr(model, "feature_names_in_", None), names_of_columns(metric.about) or None]
 
 
 def _listed(values: Sequence, n: int, name: str, what: str) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..explain.provenance import Candidate, Choice, FitRecord
 from .markup import Cell, Column, chart, escaped, number, percent, section, table
 from .sheet import Sheet, part
 
@@ -22,23 +23,24 @@ _FACTS = {
 
 
 def proof(sheet: Sheet) -> str:
-    record = sheet.findings.record
-    if not record.get("certificate"):
+    fit, choice = sheet.findings.provenance.fit, sheet.findings.provenance.choice
+    if fit is None:
         why = "the file does not hold how the metric was found; report from the learner itself."
         return section("sure", "How sure", f'<p class="missing">Not shown: {why}</p>')
-    return section("sure", "How sure", _proof(sheet, record), _gap(sheet, record), _choosing(sheet, record))
+    candidates = "" if choice is None else _choosing(sheet, choice)
+    return section("sure", "How sure", _proof(fit, choice), _gap(sheet, fit), candidates)
 
 
-def _proof(sheet: Sheet, record: dict[str, Any]) -> str:
-    c = record["certificate"]
-    gap, n = float(c["relative_gap"]), sum(record["n_constraints"].values())
-    if _start_was_chosen(record):
+def _proof(fit: FitRecord, choice: Choice | None) -> str:
+    c = fit.certificate
+    gap, n = c.relative_gap, sum(fit.n_constraints.values())
+    if choice is not None and choice.start_was_chosen:
         text = (
             "<strong>The start was kept.</strong> On held-out rows no candidate was clearly better than the metric "
             "that learning starts from, so the constraints have next to no say in this one. That nothing does better "
             f"at what was asked is proved to within {part(gap)} of the objective, but says little here."
         )
-    elif c["converged"]:
+    elif c.converged:
         text = (
             f"<strong>The answer is proved.</strong> No metric at all does better at what was asked by more than "
             f"{part(gap)} of the objective. The proof is worked out from the problem and the answer alone, whoever "
@@ -49,15 +51,15 @@ def _proof(sheet: Sheet, record: dict[str, Any]) -> str:
             f"<strong>The solver stopped early.</strong> Another metric might do better at what was asked, by "
             f"{part(gap)} of the objective at most. Raise max_iter or tol, or lower γ, and learn again."
         )
-    kept = n - c["n_violated"]
+    kept = n - c.n_violated
     limits = (
         f" Of the {n:,} constraints {kept:,} hold; the others are bent, the most by "
-        f"{_of_bound(float(c['max_violation']))} its bound. Where similar and dissimilar rows overlap that is "
+        f"{_of_bound(c.max_violation)} its bound. Where similar and dissimilar rows overlap that is "
         "as it should be."
-        if c["n_violated"]
+        if c.n_violated
         else f" All {n:,} constraints hold."
     )
-    facts = _facts(record)
+    facts = _facts(fit, choice)
     listed = "".join(f"<dt>{escaped(k)}</dt><dd>{escaped(v)}</dd>" for k, v in facts.items())
     return f'<p>{text}{limits}</p><dl class="facts">{listed}</dl>'
 
@@ -66,47 +68,39 @@ def _of_bound(violation: float) -> str:
     return f"{percent(violation, 0)} of" if violation < 2 else f"{number(float(f'{violation:.2g}'))} times"
 
 
-def _facts(record: dict[str, Any]) -> dict[str, str]:
-    """What was settled on, by name."""
-    facts = {"γ": number(float(record["gamma"])), "Steps of the solver": f"{record['n_iter']:,}"}
-    chosen = record.get("chosen") or {}
-    if chosen.get("residual") in (True, 1.0):
-        chosen = {k: v for k, v in chosen.items() if k != "residual"}  # nothing was weighed
-    facts |= {name: _setting(k, chosen[k]) for k, name in _FACTS.items() if chosen.get(k) is not None}
-    if "score" in chosen:
-        facts["Score on held-out rows"] = f"{chosen['score']:.3f}"
-    for key, name in (
-        ("n_dropped", "Constraints left out: identical rows"),
-        ("n_outside", "Left out: rows not there"),
-    ):
-        if record.get(key):
-            facts[name] = f"{record[key]:,}"
-    facts["Estimator"] = record["estimator"]
-    return facts
+def _facts(fit: FitRecord, choice: Choice | None) -> dict[str, str]:
+    """Return what was settled on, by name."""
+    facts = {"γ": number(fit.gamma), "Steps of the solver": f"{fit.n_iter:,}"}
+    if choice is not None:
+        settings = dict(choice.chosen.settings)
+        if settings.get("residual") in (True, 1.0):
+            del settings["residual"]  # nothing was weighed
+        facts |= {name: _setting(k, settings[k]) for k, name in _FACTS.items() if settings.get(k) is not None}
+        facts["Score on held-out rows"] = f"{choice.chosen.score:.3f}"
+    left_out = {"Constraints left out: identical rows": fit.n_dropped, "Left out: rows not there": fit.n_outside}
+    facts |= {name: f"{n:,}" for name, n in left_out.items() if n}
+    return facts | {"Estimator": fit.estimator}
 
 
-def _gap(sheet: Sheet, record: dict[str, Any]) -> str:
-    steps = record.get("history") or []
-    gaps = [_finite(step["relative_gap"]) for step in steps]
+def _gap(sheet: Sheet, fit: FitRecord) -> str:
+    gaps = [_finite(step.relative_gap) for step in fit.history]
     if not any(gaps):
         return "<p>The start was close enough: the solver made no step.</p>"
-    tol = float(record["parameters"]["tol"])
-    sheet.charts["gap"] = {"gap": gaps, "gamma": [_finite(step["gamma"]) for step in steps], "tol": tol}
+    gammas = [_finite(step.gamma) for step in fit.history]
+    sheet.charts["gap"] = {"gap": gaps, "gamma": gammas, "tol": fit.tol}
     return "<h3>On the way to the proof</h3>" + chart(
         "gap",
-        f"Relative gap after each of {len(gaps)} steps, ending at {part(float(record['certificate']['relative_gap']))}",
+        f"Relative gap after each of {len(gaps)} steps, ending at {part(fit.certificate.relative_gap)}",
         "The gap bounds how far the answer can be from the best one. Where the curve starts anew, the solver went on "
         "to a larger γ.",
     )
 
 
-def _choosing(sheet: Sheet, record: dict[str, Any]) -> str:
-    candidates = record.get("choosing")
-    if not candidates:
-        return ""
-    varied = [k for k in _FACTS if len({str(c[k]) for c in candidates}) > 1]
-    one_fold = any(c["interval"] is None for c in candidates)
-    sheet.charts["choosing"] = _curves(candidates, varied)
+def _choosing(sheet: Sheet, choice: Choice) -> str:
+    candidates = choice.candidates
+    varied = [k for k in _FACTS if len({str(c.settings.get(k)) for c in candidates}) > 1]
+    one_fold = any(c.interval is None for c in candidates)
+    sheet.charts["choosing"] = _curves(choice, varied)
     columns = [
         Column("γ", True),
         *(Column(_FACTS[k]) for k in varied),
@@ -116,16 +110,16 @@ def _choosing(sheet: Sheet, record: dict[str, Any]) -> str:
     rows = [
         [
             Cell(
-                "prior alone" if _untouched(c, candidates) else number(float(c["gamma"])),
-                f"{float(c['gamma']):.6g}",
+                "prior alone" if choice.is_start(c) else number(c.gamma),
+                f"{c.gamma:.6g}",
             ),
-            *(Cell(_setting(k, c[k])) for k in varied),
+            *(Cell(_setting(k, c.settings.get(k))) for k in varied),
             Cell(
-                f"{c['score']:.3f}",
-                f"{c['score']:.6f}",
-                f"<strong>{c['score']:.3f} chosen</strong>" if c["chosen"] else "",
+                f"{c.score:.3f}",
+                f"{c.score:.6f}",
+                f"<strong>{c.score:.3f} chosen</strong>" if c.chosen else "",
             ),
-            *([] if one_fold else [Cell(f"{c['interval']:.3f}", f"{c['interval']:.6f}")]),
+            *([] if one_fold else [Cell(f"{c.interval:.3f}", f"{c.interval:.6f}")]),
         ]
         for c in _best_and_chosen(candidates)
     ]
@@ -146,9 +140,8 @@ def _choosing(sheet: Sheet, record: dict[str, Any]) -> str:
     )
 
 
-def _finite(value: Any) -> float:
+def _finite(value: float) -> float:
     """0 where there is no number to draw."""
-    value = float(value)
     return value if np.isfinite(value) and value > 0 else 0.0
 
 
@@ -158,36 +151,25 @@ def _setting(name: str, value: Any) -> str:
     return number(float(value)) if isinstance(value, (int, float)) else str(value)
 
 
-def _untouched(candidate: dict[str, Any], candidates: list[dict[str, Any]]) -> bool:
-    """Whether this is the prior itself, which every choice has beside the γ that were asked for."""
-    gammas = sorted({float(c["gamma"]) for c in candidates})
-    return len(gammas) > 1 and float(candidate["gamma"]) == gammas[0] and gammas[0] < 1e-5 * gammas[1]
+def _best_and_chosen(candidates: tuple[Candidate, ...]) -> list[Candidate]:
+    return [c for k, c in enumerate(candidates) if k < _N_CANDIDATES or c.chosen]
 
 
-def _start_was_chosen(record: dict[str, Any]) -> bool:
-    candidates = record.get("choosing") or []
-    return any(c["chosen"] and _untouched(c, candidates) for c in candidates)
-
-
-def _best_and_chosen(candidates: list[dict]) -> list[dict]:
-    return candidates[:_N_CANDIDATES] + [c for c in candidates[_N_CANDIDATES:] if c["chosen"]]
-
-
-def _curves(candidates: list[dict], varied: list[str]) -> dict[str, Any]:
+def _curves(choice: Choice, varied: list[str]) -> dict[str, Any]:
     """Score against γ of every other combination of settings."""
     curves: dict[tuple, dict[str, Any]] = {}
     chosen, level = None, 0.0
-    for c in candidates:
-        gamma = float(c["gamma"])
-        if _untouched(c, candidates):
-            level = max(level, c["score"])
+    for c in choice.candidates:
+        gamma = c.gamma
+        if choice.is_start(c):
+            level = max(level, c.score)
             continue
         if not np.isfinite(gamma):
             continue
-        curve = curves.setdefault(tuple(str(c[k]) for k in varied), {"points": [], "best": False})
-        curve["points"].append([gamma, c["score"], c["interval"] or 0.0])
-        if c["chosen"]:
-            curve["best"], chosen = True, [gamma, c["score"]]
+        curve = curves.setdefault(tuple(str(c.settings.get(k)) for k in varied), {"points": [], "best": False})
+        curve["points"].append([gamma, c.score, c.interval or 0.0])
+        if c.chosen:
+            curve["best"], chosen = True, [gamma, c.score]
     for curve in curves.values():
         curve["points"].sort()
     return {"series": list(curves.values()), "chosen": chosen, "level": level}

@@ -74,18 +74,17 @@ def _sentence(sheet: Sheet) -> str:
 
 
 def _learned_from(sheet: Sheet) -> str:
-    f, record = sheet.findings, sheet.findings.record
+    f, provenance = sheet.findings, sheet.findings.provenance
     rows = f"{f.n_rows:,} rows" + (f" with {f.metric.n_features:,} features" if f.metric.n_features else "")
     classes = f" of {len(f.labels.classes):,} classes" if f.labels is not None else ""
-    encoder = (f.metric.about or {}).get("encoder")
+    encoder = provenance.table.encoder
     rows += f", vectors of {escaped(encoder)}" if encoder else ""
-    if not record:
+    if provenance.fit is None:
         return f"Shown on {rows}{classes}. The file does not say what the metric was learned from."
-    counts = record.get("n_constraints", {})
-    asked = _joined(f"{n:,} {_KINDS.get(kind, kind)}" for kind, n in counts.items())
+    asked = _joined(f"{n:,} {_KINDS.get(kind, kind)}" for kind, n in provenance.fit.n_constraints.items())
     if f.learned_here:
         return f"Learned from <strong>{rows}</strong>{classes}, by {asked}."
-    n = record.get("n_rows")
+    n = None if provenance.data is None else provenance.data.n_rows
     return f"Learned from {f'{n:,} rows, ' if n else ''}by {asked}; shown on <strong>{rows}</strong>{classes}."
 
 
@@ -98,12 +97,12 @@ def _tiles(sheet: Sheet) -> Iterable[str]:
         for name in dict.fromkeys((evaluation.primary, "10-NN", "MAP", "AUC", "pair AUC")):
             if name in evaluation.before:
                 yield _tile(evaluation, name)
-    certificate = sheet.findings.record.get("certificate")
-    if certificate:
+    fit = sheet.findings.provenance.fit
+    if fit is not None:
         yield (
             f'<li class="tile"><p class="what">Proved optimal within</p><p class="value">'
-            f"{part(float(certificate['relative_gap']))}</p>"
-            f'<p class="from">{"as asked" if certificate["converged"] else "stopped before what was asked"}</p></li>'
+            f"{part(fit.certificate.relative_gap)}</p>"
+            f'<p class="from">{"as asked" if fit.certificate.converged else "stopped before what was asked"}</p></li>'
         )
 
 

@@ -18,7 +18,8 @@ _READING = (
 )
 _WEIGHTS_ALONE = (
     "Which of these rows are alike is not known here, so what features bring to distances is not either. A weight is "
-    "per squared unit of its column: of columns in different units, weights do not compare. Give labels to see shares.",
+    "what a difference of one standard deviation in this column alone adds to the squared distance. Give labels to see "
+    "shares.",
     "Features, by weight",
 )
 
@@ -33,7 +34,7 @@ def _feature_tables(sheet: Sheet) -> str:
     kinds = [kind for kind in ("alike", "unalike") if kind in features]
     totals = {kind: float(features[kind].sum()) or 1.0 for kind in kinds}
     widest = {kind: max(float(features[kind].max()) / totals[kind], 1e-12) for kind in kinds}
-    columns = [Column("Feature"), Column("Weight", True, "W_jj, in the units of the feature")]
+    columns = [Column("Feature"), Column("Weight", True, "What one standard deviation adds to the squared distance")]
     columns += [Column(f"Share of {kind} distances", True) for kind in kinds]
     rows = [
         [

@@ -4,7 +4,7 @@ from .in_memory import InMemoryRows
 from .lazy import is_lazy
 from .mapped import JoinedRows, MappedRows, combine
 from .nearest_centre import NearestCentre
-from .protocol import RowBlock, Rows, VectorRows
+from .protocol import Rows, VectorRows
 from .sampled import Needs, SampledRows
 from .sampling import per_class_limit, stratified_sample
 
@@ -14,7 +14,6 @@ __all__ = [
     "MappedRows",
     "NearestCentre",
     "Needs",
-    "RowBlock",
     "Rows",
     "SampledRows",
     "VectorRows",

@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..linalg import (
+    Matrix,
     Scatter,
     column_variances,
     condense_rows,
@@ -16,7 +17,7 @@ from ..linalg import (
     shrunk_correlation,
     within_scatter,
 )
-from .protocol import RowBlock, VectorRows
+from .protocol import VectorRows
 
 __all__ = ["MAX_CONDENSED_COLUMNS", "InMemoryRows"]
 
@@ -28,7 +29,7 @@ _OBJECTS_PER_BLOCK = 1_000
 class InMemoryRows(VectorRows):
     """Rows of a dense array, a CSR array, or a 1-D array of objects."""
 
-    X: RowBlock
+    X: Matrix
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -38,10 +39,10 @@ class InMemoryRows(VectorRows):
     def sparse(self) -> bool:
         return sp.issparse(self.X)
 
-    def take(self, index: np.ndarray) -> RowBlock:
+    def take(self, index: np.ndarray) -> Matrix:
         return self.X[index]
 
-    def blocks(self) -> Iterator[RowBlock]:
+    def blocks(self) -> Iterator[Matrix]:
         if len(self.shape) == 1:
             return (self.X[a : a + _OBJECTS_PER_BLOCK] for a in range(0, self.shape[0], _OBJECTS_PER_BLOCK))
         return iter(row_blocks(self.X)())

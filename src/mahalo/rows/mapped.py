@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from ..linalg import ClassMoments
+from ..linalg import ClassMoments, Matrix
 from .nearest_centre import NearestCentre
-from .protocol import RowBlock, Rows
+from .protocol import Rows
 
 __all__ = ["JoinedRows", "MappedRows", "combine"]
 
@@ -23,7 +23,7 @@ class MappedRows(Rows):
     """
 
     rows: Rows
-    function: Callable[[RowBlock], RowBlock]
+    function: Callable[[Matrix], Matrix]
     width: int
     linear: bool = False
     dense: bool = False
@@ -48,10 +48,10 @@ class MappedRows(Rows):
     def densifies(self) -> bool:
         return self.rows.sparse and self.dense and self.width >= self.rows.shape[1]
 
-    def take(self, index: np.ndarray) -> RowBlock:
+    def take(self, index: np.ndarray) -> Matrix:
         return self.function(self.rows.take(index))
 
-    def blocks(self) -> Iterator[RowBlock]:
+    def blocks(self) -> Iterator[Matrix]:
         return map(self.function, self.rows.blocks())
 
     # A linear map commutes with sums of rows: the statistics of the rows are mapped instead of all rows.
@@ -105,14 +105,14 @@ class JoinedRows(Rows):
     def densifies(self) -> bool:
         return self.first.densifies
 
-    def _join(self, first: RowBlock, second: RowBlock) -> RowBlock:
+    def _join(self, first: Matrix, second: Matrix) -> Matrix:
         parts = [self.first_unit * first, self.second_unit * second]
         return sp.csr_array(sp.hstack(parts)) if sp.issparse(first) else np.hstack(parts)
 
-    def take(self, index: np.ndarray) -> RowBlock:
+    def take(self, index: np.ndarray) -> Matrix:
         return self._join(self.first.take(index), self.second.take(index))
 
-    def blocks(self) -> Iterator[RowBlock]:
+    def blocks(self) -> Iterator[Matrix]:
         return map(self._join, self.first.blocks(), self.second.blocks())
 
 

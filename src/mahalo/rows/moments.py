@@ -18,8 +18,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from ..linalg import ClassMoments, ScatterKind, fourth_moment, sq_norms
-from .protocol import RowBlock
+from ..linalg import ClassMoments, Matrix, ScatterKind, fourth_moment, sq_norms
 from .sampling import hash_uniform
 
 __all__ = [
@@ -65,7 +64,7 @@ class NumberedRows:
     """Rows with their numbers in the data set and their classes."""
 
     numbers: np.ndarray
-    X: RowBlock
+    X: Matrix
     codes: np.ndarray
 
     @classmethod
@@ -93,7 +92,7 @@ class BlockSummary:
     rows: NumberedRows
 
 
-def as_block(block: object, first: int, dtype: np.dtype) -> RowBlock:
+def as_block(block: object, first: int, dtype: np.dtype) -> Matrix:
     """Return one block of a Dask array or frame as a dense or CSR array; raise ValueError if a row is not finite.
 
     `first` is the number of the block's first row, for the message.
@@ -224,7 +223,7 @@ class SecondPass:
         return SecondPassResult(total, NumberedRows.concatenate([part.rows for part in parts]))
 
 
-def _fourth_moment(X: RowBlock, codes: np.ndarray, centre: Centre) -> float:
+def _fourth_moment(X: Matrix, codes: np.ndarray, centre: Centre) -> float:
     if centre.scale is not None:
         scaled = sq_norms(X, centre.means[0], centre.scale)
         return float(scaled @ scaled)

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.metrics import pairwise_distances_argmin
 
-from ..linalg import ClassMoments
+from ..linalg import ClassMoments, Matrix
 
 __all__ = ["NearestCentre"]
 
@@ -23,9 +22,9 @@ class NearestCentre:
     """
 
     centres: np.ndarray
-    transform: Callable[[np.ndarray | sp.csr_array], np.ndarray | sp.csr_array] | None = None
+    transform: Callable[[Matrix], Matrix] | None = None
 
-    def moments(self, block: np.ndarray | sp.csr_array) -> ClassMoments:
+    def moments(self, block: Matrix) -> ClassMoments:
         """Return numbers and means of the rows of one block that are assigned to each centre."""
         mapped = block if self.transform is None else self.transform(block)
         label = pairwise_distances_argmin(mapped, self.centres) if block.shape[0] else np.empty(0, dtype=np.intp)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..linalg import ClassMoments, Scatter, class_means
+from ..linalg import ClassMoments, Matrix, Scatter, class_means
 from .nearest_centre import NearestCentre
 
-__all__ = ["RowBlock", "Rows", "VectorRows"]
-
-RowBlock: TypeAlias = np.ndarray | sp.csr_array  # dense, CSR, or a 1-D array of objects
+__all__ = ["Rows", "VectorRows"]
 
 
 class Rows(Protocol):
     """Rows that can be taken by position and read block by block, in order and more than once.
+
+    A block is a dense array, a CSR array, or a 1-D array of objects.
 
     Implementations inherit from it and override the statistics that they can compute with fewer passes.
     """
@@ -45,10 +44,10 @@ class Rows(Protocol):
         """Number of rows in the data set that these rows are, or were sampled from."""
         return self.shape[0]
 
-    def take(self, index: np.ndarray) -> RowBlock:
+    def take(self, index: np.ndarray) -> Matrix:
         """Return the rows at these positions, in this order."""
 
-    def blocks(self) -> Iterator[RowBlock]:
+    def blocks(self) -> Iterator[Matrix]:
         """Return an iterator over all rows, some thousand at a time."""
 
     def class_means(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

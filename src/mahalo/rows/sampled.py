@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from ..linalg import (
     ClassMoments,
+    Matrix,
     Moments,
     Scatter,
     ScatterKind,
@@ -23,7 +24,6 @@ from ..linalg import (
 from .in_memory import MAX_CONDENSED_COLUMNS
 from .moments import Centre
 from .nearest_centre import NearestCentre
-from .protocol import RowBlock
 
 __all__ = ["FurtherPasses", "Needs", "SampledRows"]
 
@@ -76,7 +76,7 @@ class SampledRows:
         The data set, read again for statistics that are not stored here.
     """
 
-    X: RowBlock
+    X: Matrix
     numbers: np.ndarray
     codes: np.ndarray
     labels: np.ndarray | None
@@ -102,10 +102,10 @@ class SampledRows:
     def dtype(self) -> np.dtype:
         return self.X.dtype
 
-    def take(self, index: np.ndarray) -> RowBlock:
+    def take(self, index: np.ndarray) -> Matrix:
         return self.X[index]
 
-    def blocks(self) -> Iterator[RowBlock]:
+    def blocks(self) -> Iterator[Matrix]:
         return iter(row_blocks(self.X)())
 
     @property

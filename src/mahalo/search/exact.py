@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..linalg import nearest_of, to_dense
+from ..linalg import Matrix, nearest_of, to_dense
 from ..metric import Metric, cosines, is_positive
 from ..metric.query_side import self_similarities
 from ..persistence import Contents, matrix_arrays
-from ..rows import RowBlock
 from ..validation import in_double, len_of
 
 __all__ = ["SimilaritySearch", "VectorSearch", "transform_in_double"]
@@ -75,19 +74,19 @@ class _ExactSearch(ABC):
     """Search by the approximate and the exact distances of a subclass."""
 
     @abstractmethod
-    def _approximate(self, Q: RowBlock) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _approximate(self, Q: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return squared distances less a constant for each query, these constants, and the rounding errors."""
 
     @abstractmethod
-    def _exact(self, Q: RowBlock) -> ExactDistances:
+    def _exact(self, Q: Matrix) -> ExactDistances:
         """Return a function of query numbers and row numbers that computes exact distances."""
 
-    def nearest(self, Q: RowBlock, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def nearest(self, Q: Matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return distances and positions of the k nearest rows of each prepared query."""
         approximate, _, slack = self._approximate(Q)
         return _nearest(approximate, slack, self._exact(Q), k)
 
-    def within(self, Q: RowBlock, radius: float) -> list[tuple[np.ndarray, np.ndarray]]:
+    def within(self, Q: Matrix, radius: float) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return distances and positions of the rows within the radius of each prepared query."""
         approximate, constant, slack = self._approximate(Q)
         return _within(approximate, radius**2 - constant + slack, self._exact(Q), radius)
@@ -141,7 +140,7 @@ class VectorSearch(_ExactSearch):
     def prepare_queries(self, Q: Any) -> np.ndarray:
         return transform_in_double(self.metric, Q)
 
-    def _approximate(self, Q: RowBlock) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _approximate(self, Q: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return ‖x − c‖² − 2 (q − c)·x, ‖q − x‖² less that, and a bound of the rounding error."""
         away, dtype = Q - self._centre, self.vectors.dtype
         products = away.astype(dtype) @ self.vectors.T
@@ -152,7 +151,7 @@ class VectorSearch(_ExactSearch):
         eps = np.finfo(dtype).eps * (16.0 + 4.0 * np.sqrt(self.vectors.shape[1]))
         return products, constant, eps * (self._sq_radii.max(initial=0.0) + 2.0 * length * self._max_norm)
 
-    def _exact(self, Q: RowBlock) -> ExactDistances:
+    def _exact(self, Q: Matrix) -> ExactDistances:
         rounding = (8.0 * float(np.finfo(self.vectors.dtype).eps)) ** 2
 
         def distances(queries: np.ndarray, positions: np.ndarray) -> np.ndarray:
@@ -195,7 +194,7 @@ class SimilaritySearch(_ExactSearch):
 
     kind = "similarities"
 
-    def __init__(self, metric: Metric, rows: RowBlock) -> None:
+    def __init__(self, metric: Metric, rows: Matrix) -> None:
         self.metric, self.rows = metric, rows
 
     @classmethod
@@ -226,7 +225,7 @@ class SimilaritySearch(_ExactSearch):
         return self_similarities(self.metric, self.rows)
 
     @cached_property
-    def _whitened(self) -> RowBlock:
+    def _whitened(self) -> Matrix:
         return self.metric.linear_coordinates.prior.whiten(self.rows)
 
     def add(self, X: Any) -> None:
@@ -236,10 +235,10 @@ class SimilaritySearch(_ExactSearch):
         for name in ("_change", "_own", "_whitened"):
             self.__dict__.pop(name, None)
 
-    def prepare_queries(self, Q: Any) -> RowBlock:
+    def prepare_queries(self, Q: Any) -> Matrix:
         return in_double(self.metric.validate_rows(Q))
 
-    def _base(self, Q: RowBlock) -> np.ndarray:
+    def _base(self, Q: Matrix) -> np.ndarray:
         """Return κ0 of queries with stored rows, without making sparse rows dense."""
         if not self.metric.is_linear:
             return self.metric.coordinates.base(Q, self.rows)
@@ -249,7 +248,7 @@ class SimilaritySearch(_ExactSearch):
         K = c.prior.whiten(Q) @ self._whitened.T
         return to_dense(K)
 
-    def _approximate(self, Q: RowBlock) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _approximate(self, Q: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         metric = self.metric
         K = metric.coordinates.map(Q) @ self._change.T
         if metric.base_weight:
@@ -261,7 +260,7 @@ class SimilaritySearch(_ExactSearch):
         K += stored
         return K, query, 1e-12 * (query + stored.max(initial=0.0))
 
-    def _exact(self, Q: RowBlock) -> ExactDistances:
+    def _exact(self, Q: Matrix) -> ExactDistances:
         def distances(queries: np.ndarray, positions: np.ndarray) -> np.ndarray:
             if not len(queries):
                 return np.empty(0)

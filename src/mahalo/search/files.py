@@ -5,19 +5,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..metric.files import pack, unpack
 from ..persistence import INDEX, METRIC, Contents
+from .exact import SimilaritySearch, VectorSearch
 from .ids import ids_as_arrays, ids_from_arrays
-
-if TYPE_CHECKING:
-    from .index import Index
+from .index import GRAPH_SEARCHES, Index, check_options, require_backend
 
 __all__ = ["load_index", "save"]
 
 
 def save(index: Index, path: str | PathLike) -> None:
+    """Write an index to a file."""
     fields = {"backend": index.backend, "options": index.options, "parts": [part.kind for part in index.parts]}
     arrays = ids_as_arrays(index.ids)
     for k, part in enumerate(index.parts):
@@ -26,7 +26,7 @@ def save(index: Index, path: str | PathLike) -> None:
 
 
 def load_index(path: str | PathLike, *, kernel: Callable | None = None) -> Index:
-    """Read an index that `Index.save` wrote. Nothing in the file is executed; damage is an error, not a guess.
+    """Read an index that `Index.save` wrote; raise ValueError if it is damaged. Nothing in the file is executed.
 
     Parameters
     ----------
@@ -34,19 +34,16 @@ def load_index(path: str | PathLike, *, kernel: Callable | None = None) -> Index
     kernel : callable, optional
         Needed if the metric was learned with a callable kernel: the same function again.
     """
-    from .exact import SimilaritySearch, VectorSearch
-    from .index import GRAPH_SEARCHES, Index, check_options, require_backend
-
     contents = INDEX.read(path)
     require_backend(str(contents.fields.get("backend")))
     metric = unpack(contents.nested("metric", METRIC), kernel)
     with contents.checking():
         backend = contents.fields["backend"]
         options = check_options(backend, contents.fields["options"])
-        known: dict[str, Any] = {"vectors": VectorSearch, "similarities": SimilaritySearch}
-        known = known if backend == "exact" else {backend: GRAPH_SEARCHES[backend]}
+        searches: dict[str, Any] = {"vectors": VectorSearch, "similarities": SimilaritySearch}
+        searches = searches if backend == "exact" else {backend: GRAPH_SEARCHES[backend]}
         kinds = contents.fields["parts"]
-        parts = [known[kind].from_contents(metric, _part(contents, str(k)), options) for k, kind in enumerate(kinds)]
+        parts = [searches[kind].from_contents(metric, _part(contents, str(k)), options) for k, kind in enumerate(kinds)]
         if not parts or len({type(part) for part in parts}) > 1:
             raise ValueError("its parts are of several kinds, or none")
         ids = ids_from_arrays(contents.arrays, sum(part.n for part in parts))

@@ -51,13 +51,8 @@ class Encoding:
     one_hot: dict[str, list[str]] = field(default_factory=dict)
     vectors: dict[str, int] = field(default_factory=dict)
 
-    @classmethod
-    def noted(cls, about: Mapping[str, Any]) -> Encoding:
-        """Return the encoding that a model notes down, whose columns have names."""
-        return cls(tuple(about["columns"]), dict(about.get("one_hot", {})), dict(about.get("vectors", {})))
-
     def to_dict(self) -> dict[str, Any]:
-        """Return what `noted` reads."""
+        """Return the entries that a model stores."""
         vectors = {"vectors": self.vectors} if self.vectors else {}
         return {"columns": list(self.columns), "one_hot": self.one_hot} | vectors
 

@@ -11,9 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from dask.delayed import delayed
 
-from ...linalg import nearest_of
+from ...linalg import Matrix, nearest_of
 from ..lazy import is_lazy
-from ..protocol import RowBlock
 from .passes import merge_tree
 from .source import check_columns, count_rows
 
@@ -37,18 +36,18 @@ def _to_numpy(frame: Any, dtype: np.dtype) -> np.ndarray:
     return frame.to_numpy(dtype=dtype, na_value=np.nan)
 
 
-def map_rows(function: Callable[[RowBlock], np.ndarray], X: Any, width: int) -> Any:
+def map_rows(function: Callable[[Matrix], np.ndarray], X: Any, width: int) -> Any:
     """Return function(block) of every block of rows: `width` columns in the precision of X."""
     X, dtype = _as_array(X)
 
-    def map_block(block: RowBlock) -> np.ndarray:
+    def map_block(block: Matrix) -> np.ndarray:
         return function(block) if block.shape[0] else np.empty((0, width), dtype=dtype)
 
     meta = np.empty((0, width), dtype=dtype)
     return X.map_blocks(map_block, chunks=(X.chunks[0], (width,)), dtype=dtype, meta=meta)
 
 
-def map_pairs(function: Callable[[RowBlock, RowBlock], np.ndarray], X: Any, Y: Any) -> Any:
+def map_pairs(function: Callable[[Matrix, Matrix], np.ndarray], X: Any, Y: Any) -> Any:
     """Return function(block of X, block of Y), one number for each row of X and the same row of Y."""
     (X, _), (Y, _) = _as_array(X), _as_array(Y)
     if not np.isnan(X.shape[0]) and not np.isnan(Y.shape[0]):
@@ -58,13 +57,13 @@ def map_pairs(function: Callable[[RowBlock, RowBlock], np.ndarray], X: Any, Y: A
             )
         Y = Y.rechunk({0: X.chunks[0]})
 
-    def map_block(x: RowBlock, y: RowBlock) -> np.ndarray:
+    def map_block(x: Matrix, y: Matrix) -> np.ndarray:
         return function(x, y) if x.shape[0] or y.shape[0] else np.empty(0)
 
     return da.map_blocks(map_block, X, Y, drop_axis=1, dtype=np.float64, meta=np.empty(0))
 
 
-def pairwise_table(function: Callable[[RowBlock, RowBlock | None], np.ndarray], X: Any, Y: Any | None) -> Any:
+def pairwise_table(function: Callable[[Matrix, Matrix | None], np.ndarray], X: Any, Y: Any | None) -> Any:
     """Return the table of function(block of X, block of Y) over all blocks, n_rows(X) × n_rows(Y); Y=None means X.
 
     Two equal blocks are passed as function(block, None), so that a row has distance 0 from itself.
@@ -73,7 +72,7 @@ def pairwise_table(function: Callable[[RowBlock, RowBlock | None], np.ndarray], 
     Y, other = (X, kind) if Y is None else _as_array(Y)
     dtype = np.result_type(kind, other)
 
-    def map_block(x: RowBlock, y: RowBlock) -> np.ndarray:
+    def map_block(x: Matrix, y: Matrix) -> np.ndarray:
         if not (x.shape[0] and y.shape[0]):
             return np.empty((x.shape[0], y.shape[0]), dtype=dtype)
         return np.asarray(function(x, None if _equal(x, y) else y), dtype=dtype)
@@ -82,13 +81,13 @@ def pairwise_table(function: Callable[[RowBlock, RowBlock | None], np.ndarray], 
     return da.blockwise(map_block, "ij", X, "ik", Y, "jk", concatenate=True, dtype=dtype, meta=meta)
 
 
-def _equal(x: RowBlock, y: RowBlock) -> bool:
+def _equal(x: Matrix, y: Matrix) -> bool:
     if x.shape != y.shape or sp.issparse(x) != sp.issparse(y):
         return False
     return (x != y).nnz == 0 if sp.issparse(x) else bool(np.array_equal(x, y))
 
 
-def nearest_rows(function: Callable[[RowBlock, RowBlock, int], Neighbours], X: Any, Y: Any, k: int) -> tuple[Any, Any]:
+def nearest_rows(function: Callable[[Matrix, Matrix, int], Neighbours], X: Any, Y: Any, k: int) -> tuple[Any, Any]:
     """Return distances and numbers of the k rows of Y nearest to each row of X, nearest first.
 
     function(block of X, block of Y, k) finds them in one block of Y. The results of all blocks of Y are merged; of
@@ -109,7 +108,7 @@ def nearest_rows(function: Callable[[RowBlock, RowBlock, int], Neighbours], X: A
 
 
 def _nearest_in_block(
-    function: Callable[[RowBlock, RowBlock, int], Neighbours], k: int, x: RowBlock, y: RowBlock, first: int
+    function: Callable[[Matrix, Matrix, int], Neighbours], k: int, x: Matrix, y: Matrix, first: int
 ) -> Neighbours:
     if not x.shape[0]:
         return np.empty((0, k)), np.empty((0, k), dtype=np.int64)

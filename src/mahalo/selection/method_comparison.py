@@ -1,4 +1,4 @@
-"""Several distances on the same held-out rows, beside the Euclidean one: `mahalo.compare`."""
+"""Comparison of learners on the same held-out rows, beside the Euclidean distance and LDA: `mahalo.compare`."""
 
 from __future__ import annotations
 
@@ -16,16 +16,12 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_consistent_length, get_tags
 
-from ..cluster import MetricKMeans
-from ..compat import ITML_Supervised
 from ..constraints import as_labels, joint_codes
 from ..evaluation import LDA, VOTE_NOTE, intervals, lda_projection, score_queries
-from ..learner import MetricLearner
 from ..metric import Metric
-from ..online import OnlineMetricLearner
 from ..progress import Progress, progress_for
-from ..selection import MetricLearnerCV
 from ..validation import in_double, is_precomputed
+from .cv import MetricLearnerCV
 
 __all__ = ["ComparedMetrics", "Fit", "compare"]
 
@@ -33,8 +29,6 @@ MEASURES = ("10-NN", "MAP", "P@10", "AUC")
 PLAIN = "Euclidean"
 _MOST_ASKED = 1_000  # held-out rows of a fold
 _FOLDS = 5
-
-_OURS = (MetricLearner, OnlineMetricLearner, MetricKMeans, ITML_Supervised)
 
 Distances = Callable[[Any, Any], np.ndarray]
 
@@ -223,7 +217,7 @@ def _compared(
         else:
             fits[name].append(_fitted(named[name], half.train, half.c_train, keep))
             distances = fits[name][-1].distances
-        scores[name].append(_judged(distances(half.test[asked], half.train), half.c_train, half.c_test[asked]))
+        scores[name].append(_scores(distances(half.test[asked], half.train), half.c_train, half.c_test[asked]))
     joined = {name: np.hstack(found) for name, found in scores.items()}
     _, row = np.unique(np.concatenate(rows), return_inverse=True)
     said = f"{row.max() + 1:,} {judged_on}"
@@ -294,7 +288,7 @@ def _takes_unlabelled(learner: Any) -> bool:
     So does a pipeline that ends in one of ours, unless an earlier step is fitted to labels.
     """
     if not isinstance(learner, Pipeline):
-        return isinstance(learner, _OURS)
+        return any(kind.__module__.startswith("mahalo.") for kind in type(learner).__mro__)
     *before, last = (step for _, step in learner.steps)
     return _takes_unlabelled(last) and all(_takes_unlabelled(step) or not _needs_labels(step) for step in before)
 
@@ -318,8 +312,8 @@ def _projected(space: Any) -> Distances:
     return lambda A, B: euclidean_distances(space(A), space(B))
 
 
-def _judged(D: np.ndarray, c_train: np.ndarray, c_asked: np.ndarray) -> np.ndarray:
-    """The four measures of every row asked."""
+def _scores(D: np.ndarray, c_train: np.ndarray, c_asked: np.ndarray) -> np.ndarray:
+    """Return the four measures of every query."""
     voters = np.flatnonzero(c_train >= 0)
     values = score_queries(lambda block: D[np.ix_(block, voters)], c_asked, c_train[voters]).values
     return np.array([values[name] for name in MEASURES])

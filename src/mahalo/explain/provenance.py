@@ -1,0 +1,254 @@
+"""Provenance of a metric: the table, the data, the fit, the choice and the evaluation it comes from.
+
+It is made at the fit and stored with the metric, in `Metric.about`, and so in its file. What concerns new rows (names
+of columns, one-hot values) are entries of `about`; everything else is under its entry "provenance".
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..evaluation import BeforeAfter
+from ..metric import Metric
+from ..solvers import Certificate, Step
+from .fingerprint import Fingerprint
+from .old_provenance import OLD_ENTRIES, upgrade
+from .plain import Reader, to_plain
+
+__all__ = ["Candidate", "Choice", "DataRecord", "FitRecord", "Provenance", "TableRecord"]
+
+
+@dataclass(frozen=True)
+class TableRecord:
+    """How the rows of a table become features: what new tables are checked by.
+
+    Attributes
+    ----------
+    columns : tuple of str or None
+        Columns that are measured, in their order; None where they have no names.
+    one_hot : dict of str to list of str
+        Columns that become one 0/1 feature for each value.
+    vectors : dict of str to int
+        Columns of lists, and the length of these.
+    label, id : str or None
+        Columns of labels and of row names.
+    svmlight_base : int or None
+        Number of the first feature in svmlight files.
+    encoder : str or None
+        What made the vectors.
+    """
+
+    columns: tuple[str, ...] | None = None
+    one_hot: Mapping[str, list[str]] = field(default_factory=dict)
+    vectors: Mapping[str, int] = field(default_factory=dict)
+    label: str | None = None
+    id: str | None = None
+    svmlight_base: int | None = None
+    encoder: str | None = None
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the entries of `Metric.about`, without those that say nothing."""
+        values = {name: to_plain(getattr(self, name)) for name in _TABLE}
+        empty = () if self.columns is None else ("columns", "one_hot")
+        return {name: value for name, value in values.items() if value not in (None, {}) or name in empty}
+
+    @classmethod
+    def read(cls, about: Reader) -> TableRecord:
+        columns = about.strings("columns")
+        return cls(
+            columns=None if columns is None else tuple(columns),
+            one_hot=about.mapping("one_hot"),
+            vectors=about.mapping("vectors"),
+            svmlight_base=about.count("svmlight_base"),
+            **{name: about.text(name) for name in ("label", "id", "encoder")},
+        )
+
+
+_TABLE = tuple(f.name for f in dataclasses.fields(TableRecord))
+
+
+@dataclass(frozen=True)
+class DataRecord:
+    """Rows and labels that were learned from; None where something is not known.
+
+    Attributes
+    ----------
+    scale : tuple of float or None
+        Standard deviations that columns were divided by.
+    n_chosen_by : int or None
+        Rows that settings were chosen by, where these were a sample.
+    """
+
+    source: str | None = None
+    n_rows: int | None = None
+    n_features: int | None = None
+    n_classes: int | None = None
+    n_unlabelled: int | None = None
+    standardised: bool = False
+    scale: tuple[float, ...] | None = None
+    n_chosen_by: int | None = None
+    fingerprint: Fingerprint | None = None
+
+    @classmethod
+    def read(cls, values: Reader) -> DataRecord:
+        prints, scale = values.part("fingerprint"), values.numbers("scale")
+        counts = ("n_rows", "n_features", "n_classes", "n_unlabelled", "n_chosen_by")
+        return cls(
+            source=values.text("source"),
+            standardised=bool(values.get("standardised")),
+            scale=None if scale is None else tuple(scale),
+            fingerprint=None if prints is None else Fingerprint(prints.text("rows"), prints.text("labels")),
+            **{name: values.count(name) for name in counts},
+        )
+
+
+@dataclass(frozen=True)
+class FitRecord:
+    """The estimator with its parameters, its constraints by kind, and the certificate of its solution."""
+
+    estimator: str
+    parameters: Mapping[str, Any]
+    gamma: float
+    n_constraints: Mapping[str, int]
+    n_dropped: int
+    n_outside: int
+    certificate: Certificate
+    n_iter: int
+    history: tuple[Step, ...] = ()
+
+    @property
+    def tol(self) -> float:
+        return float(self.parameters["tol"])
+
+    @classmethod
+    def read(cls, values: Reader) -> FitRecord:
+        certificate = values.required("certificate")
+        return cls(
+            estimator=values.text("estimator") or "MetricLearner",
+            parameters=values.mapping("parameters"),
+            gamma=values.number("gamma"),
+            n_constraints=values.mapping("n_constraints"),
+            n_dropped=values.count("n_dropped") or 0,
+            n_outside=values.count("n_outside") or 0,
+            certificate=certificate.as_dataclass(Certificate),
+            n_iter=values.count("n_iter") or 0,
+            history=tuple(step.as_dataclass(Step) for step in values.parts("history")),
+        )
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Settings that were tried, their mean score over folds and half its 95 % interval (None of one fold)."""
+
+    gamma: float
+    settings: Mapping[str, Any]
+    score: float
+    interval: float | None
+    chosen: bool
+
+    @classmethod
+    def read(cls, values: Reader) -> Candidate:
+        interval = values.get("interval")
+        return cls(
+            gamma=values.number("gamma"),
+            settings=values.mapping("settings"),
+            score=values.number("score"),
+            interval=None if interval is None else values.number("interval"),
+            chosen=bool(values.get("chosen")),
+        )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """All candidates, best score first, one of them chosen."""
+
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def chosen(self) -> Candidate:
+        return next(one for one in self.candidates if one.chosen)
+
+    def is_start(self, candidate: Candidate) -> bool:
+        """Return whether a candidate is the prior itself: a γ far below all that were to be tried."""
+        gammas = sorted({one.gamma for one in self.candidates})
+        return len(gammas) > 1 and candidate.gamma == gammas[0] and gammas[0] < 1e-5 * gammas[1]
+
+    @property
+    def start_was_chosen(self) -> bool:
+        return self.is_start(self.chosen)
+
+    @classmethod
+    def read(cls, values: Reader) -> Choice:
+        choice = cls(tuple(Candidate.read(one) for one in values.parts("candidates")))
+        if sum(one.chosen for one in choice.candidates) != 1:
+            raise ValueError("one candidate must be the chosen one")
+        return choice
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a metric comes from; parts that are not known are None.
+
+    Attributes
+    ----------
+    version : str or None
+        Of mahalo.
+    table : TableRecord
+    data : DataRecord or None
+    fit : FitRecord or None
+    choice : Choice or None
+        Where settings were chosen among candidates.
+    evaluation : BeforeAfter or None
+        On rows held out at the fit.
+    notes : dict or None
+        Constraints and labels worth looking at, as `fit_notes` returns them.
+    """
+
+    version: str | None = None
+    table: TableRecord = TableRecord()
+    data: DataRecord | None = None
+    fit: FitRecord | None = None
+    choice: Choice | None = None
+    evaluation: BeforeAfter | None = None
+    notes: Mapping[str, Any] | None = None
+
+    @classmethod
+    def of(cls, metric: Metric) -> Provenance:
+        """Read the provenance stored with a metric; raise ValueError if it is damaged."""
+        about = metric.about or {}
+        try:
+            return cls.read(Reader(upgrade(about) if "fitted" in about or "fit" in about else about))
+        except (KeyError, TypeError, AttributeError, StopIteration, ValueError) as error:
+            raise ValueError(f"the provenance stored with this model is damaged ({error}); fit it again.") from None
+
+    @classmethod
+    def read(cls, about: Reader) -> Provenance:
+        values = about.part("provenance") or Reader({})
+        data, fit, choice = (values.part(name) for name in ("data", "fit", "choice"))
+        evaluation = values.get("evaluation")
+        return cls(
+            version=values.text("version"),
+            table=TableRecord.read(about),
+            data=None if data is None else DataRecord.read(data),
+            fit=None if fit is None else FitRecord.read(fit),
+            choice=None if choice is None else Choice.read(choice),
+            evaluation=None if evaluation is None else BeforeAfter.from_dict(evaluation),
+            notes=values.mapping("notes") or None,
+        )
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the entries of `Metric.about`: values that JSON knows."""
+        names = ("version", "data", "fit", "choice", "notes")
+        values = {name: to_plain(getattr(self, name)) for name in names if getattr(self, name) is not None}
+        if self.evaluation is not None:
+            values["evaluation"] = self.evaluation.to_dict()
+        return self.table.to_plain() | ({"provenance": values} if values else {})
+
+    def attach(self, metric: Metric) -> Metric:
+        """Return the metric with this provenance; entries of `about` that are not of provenance stay."""
+        ours = {*_TABLE, "provenance", *OLD_ENTRIES}
+        others = {name: value for name, value in metric.about.items() if name not in ours}
+        return dataclasses.replace(metric, about={**others, **self.to_plain()})
