@@ -20,6 +20,7 @@ from .basis.base import basis_needs
 from .constraints import Constraints, as_constraints, codes_of, none_if_unlabelled
 from .evaluation import pair_auc
 from .explain import ExplainMixin
+from .features import Features
 from .losses import Loss
 from .priors import prior_needs
 from .progress import Progress, progress_for
@@ -49,6 +50,9 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         kind), or "precomputed" (X is then the n × n kernel matrix).
     kernel_params : dict, optional
         Passed to the kernel, such as {"gamma": 0.1} for "rbf".
+    features : features.Quadratic, features.Local or transformer, optional
+        Learn over columns g(x) ⊗ x in place of the rows: a metric that varies with place, for dense rows and the linear
+        kernel. A metric over a transformer that is not of `mahalo.features` cannot be saved.
     basis : int, Basis or array, optional
         Learn in these few directions only, the metric being identity plus low rank: their number, an object of
         `mahalo.basis`, or an array R of shape (n_features, k), for kernels J of shape (n_samples, k). None: exact.
@@ -131,6 +135,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         loss: str | Loss = "logdet",
         kernel: str | Callable = "linear",
         kernel_params: dict[str, Any] | None = None,
+        features: Features | BaseEstimator | None = None,
         basis: int | Basis | ArrayLike | None = None,
         residual: float = True,
         psd: str = "error",
@@ -151,6 +156,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         self.loss = loss
         self.kernel = kernel
         self.kernel_params = kernel_params
+        self.features = features
         self.basis = basis
         self.residual = residual
         self.psd = psd

@@ -98,7 +98,12 @@ class LinearCoordinates:
 
     def without_learning(self) -> tuple[LinearCoordinates, np.ndarray]:
         """Return coordinates and core matrix of the Euclidean distance: a basis of no directions, all outside it."""
-        return LinearCoordinates(Prior(), self.n_features, np.zeros((self.n_features, 0))), np.zeros((0, 0))
+        return LinearCoordinates.euclidean(self.n_features), np.zeros((0, 0))
+
+    @classmethod
+    def euclidean(cls, n_features: int) -> Self:
+        """Return the coordinates of the Euclidean distance, with a core matrix of rank 0."""
+        return cls(Prior(), n_features, np.zeros((n_features, 0)))
 
     def reduce(self, root: np.ndarray, eta: float, directions: np.ndarray) -> ReducedMetric:
         """Return the metric U S² Uᵀ of the directions D, from E Dᵀ = U S Vᵀ, x ↦ Eᵀx the map of whitened rows."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -151,15 +150,10 @@ class Judged:
         """Of some rows to all, with nothing learned."""
         if self.plain is not None:
             return self.plain(self.X[rows], self.X)
-        if self.metric.is_linear:
-            return euclidean_distances(self.X[rows], self.X)
-        K = self.X[rows] if self.pairwise else self.metric.coordinates.base(self.X[rows], self.X)
-        own = self._own_similarity
-        return np.sqrt(np.maximum(own[rows, None] + own - 2.0 * K, 0.0))
-
-    @cached_property
-    def _own_similarity(self) -> np.ndarray:
-        return np.diagonal(self.X) if self.pairwise else self.metric.coordinates.base_diagonal(self.X)
+        if not self.pairwise:
+            return self.metric.without_learning().distances(self.X[rows], self.X)
+        own = np.diagonal(self.X)
+        return np.sqrt(np.maximum(own[rows, None] + own - 2.0 * self.X[rows], 0.0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from ..coordinates import BaseKernel, KernelCoordinates, LinearCoordinates
+from ..features import FeatureMap, feature_arrays, read_features
 from ..linalg import cholesky_or_none
 from ..persistence import METRIC, Contents, as_plain, matrix_arrays
 from ..priors import Prior
@@ -32,13 +33,17 @@ def pack(metric: Metric) -> Contents:
     c = metric.coordinates
     fields: dict[str, Any] = {
         "eta": metric.eta,
-        "n_features": metric.n_features,
+        "n_features": c.n_features,
         "residual": float(c.residual),
         "normalize": bool(metric.normalize),
     }
     if metric.about:
         fields["about"] = _plain_about(metric.about)
     arrays: dict[str, Any] = {"core": metric.F, "rotation": metric.rotation}
+    if metric.features is not None:
+        feature_fields, found = feature_arrays(metric.features)
+        fields |= feature_fields
+        arrays |= found
     if metric.scaling is not None:
         arrays |= {"mean": metric.scaling.mean, "scale": metric.scaling.scale}
     if isinstance(c, LinearCoordinates):
@@ -119,9 +124,18 @@ def unpack(contents: Contents, kernel: Callable | None = None, points: Sequence 
         normalize=fields.get("normalize", False),
         rotation=arrays.get("rotation"),
         scaling=_scaling(contents),
+        features=_features(contents),
         about=fields.get("about", {}),
     )
     return _reduce_to_directions(metric, contents)
+
+
+def _features(contents: Contents) -> FeatureMap | None:
+    with contents.checking():
+        found = read_features(contents.fields, contents.arrays)
+        if found is not None and found.n_columns != contents.fields["n_features"]:
+            raise ValueError(f"its features have {found.n_columns} columns, its metric {contents.fields['n_features']}")
+    return found
 
 
 def _check_header(contents: Contents) -> None:
@@ -156,8 +170,11 @@ def _check_arrays(contents: Contents) -> None:
     d = header.get("n_features")
     width = d if isinstance(d, int) else 0
     shapes = _linear_shapes(arrays, width) if header.get("kernel") == "linear" else _kernel_shapes(arrays)
-    shapes |= {"mean": [(width,)], "scale": [(width,)]}
+    n_inputs = len(arrays["features_mean"]) if "features_mean" in arrays else width
+    shapes |= {"mean": [(n_inputs,)], "scale": [(n_inputs,)]}
     for name, array in arrays.items():
+        if name.startswith("features_"):
+            continue  # checked by `read_features`
         if array.shape not in shapes.get(name, []):
             raise wrong(f"{name!r} of shape {array.shape} does not belong in a metric of {d} features")
     F = arrays["core"]

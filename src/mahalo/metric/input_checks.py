@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
-from ..coordinates import Coordinates
 from ..rows import is_lazy
 from ..validation import as_objects, at_least_single
+
+if TYPE_CHECKING:
+    from .metric import Metric
 
 __all__ = [
     "check_names",
@@ -24,18 +26,20 @@ __all__ = [
 ]
 
 
-def checked_rows(X: Any, coordinates: Coordinates, about: Mapping[str, Any]) -> Any:
+def checked_rows(X: Any, metric: Metric, about: Mapping[str, Any]) -> Any:
     """Return rows as a finite array, CSR array or array of objects; raise if they are not like the training rows."""
     if is_lazy(X):
         raise ValueError(
             "rows on Dask are taken by transform, distances, pair_distances and kneighbors; for all else pass "
             "X.compute(), or some of the rows."
         )
+    coordinates = metric.coordinates
     if coordinates.takes_objects:
         return as_objects(X)
     check_names(about, X)
-    precomputed, n_features = coordinates.is_precomputed, coordinates.n_features
-    X = check_array(at_least_single(X), accept_sparse=not precomputed and "csr", dtype=[np.float64, np.float32])
+    precomputed, n_features = coordinates.is_precomputed, metric.n_features
+    accept_sparse = "csr" if not precomputed and metric.features is None else False
+    X = check_array(at_least_single(X), accept_sparse=accept_sparse, dtype=[np.float64, np.float32])
     if X.shape[1] != n_features and precomputed:
         raise ValueError(
             f"X must hold similarities to the {n_features} training rows, one column each; it has {X.shape[1]} columns."

@@ -19,6 +19,9 @@ _LARGEST_GRAM = 20_000  # rows beyond which n × n matrices are not attempted
 
 def leading_part(metric: Metric, X: Any, n_components: int) -> Metric:
     """Return the metric of the directions in which rows of X differ most, in that order."""
+    if metric.features is not None:
+        part = leading_part(metric.of_validated_rows(), metric.validate_rows(X), n_components)
+        return dataclasses.replace(part, features=metric.features, scaling=metric.scaling)
     if n_components > metric.n_outputs:
         raise ValueError(f"n_components must be at most the number of outputs, {metric.n_outputs}; got {n_components}.")
     wide = (

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike
 
 from ..coordinates import Coordinates, LinearCoordinates
+from ..features import FeatureMap
 from ..linalg import symmetrize
 from ..rows import is_lazy
 from ..validation import check_count, in_double, len_of
@@ -35,6 +36,10 @@ from .scaling import Scaling
 __all__ = ["Metric"]
 
 _WIDEST_DENSE = 20_000  # features beyond which d × d matrices and dense outputs are refused
+_NOT_LINEAR = (
+    "a metric in the feature space of a kernel, or over features, {}; use transform, distances or kernel, or learn "
+    "with kernel='linear', features=None."
+)
 _CROSS = "cross must be κ0 of the rows of X and Y"
 
 
@@ -62,9 +67,12 @@ class Metric:
         it is.
     rotation : ndarray of shape (rank, rank), optional
         Turns what `transform` returns, so that leading directions come first; distances do not change.
-    scaling, about : Scaling, optional; mapping
-        What rows go through before anything else (`matrix` and `linear_map` are of rows that have); what its maker
-        notes down, such as names of columns, kept in files as JSON.
+    scaling : Scaling, optional
+        Applied to rows before anything else; `matrix` and `linear_map` are of scaled rows.
+    features : FeatureMap, optional
+        Applied to (scaled) rows next; the coordinates are those of its columns.
+    about : mapping
+        Notes such as names of columns, stored in files as JSON.
     """
 
     coordinates: Coordinates
@@ -73,26 +81,24 @@ class Metric:
     normalize: bool = False
     rotation: np.ndarray | None = None
     scaling: Scaling | None = None
+    features: FeatureMap | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def n_features(self) -> int | None:
         """Number of features it was learned on; None for objects that are not vectors."""
-        return self.coordinates.n_features
+        return self.coordinates.n_features if self.features is None else self.features.n_features_in
 
     @property
     def is_linear(self) -> bool:
         """Whether `transform` is a linear map of the rows."""
-        return self.coordinates.is_linear
+        return self.coordinates.is_linear and self.features is None
 
     @property
     def linear_coordinates(self) -> LinearCoordinates:
-        """Coordinates of a linear metric; ValueError for a metric in the feature space of a kernel."""
+        """Coordinates of a metric that is linear in the rows or in their features; ValueError for a kernel's."""
         if not isinstance(self.coordinates, LinearCoordinates):
-            raise ValueError(
-                "a metric in the feature space of a kernel is no linear map of the rows; use transform, distances or "
-                "kernel, or learn with kernel='linear'."
-            )
+            raise ValueError(_NOT_LINEAR.format("is no linear map of the rows"))
         return self.coordinates
 
     @property
@@ -114,8 +120,7 @@ class Metric:
     @cached_property
     def matrix(self) -> np.ndarray:
         """W, d × d; linear kernel only. With `normalize` the cosine is that of xᵀWy."""
-        if not self.is_linear:
-            raise ValueError("a metric in the feature space of a kernel has no d × d matrix; use distances or kernel.")
+        self._require_linear("has no d × d matrix")
         d = self.n_features
         if d is None or d > _WIDEST_DENSE:
             raise ValueError(
@@ -127,6 +132,7 @@ class Metric:
 
     def linear_map(self) -> np.ndarray:
         """G, n_features × n_outputs, with ``transform(X) = X @ G`` (before rows are brought to unit length)."""
+        self._require_linear("is no linear map of the rows")
         c = self.linear_coordinates
         if c.n_features > _WIDEST_DENSE and c.residual:
             raise ValueError(
@@ -137,9 +143,34 @@ class Metric:
         G = c.projection @ self.root if inside else self._embedded(np.eye(c.n_features))
         return G if self.rotation is None else G @ self.rotation
 
+    def _require_linear(self, problem: str) -> None:
+        if not self.is_linear:
+            raise ValueError(_NOT_LINEAR.format(problem))
+
     def query_side(self) -> QuerySide:
-        """What to multiply queries with where stored vectors must stay as they are."""
+        """Return the map of queries under which stored vectors stay unchanged."""
         return query_side(self)
+
+    def at(self, x: ArrayLike) -> np.ndarray:
+        """Return the local matrix at one row, d × d: a small step δ from x has squared length δᵀ at(x) δ.
+
+        JᵀWJ with J the Jacobian of the features; with `normalize` the second-order form of 2 − 2 cos. A linear metric
+        without `normalize` has the same matrix everywhere.
+        """
+        X = np.asarray(x, dtype=np.float64).reshape(1, -1)
+        (row,) = checked_rows(X, self, self.about)
+        scale = np.ones(len(row))
+        if self.scaling is not None:
+            (row,), scale = self.scaling.apply(row[None]), self.scaling.scale
+        J = np.eye(len(row)) if self.features is None else self.features.jacobian(row)
+        columns = row if self.features is None else self.features.transform(row[None])[0]
+        c = self.linear_coordinates
+        G = c.embed(np.concatenate([columns[None], J.T]), self.root, self.eta)
+        point, steps = G[0], G[1:] / scale[:, None]  # embedded row; rows are embedded unit steps in each column
+        if self.normalize and (length := float(point @ point)) > 0:
+            along = steps @ point
+            return symmetrize((steps @ steps.T - np.outer(along, along) / length) / length)
+        return symmetrize(steps @ steps.T)
 
     # -- transform ---------------------------------------------------------------------------------------------
 
@@ -270,11 +301,11 @@ class Metric:
                 f"{len_of(Y)} rows. For all against all use distances."
             )
         self._require_similarities(cross, diag_x, diag_y)
-        if self.is_linear:
+        if self.coordinates.is_linear:
             refuse_similarities(cross, diag_x, diag_y)
         if self.normalize:
             D = self._sq_cosine_distances(in_double(X), in_double(Y), cross, diag_x, diag_y)
-        elif self.is_linear:
+        elif self.coordinates.is_linear:
             D = self.self_similarity(in_double(X - Y), None)  # squares may be too large or small for float32
         else:
             X, Y = in_double(X), in_double(Y)
@@ -298,16 +329,18 @@ class Metric:
 
             check_names(self.about, X, Y)
             return nearest_rows(self.kneighbors, X, Y, k)
-        return nearest_among(self.of_scaled_rows().distances, self.validate_rows(X), self.validate_rows(Y), k)
+        return nearest_among(self.of_validated_rows().distances, self.validate_rows(X), self.validate_rows(Y), k)
 
     def without_learning(self) -> Metric:
         """Return the distance before learning: Euclidean between the rows, or that of the kernel."""
         coordinates, F = self.coordinates.without_learning()
-        return replace(self, coordinates=coordinates, F=F, eta=1.0, normalize=False, rotation=None)
+        if self.features is not None:
+            coordinates = LinearCoordinates.euclidean(self.features.n_features_in)
+        return replace(self, coordinates=coordinates, F=F, eta=1.0, normalize=False, rotation=None, features=None)
 
-    def of_scaled_rows(self) -> Metric:
-        """The same metric for rows whose columns are scaled already."""
-        return self if self.scaling is None else replace(self, scaling=None)
+    def of_validated_rows(self) -> Metric:
+        """Return the metric of validated rows: scaled, and with their features."""
+        return replace(self, scaling=None, features=None)
 
     def _sq_cosine_distances(self, X: Any, Y: Any, cross: Any, diag_x: Any, diag_y: Any) -> np.ndarray:
         if self._explicit(X, Y):
@@ -350,7 +383,7 @@ class Metric:
 
     def _explicit(self, X: Any, Y: Any) -> bool:
         """Whether rows may be transformed whole: dense, linear."""
-        return self.is_linear and (not self.coordinates.residual or not (sp.issparse(X) or sp.issparse(Y)))
+        return self.coordinates.is_linear and (not self.coordinates.residual or not (sp.issparse(X) or sp.issparse(Y)))
 
     def _by_blocks(
         self, X: Any, Y: Any, cross: Any, dtype: DTypeLike, finish: Callable = lambda K, part: K
@@ -390,8 +423,11 @@ class Metric:
 
     def validate_rows(self, X: Any) -> Any:
         """Return rows as a finite array, CSR array or array of objects, with the columns of this metric, scaled."""
-        X = checked_rows(X, self.coordinates, self.about)
-        return X if self.scaling is None else self.scaling.apply(X)
+        X = checked_rows(X, self, self.about)
+        X = X if self.scaling is None else self.scaling.apply(X)
+        if self.features is None:
+            return X
+        return self.features.transform(X).astype(X.dtype, copy=False)
 
     def save(self, path: str | PathLike) -> None:
         """Write to a safetensors file, whole or not at all. Load with `mahalo.load`.

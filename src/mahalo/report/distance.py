@@ -34,7 +34,7 @@ class Euclidean:
 
 def before_learning(metric: Metric, scale: np.ndarray | None = None) -> tuple[Distance, str]:
     """What rows were compared by before, and its name: the Euclidean distance, or that of the kernel."""
-    if metric.is_linear:
+    if metric.coordinates.is_linear:
         came = "as they came" if scale is None else "with standardised columns"
         return Euclidean(scale), f"the Euclidean distance between rows {came}"
     return (

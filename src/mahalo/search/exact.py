@@ -182,7 +182,7 @@ def _sq_norms(T: np.ndarray) -> np.ndarray:
 
 def transform_in_double(metric: Metric, X: Any) -> np.ndarray:
     """Return `metric.transform(X)` in double precision; single precision would lose the distances of near rows."""
-    return metric.of_scaled_rows().transform(in_double(metric.validate_rows(X)))
+    return metric.of_validated_rows().transform(in_double(metric.validate_rows(X)))
 
 
 class SimilaritySearch(_ExactSearch):
@@ -267,7 +267,7 @@ class SimilaritySearch(_ExactSearch):
             wide = self.metric.n_features if self._dense_prior else 64
             step = max(1, _BLOCK // max(1, wide or 1))
             parts = [slice(a, a + step) for a in range(0, len(queries), step)]
-            scaled = self.metric.of_scaled_rows()
+            scaled = self.metric.of_validated_rows()
             return np.concatenate([scaled.pair_distances(Q[queries[p]], self.rows[positions[p]]) for p in parts])
 
         return distances

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..constraints import Constraints, Degeneracy, drop_degenerate, resolve_bounds
 from ..errors import InfeasibleError
+from ..features import FeatureMap, fit_features
 from ..losses import as_loss
 from ..metric import Metric, leading_part
 from ..priors import Supervision
@@ -51,6 +52,7 @@ class Task:
     _is_used: np.ndarray = field(repr=False)  # for each constraint of the caller
     _numbers: np.ndarray | None = field(repr=False)  # caller's numbers of the rows; None: 0, 1, …
     _quiet: bool = field(repr=False)
+    _features: FeatureMap | None = field(default=None, repr=False)
 
     @property
     def problem(self) -> Problem:
@@ -102,10 +104,10 @@ class Task:
                 UserWarning,
             )
         k = self._settings.n_components
-        if k is None:
-            return metric
-        # A part of the rows, as in a fold, may have fewer outputs than all.
-        return leading_part(metric, self._X, min(k, metric.n_outputs) if self._quiet else k)
+        if k is not None:
+            # A part of the rows, as in a fold, may have fewer outputs than all.
+            metric = leading_part(metric, self._X, min(k, metric.n_outputs) if self._quiet else k)
+        return metric if self._features is None else replace(metric, features=self._features)
 
     def metrics(self, solutions: Sequence[Solution]) -> tuple[Metric, ...]:
         """Return one metric per solution; warn once if any is zero."""
@@ -154,6 +156,11 @@ def pose(
     rng = as_generator(settings.random_state)
     _check_magnitude(X)
     rows = None if data.rows is None else as_rows(data.rows, len_of(X))
+    features = None
+    if settings.features is not None:
+        _check_takes_features(X)
+        features = fit_features(settings.features, X, data.y, int(rng.integers(2**31)))
+        X = features.transform(X)
     codes, is_used, similar = _compact_codes(data.y, X), None, None
     if constraints is not None:
         _check_not_empty(constraints)
@@ -193,7 +200,7 @@ def pose(
     posed = pose_problem(constraints, space, as_loss(settings.loss), rows, stage)
     if isinstance(X, SampledRows):
         constraints, rows = constraints.renumber(X.numbers, X.n_total), None
-    return Task(constraints, n_dropped, n_outside, settings, X, posed, is_used, rows, quiet)
+    return Task(constraints, n_dropped, n_outside, settings, X, posed, is_used, rows, quiet, features)
 
 
 def pose_and_solve(settings: FitSettings, data: FitData, progress: Progress = SILENT) -> tuple[Task, Solution]:
@@ -223,6 +230,16 @@ def _compact_codes(codes: np.ndarray | None, X: Any) -> np.ndarray | None:
         return codes
     present, found = np.unique(codes, return_inverse=True)
     return found - int((present < 0).any()) if (present >= 0).any() else None
+
+
+def _check_takes_features(X: Any) -> None:
+    """Raise ValueError if rows are not a dense table in memory."""
+    if isinstance(X, SampledRows):
+        raise ValueError("features need rows in memory; with rows on Dask use features=None, or X.compute().")
+    if sp.issparse(X):
+        raise ValueError(
+            "features make dense columns of dense rows; with sparse rows use features=None, or X.toarray()."
+        )
 
 
 def _check_magnitude(X: Any) -> None:
