@@ -201,7 +201,7 @@ def test_offset_projection_of_hard_constraints(p, xi, c):
 def test_offset_projection_goes_back_no_further_than_its_multiplier(rng):
     """λ > 0 from an earlier projection is undone as far as it goes, to exactly 0, not beyond."""
     problem = one_pair(1.0, 2.0, 0.5, 1.0, 1.0)  # 1.5 ≤ 2 holds
-    start = Solution(np.eye(1), np.array([0.01]), None, (), 0)
+    start = Solution(np.eye(1), np.array([0.01]), None, 1e-4, (), 0)
     state = Projections(problem, start)
     state.sweep()
     assert state.lam[0] == 0.0
@@ -294,7 +294,7 @@ def test_start_continues_where_another_stopped(rng, variant):
     first = Projections(problem)
     for _ in range(3):
         first.sweep()
-    second = Projections(problem, Solution(first.F, first.lam, None, (), 0))
+    second = Projections(problem, Solution(first.F, first.lam, None, 1e-4, (), 0))
     for _ in range(3):
         second.sweep()
     np.testing.assert_allclose(second.F, through.F, rtol=0, atol=1e-10)

@@ -3,7 +3,7 @@
 from .base import Basis, as_basis
 from .between_class import BetweenBasis
 from .clusters import ClassBasis, KernelKMeans, KMeansBasis, SpectralBasis
-from .elementary import RandomCombination, RandomSubset, SingularVectors
+from .elementary import Landmarks, RandomCombination, RandomSubset, SingularVectors
 
 __all__ = [
     "Basis",
@@ -11,6 +11,7 @@ __all__ = [
     "ClassBasis",
     "KMeansBasis",
     "KernelKMeans",
+    "Landmarks",
     "RandomCombination",
     "RandomSubset",
     "SingularVectors",

@@ -43,6 +43,8 @@ class BasisData:
     block : callable, optional
         ``block(index, others)`` is the kernel matrix of some rows with others.
     progress : Progress
+    diagonal : callable, optional
+        ``diagonal(index)`` is κ(x, x) of some rows.
     """
 
     def __init__(
@@ -55,10 +57,18 @@ class BasisData:
         within: float | None = None,
         block: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
         progress: Progress = SILENT,
+        diagonal: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> None:
         self.n_rows, self.rows, self.gram, self.codes = n_rows, rows, gram, none_if_unlabelled(codes)
         self.similar, self.within, self.progress = similar, within, progress
+        self._diagonal = diagonal
         self.block = block or (lambda index, others: gram(np.append(index, others))[: len(index), len(index) :])
+
+    def diagonal(self, index: np.ndarray) -> np.ndarray:
+        """Return κ(x, x) of some rows."""
+        if self._diagonal is not None:
+            return self._diagonal(index)
+        return np.concatenate([self.gram(part).diagonal() for part in np.array_split(index, -(-len(index) // 500))])
 
     @property
     def n_uniform(self) -> int:

@@ -6,9 +6,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..rows import Needs
-from .base import EIGEN_ROWS, SUPPORT_ROWS, Basis, BasisData, indicator
+from .base import EIGEN_ROWS, GRAM_ROWS, SUPPORT_ROWS, Basis, BasisData, indicator
 
-__all__ = ["RandomCombination", "RandomSubset", "SingularVectors"]
+__all__ = ["Landmarks", "RandomCombination", "RandomSubset", "SingularVectors"]
+
+_LANDMARKS = 200  # default number of landmarks
+_BATCH = 20  # landmarks drawn at once
 
 
 class SingularVectors(Basis):
@@ -56,6 +59,45 @@ class RandomSubset(Basis):
     def coefficients(self, data: BasisData, rng: np.random.Generator) -> sp.csc_array:
         chosen = rng.choice(data.n_uniform, min(self._check_k(), data.n_uniform), replace=False)
         return indicator(data.n_rows, list(chosen[:, None]))
+
+
+class Landmarks(Basis):
+    """Basis of k rows that cover a kernel's feature space: the Nyström approximation.
+
+    Rows are drawn with probabilities proportional to what the landmarks before them leave of κ(x, x) (randomly
+    pivoted Cholesky), from at most 5,000 rows.
+
+    Parameters
+    ----------
+    k : int, optional
+        Number of landmarks. Default: 200, or all rows if there are fewer.
+    """
+
+    def __init__(self, k: int | None = None):
+        self.k = k  # type: ignore[assignment]
+
+    def coefficients(self, data: BasisData, rng: np.random.Generator) -> sp.csc_array:
+        k = _LANDMARKS if self.k is None else self._check_k()
+        if k >= data.n_uniform:
+            return indicator(data.n_rows, list(np.arange(data.n_uniform)[:, None]))
+        rows = data.sample(rng, GRAM_ROWS)
+        left = data.diagonal(rows)  # κ(x, x) less its part in the span of the landmarks
+        smallest = 1e-12 * max(float(left.max(initial=0.0)), 1e-300)
+        L = np.zeros((len(rows), 0))
+        chosen: list[int] = []
+        while len(chosen) < min(k, len(rows)) and (left > smallest).any():
+            n = min(_BATCH, k - len(chosen), int((left > smallest).sum()))
+            weights = np.where(left > smallest, left, 0.0)
+            pivots = rng.choice(len(rows), n, replace=False, p=weights / weights.sum())
+            columns = data.block(rows, rows[pivots]) - L @ L[pivots].T
+            values, vectors = np.linalg.eigh(columns[pivots])
+            keep = values > max(smallest, 1e-10 * values[-1])
+            new = columns @ (vectors[:, keep] / np.sqrt(values[keep]))
+            L = np.concatenate([L, new], axis=1)
+            left = np.maximum(left - np.einsum("ij,ij->i", new, new), 0.0)
+            left[pivots] = 0.0
+            chosen += pivots.tolist()
+        return indicator(data.n_rows, list(rows[np.array(chosen)][:, None]))
 
 
 class RandomCombination(Basis):

@@ -1,6 +1,6 @@
 """Coordinates of rows: linear, in the span of the constraints, in the feature space of a kernel, or over a basis."""
 
-from .base_kernel import BaseKernel
+from .base_kernel import BaseKernel, resolve_width
 from .embedded import EmbeddedCoordinates, EmbeddedSpace, embedding
 from .kernel import KernelCoordinates, KernelSpace
 from .linear import LinearCoordinates, LinearSpace, orthonormal
@@ -20,5 +20,6 @@ __all__ = [
     "Space",
     "embedding",
     "orthonormal",
+    "resolve_width",
     "span_of",
 ]

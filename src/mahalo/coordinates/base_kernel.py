@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS, euclidean_distances, pairwise_kernels
 
 from ..validation import is_precomputed, len_of
 
-__all__ = ["BaseKernel"]
+__all__ = ["BaseKernel", "resolve_width"]
 
+_WIDTH_ROWS = 500  # rows between which the median squared distance is taken
 _BLOCK = 64  # objects in a block of which only the diagonal is wanted
 
 
@@ -82,6 +84,28 @@ class BaseKernel:
         if isinstance(self.kind, str) and self.kind in ("rbf", "laplacian"):
             return np.full(len_of(X), 1.0 + self.shift)
         return self.paired(X, X)
+
+
+def resolve_width(
+    kernel: str | Callable, params: dict[str, Any] | None, X: Any, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Return kernel parameters with {"width": w} of the RBF kernel replaced by gamma = w / (median squared distance).
+
+    The median is that between at most 500 rows of X, so that the unit of the columns does not matter.
+    """
+    params = dict(params or {})
+    if "width" not in params or kernel != "rbf":
+        return params
+    width = params.pop("width")
+    if "gamma" in params:
+        raise ValueError("kernel_params has both 'gamma' and 'width'; give one of them.")
+    if not (isinstance(width, Real) and 0 < float(width) < np.inf):
+        raise ValueError(f"kernel_params['width'] must be a positive number; got {width!r}.")
+    n = len_of(X)
+    rows = np.arange(n) if n <= _WIDTH_ROWS else np.sort(rng.choice(n, _WIDTH_ROWS, replace=False))
+    D = euclidean_distances(X[rows], squared=True)
+    D = D[1e-12 * D.max(initial=0.0) < D]
+    return params | {"gamma": float(width) / (float(np.median(D)) if len(D) else 1.0)}
 
 
 def _equal_objects(X: Any, Y: Any) -> np.ndarray:

@@ -171,6 +171,10 @@ class KernelSpace:
         """Return the kernel matrix of some rows with others."""
         return self._geometry.block(rows, others)
 
+    def self_similarity(self, rows: np.ndarray) -> np.ndarray:
+        """Return κ(x, x) of some rows."""
+        return self._geometry.self_similarity(rows)
+
     def gram(self, rows: np.ndarray, progress: Progress = SILENT) -> np.ndarray:
         """Return the kernel matrix of some rows."""
         return self._geometry.gram(rows, progress)

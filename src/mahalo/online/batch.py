@@ -43,9 +43,7 @@ def batch_problem(stored: StoredPairs, rank: int, n_pairs: int, schedule: StepSc
 
 def solve_from(problem: Problem, F: np.ndarray, tol: float) -> tuple[Solution, Certificate]:
     """Return the optimum, searched from F on, and the certificate of F with the multipliers of the optimum."""
-    start = Solution(
-        F, np.zeros(problem.n_constraints), certify(problem, F, np.zeros(problem.n_constraints), tol), (), 0
-    )
+    start = Solution(F, np.zeros(problem.n_constraints), problem, tol, (), 0)
     solution = solve(problem, tol=tol, start=start)
     if not solution.certificate.converged:
         solution = solve(problem, tol=tol)

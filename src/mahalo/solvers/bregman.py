@@ -24,7 +24,7 @@ from ..linalg import (
     symmetrize,
     times_upper,
 )
-from .certificate import FEASIBLE, certify
+from .certificate import FEASIBLE
 from .dual import dual
 from .farkas import farkas
 from .problem import Problem
@@ -73,14 +73,13 @@ def bregman(
             if abs(step.relative_gap) <= 0.5 * tol and feasible:
                 break
     state.rebuild()
-    F, lam = state.F, state.lam.copy()
-    certificate = certify(problem, F, lam, tol)
-    if problem.hard and not certificate.converged:
-        proof = farkas(problem, lam)
+    solution = Solution(state.F, state.lam.copy(), problem, tol, tuple(history), sweep)
+    if problem.hard and not solution.certificate.converged:
+        proof = farkas(problem, solution.lam)
         if proof is not None:
             raise proof
         dual(problem, tol=tol)  # raises where constraints contradict, which sweeps do not detect
-    return Solution(F, lam, certificate, tuple(history), sweep)
+    return solution
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from collections.abc import Callable
 import numpy as np
 
 from ..losses import VonNeumann
-from .certificate import certify
 from .dual_path import DualPath
 from .dual_start import LOOSE_GAP, MAX_STEPS, barrier_start, start_without_barrier
 from .dual_state import DualState
@@ -47,14 +46,14 @@ def dual(
     path = DualPath(problem, 0.9 * tol, MAX_STEPS if max_iter is None else max_iter, on_step)
     with np.errstate(all="ignore"):  # steps that overflow are detected and undone
         state = _optimum(problem, path, start)
-    certificate = certify(problem, state.F, state.lam, tol)
-    if problem.hard and not certificate.converged:
+    solution = Solution(state.F, state.lam, problem, tol, tuple(path.history), len(path.history))
+    if problem.hard and not solution.certificate.converged:
         # More weight on upper bounds makes Σ s_k R_k more definite.
         weighted = (np.where(problem.sign > 0, factor, 1.0) * state.lam for factor in (1.0, 2.0, 5.0, 10.0, 30.0))
         proof = path.proof or next(filter(None, (farkas(problem, lam) for lam in weighted)), None)
         if proof is not None:
             raise proof
-    return Solution(state.F, state.lam, certificate, tuple(path.history), len(path.history))
+    return solution
 
 
 def _optimum(problem: Problem, path: DualPath, start: Solution | None) -> DualState:

@@ -24,7 +24,6 @@ from scipy.optimize import brentq
 
 from ..constraints.forms import EdgeForms
 from ..linalg import cholesky_or_none, inverse_factor, log_det, log_det_or_minus_infinity, symmetrize
-from .certificate import certify
 from .problem import Problem
 from .result import Solution, Step
 from .system import Preconditioner, solve_system
@@ -179,7 +178,7 @@ def newton(
     history: list[Step] = []
     state = follow_path(problem, 0.5 * tol, max_iter, start, history, on_step)
     F, lam = state.A @ state.A.T, np.maximum(problem.sign * state.s, 0.0)
-    return Solution(F, lam, certify(problem, F, lam, tol), tuple(history), len(history))
+    return Solution(F, lam, problem, tol, tuple(history), len(history))
 
 
 def follow_path(

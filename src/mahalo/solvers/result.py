@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
-from .certificate import Certificate
+from .certificate import Certificate, certify
+from .problem import Problem
 
 __all__ = ["Solution", "Step"]
 
@@ -41,7 +43,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Solution:
-    """Result of every solver: core matrix, multipliers, certificate and history.
+    """Result of every solver: core matrix, multipliers and history; its certificate is computed when it is read.
 
     Attributes
     ----------
@@ -49,8 +51,10 @@ class Solution:
         The core matrix, symmetric positive semidefinite.
     lam : ndarray of shape (n_constraints,)
         Multipliers λ ≥ 0.
-    certificate : Certificate
-        Primal and dual objective of F and λ, and their gap.
+    problem : Problem
+        The problem that was solved.
+    tol : float
+        Relative gap that was to be reached.
     history : tuple of Step
         All steps; for "bregman" the sweeps after which the gap was measured.
     n_iter : int
@@ -59,6 +63,12 @@ class Solution:
 
     F: np.ndarray
     lam: np.ndarray
-    certificate: Certificate
+    problem: Problem = field(repr=False)
+    tol: float
     history: tuple[Step, ...]
     n_iter: int
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """Primal and dual objective of F and λ, and their gap."""
+        return certify(self.problem, self.F, self.lam, self.tol)

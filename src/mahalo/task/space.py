@@ -19,6 +19,7 @@ from ..coordinates import (
     Space,
     embedding,
     orthonormal,
+    resolve_width,
 )
 from ..coordinates.embedded import MOST_ROWS
 from ..errors import NotPositiveDefiniteError
@@ -53,7 +54,7 @@ def make_space(
     if linear:
         held = X if isinstance(X, SampledRows) else InMemoryRows(X)
         return _linear_space(settings, held, basis, known, rng, quiet, progress)
-    kernel = BaseKernel.of(settings.kernel, settings.kernel_params)
+    kernel = BaseKernel.of(settings.kernel, resolve_width(settings.kernel, settings.kernel_params, X, rng))
     if not settings.has_identity_prior:
         if isinstance(basis, FixedBasis):
             raise ValueError(
@@ -158,7 +159,13 @@ def _combinations(
         return _on_rows_of(basis.array, rows, n)
     plain = KernelSpace(kernel, X)
     basis_data = BasisData(
-        n, None, lambda index: plain.gram(index).astype(np.float64), codes, block=plain.block, progress=progress
+        n,
+        None,
+        lambda index: plain.gram(index).astype(np.float64),
+        codes,
+        block=plain.block,
+        progress=progress,
+        diagonal=plain.self_similarity,
     )
     return basis.coefficients(basis_data, rng)
 

@@ -75,7 +75,7 @@ class Task:
             )
         except InfeasibleError as error:
             raise self._in_words(error) from None
-        if not solution.certificate.converged and not self._quiet:
+        if not self._quiet and not solution.certificate.converged:
             _warn_of_gap(solution, s.tol)
         return solution
 
