@@ -17,7 +17,8 @@ from .evaluation import BeforeAfter, average_precision, precision_at
 from .metric import Metric, load
 from .priors import Within
 from .selection import MetricLearnerCV
-from .selection.folds import Fold
+from .selection.candidates import ProblemCandidate, make_problems
+from .selection.folds import Fold, SearchData
 from .selection.held_out import evaluate_held_out
 from .selection.scoring import Scorer, retrieval
 from .selection.search import CandidateSearch
@@ -79,6 +80,7 @@ class EmbeddingAdapter(MetricLearnerCV):
         loss: Any = "logdet",
         kernel: Any = "linear",
         kernel_params: Any = None,
+        features: Any = None,
         basis: Any = None,
         residual: Any = _RESIDUAL,
         psd: Any = "error",
@@ -104,6 +106,7 @@ class EmbeddingAdapter(MetricLearnerCV):
             loss=loss,
             kernel=kernel,
             kernel_params=kernel_params,
+            features=features,
             basis=basis,
             residual=residual,
             psd=psd,
@@ -125,13 +128,21 @@ class EmbeddingAdapter(MetricLearnerCV):
     def _defaults(self) -> dict[str, Any]:
         return {"prior": [Within(extra=extra) for extra in _EXTRA], "basis": BetweenBasis(), "gammas": _GAMMAS}
 
+    def _problems(self, data: SearchData) -> list[ProblemCandidate]:
+        """Return the problems to choose among; the frozen vectors, with nothing learned, come first."""
+        lists = self._lists_for(data)
+        frozen = {name: (lists[name][0],) for name in lists}
+        frozen |= {"prior": ("identity",), "basis": (None,), "residual": (1.0,), "n_components": (None,)}
+        unlearned = make_problems(self._base_settings(), frozen | {"normalize": (False,)}, "unlearned")
+        return unlearned + super()._problems(data)
+
     def _scorer(self, y: np.ndarray | None, constraints: Constraints | None) -> Scorer:
         if self.scoring is not None:
             return super()._scorer(y, constraints)
         if y is None:
             assert constraints is not None
             return Scorer(partial(_pair_precision, constraints=constraints), "pair AUC", by_retrieval=True)
-        return Scorer(_retrieval_score, "retrieval", by_retrieval=True)
+        return Scorer(_retrieval_scores, "retrieval", by_retrieval=True)
 
     def _pair_split(self, constraints: Constraints) -> PairSplit:
         # A pair is lost unless both its ends are on one side: small test sets leave more to learn from.
@@ -172,14 +183,13 @@ class EmbeddingAdapter(MetricLearnerCV):
         return adapter
 
 
-def _retrieval_score(metric: Metric, fold: Fold) -> float:
-    """Return the mean of P@1, P@10 and MAP among held-out rows."""
+def _retrieval_scores(metric: Metric, fold: Fold) -> np.ndarray:
+    """Return the mean of P@1, P@10 and average precision of every held-out query."""
     found = retrieval(metric, fold)
-    values = precision_at(found, 1), precision_at(found, 10), average_precision(found)
-    return float(np.mean([value.mean() for value in values]))
+    return np.mean([precision_at(found, 1), precision_at(found, 10), average_precision(found)], axis=0)
 
 
-def _pair_precision(metric: Metric, fold: Fold, constraints: Constraints) -> float:
+def _pair_precision(metric: Metric, fold: Fold, constraints: Constraints) -> np.ndarray:
     """Return the average precision, up to a factor that is the same for all metrics, where few similar pairs are known.
 
     The first row of a similar pair is a query for the second among all held-out rows. Up to rank r it finds the share
@@ -188,13 +198,13 @@ def _pair_precision(metric: Metric, fold: Fold, constraints: Constraints) -> flo
     pairs = constraints.on_rows(fold.rows[fold.test])[0].pairs
     queries = pairs.index[pairs.sign > 0][:_MAX_QUERIES]
     if not len(queries):
-        return fold.auc(metric, constraints)
+        return np.array([fold.auc(metric, constraints)])
     n = len(fold.test)
     others = np.arange(n) if n <= _MAX_INDEX else np.random.default_rng(0).choice(n, _MAX_INDEX, replace=False)
     a, b, Z = (metric.transform(in_double(fold.X_test[rows])) for rows in (*queries.T, others))
     D = euclidean_distances(a, Z, squared=True)
     D[(queries[:, :1] == others) | (queries[:, 1:] == others)] = np.inf
     own = np.einsum("ij,ij->i", a - b, a - b)
-    rank = np.sort(1 + ((1.0 + _ROUNDING) * own[:, None] >= D).sum(axis=1))  # behind all that are as near
-    found = np.searchsorted(rank, rank, side="right") / len(rank)
-    return float((found / rank).mean())
+    rank = 1 + ((1.0 + _ROUNDING) * own[:, None] >= D).sum(axis=1)  # behind all that are as near
+    found = np.searchsorted(np.sort(rank), rank, side="right") / len(rank)
+    return found / rank

@@ -261,7 +261,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
             X = validate_data(self, _upcast_half(X), ensure_min_samples=2, **self._check_kwargs())
             if self._pairwise:
                 _check_gram(X)
-            elif is_linear(self.kernel):
+            elif self._may_be_linear:
                 warn_of_scales(X, self._prior_candidates(), getattr(self, "feature_names_in_", None))
         if y is not None:
             y = codes_of(y, require_two_classes=constraints is None)
@@ -301,6 +301,11 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
     def _check_kwargs(self) -> dict[str, Any]:
         """Return the arguments of scikit-learn's check of arrays."""
         return {"accept_sparse": False if self._pairwise else "csr", "dtype": [np.float64, np.float32]}
+
+    @property
+    def _may_be_linear(self) -> bool:
+        """Whether the rows may be compared as vectors, without a kernel."""
+        return is_linear(self.kernel)
 
     @property
     def _pairwise(self) -> bool:

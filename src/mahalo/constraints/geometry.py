@@ -9,15 +9,16 @@ from typing import Protocol, cast
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import cdist, pdist
 
-from ..linalg import Matrix
+from ..linalg import Matrix, nearest_of
 from ..rows import InMemoryRows, Rows
 from .matrices import MatrixLike
 
 __all__ = ["Geometry", "MappedGeometry", "VectorGeometry", "geometry_of", "sq_distances"]
 
 SAMPLE = 20_000  # pairs whose distances give percentiles
+_FEW_DIFFERENCES = 1 << 24  # entries of rows up to which all distances are computed one by one
 _IN_MEMORY = 1 << 25  # numbers of rows in memory at once
 
 
@@ -87,8 +88,11 @@ class VectorGeometry:
                 "a search for nearest rows would make sparse X dense under a prior with correlations; use "
                 "prior='identity' or 'diagonal', or strategy='random'."
             )
-        search = NearestNeighbors(n_neighbors=k).fit(self._in_memory[candidates])
-        return candidates[search.kneighbors(self._in_memory[anchors], return_distance=False)]
+        X = self._in_memory
+        if isinstance(X, np.ndarray) and len(anchors) * len(candidates) * X.shape[1] <= _FEW_DIFFERENCES:
+            return candidates[nearest_of(cdist(X[anchors], X[candidates], "sqeuclidean"), k)]
+        search = NearestNeighbors(n_neighbors=k).fit(X[candidates])
+        return candidates[search.kneighbors(X[anchors], return_distance=False)]
 
 
 @dataclass

@@ -66,7 +66,10 @@ class BaseKernel:
                 )
         else:
             X, Y = (rows.astype(np.float64, copy=False) for rows in (X, Y))
-            K = np.asarray(pairwise_kernels(X, Y, metric=self.kind, **self.params))
+            if self.kind == "rbf" and "gamma" in self.params and not sp.issparse(X) and not sp.issparse(Y):
+                K = _rbf(X, Y, self.params["gamma"])
+            else:
+                K = np.asarray(pairwise_kernels(X, Y, metric=self.kind, **self.params))
         if not np.isfinite(K).all():
             raise ValueError("the kernel returned NaN or infinity; check the data and kernel_params.")
         return K + self.shift * _equal_objects(X, Y) if self.shift else K
@@ -84,6 +87,14 @@ class BaseKernel:
         if isinstance(self.kind, str) and self.kind in ("rbf", "laplacian"):
             return np.full(len_of(X), 1.0 + self.shift)
         return self.paired(X, X)
+
+
+def _rbf(X: np.ndarray, Y: np.ndarray, gamma: float) -> np.ndarray:
+    """Return exp(−gamma ‖x − y‖²) of rows that are checked already."""
+    centre = Y.mean(axis=0)
+    X, Y = X - centre, Y - centre
+    D = np.einsum("ij,ij->i", X, X)[:, None] + np.einsum("ij,ij->i", Y, Y) - 2.0 * (X @ Y.T)
+    return np.exp(-gamma * np.maximum(D, 0.0, out=D))
 
 
 def resolve_width(

@@ -17,7 +17,7 @@ from ..rows import InMemoryRows, MappedRows
 from ..validation import len_of
 from .base_kernel import BaseKernel
 from .kernel_geometry import KernelGeometry, MixedGeometry
-from .protocol import PosedRows, ReducedMetric
+from .protocol import Coordinates, PosedRows, ReducedMetric
 
 __all__ = ["KernelCoordinates", "KernelSpace", "factor_kernel"]
 
@@ -40,6 +40,10 @@ class KernelCoordinates:
     residual: float = 1.0
 
     is_linear: ClassVar[bool] = False
+    leaves_out: ClassVar[bool] = True
+
+    def shares_map(self, other: Coordinates) -> bool:
+        return isinstance(other, KernelCoordinates) and self.T is other.T and self.support is other.support
 
     @property
     def rank(self) -> int:

@@ -16,7 +16,7 @@ from ..priors import Prior
 from ..progress import SILENT, Progress
 from ..rows import JoinedRows, MappedRows, Rows
 from ..validation import in_double
-from .protocol import PosedRows, ReducedMetric
+from .protocol import Coordinates, PosedRows, ReducedMetric
 from .span import span_of_edges
 
 __all__ = ["LinearCoordinates", "LinearSpace", "orthonormal"]
@@ -43,6 +43,13 @@ class LinearCoordinates:
     @property
     def rank(self) -> int:
         return self.n_features if self.basis is None else self.basis.shape[1]
+
+    @property
+    def leaves_out(self) -> bool:
+        return self.basis is not None
+
+    def shares_map(self, other: Coordinates) -> bool:
+        return isinstance(other, LinearCoordinates) and self.prior is other.prior and self.basis is other.basis
 
     @property
     def n_outputs(self) -> int:

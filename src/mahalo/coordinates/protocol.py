@@ -58,6 +58,13 @@ class Coordinates(PosedCoordinates, Protocol):
     def n_outputs(self) -> int:
         """Number of columns of `embed`."""
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether φ leaves out a part of κ0."""
+
+    def shares_map(self, other: Coordinates) -> bool:
+        """Return whether φ is the very same as that of other coordinates, whatever their residual."""
+
     def map(self, X: Any) -> np.ndarray:
         """Return φ of every row."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,7 +29,6 @@ class FeatureMap(Protocol):
         """Return ∂φ/∂x at one row, n_columns × n_features_in."""
 
 
-@runtime_checkable
 class Features(Protocol):
     """Parameters of a feature map of this library."""
 
@@ -79,9 +78,13 @@ class UserFeatures:
         return (columns[: len(x)] - columns[len(x) :]).T / (2.0 * step)
 
 
+def _is_own(features: Any) -> TypeGuard[Features]:
+    return hasattr(features, "fit_map")
+
+
 def as_features(features: Any) -> Any:
     """Return a features parameter; raise ValueError if it is no feature map."""
-    if features is None or isinstance(features, Features):
+    if features is None or _is_own(features):
         return features
     if hasattr(features, "fit") and hasattr(features, "transform") and isinstance(features, BaseEstimator):
         return features
@@ -93,7 +96,7 @@ def as_features(features: Any) -> Any:
 
 def fit_features(features: Any, X: np.ndarray, y: np.ndarray | None, seed: int) -> FeatureMap:
     """Return the map of a features parameter, fitted to some rows."""
-    if isinstance(features, Features):
+    if _is_own(features):
         return features.fit_map(X, seed)
     transformer = clone(features).fit(X) if y is None else clone(features).fit(X, y)
     n_columns = transformer.transform(X[:1]).shape[1]

@@ -45,7 +45,7 @@ class Local(BaseEstimator):
         Z = standardisation.apply(X)
         n_distinct = len(np.unique(Z, axis=0))
         k = min(int(self.n_regions), n_distinct)
-        means = KMeans(k, n_init=3, random_state=seed).fit(Z)
+        means = KMeans(k, n_init=1, random_state=seed).fit(Z)
         own = ((Z - means.cluster_centers_[means.labels_]) ** 2).sum(axis=1)
         width = float(np.median(own)) or float(own.mean()) or 1.0
         return LocalMap(standardisation, means.cluster_centers_, width * float(self.temperature), float(self.strength))

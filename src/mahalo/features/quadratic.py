@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -20,18 +21,29 @@ class Quadratic(BaseEstimator):
 
     x̃ = (x − mean) / s, s² the mean variance of the columns, so that a shift of the rows changes no distance and a
     factor scales all of them. The columns are those of the base kernel κ0(x, y) = s² (1 + ⟨x̃, ỹ⟩/d) ⟨x̃, ỹ⟩, and
-    there are d + d(d + 1)/2 of them. In tables of more than 40 columns the products are of the 40 leading principal
-    components.
+    there are d + d(d + 1)/2 of them.
+
+    Parameters
+    ----------
+    n_factors : int, optional
+        Number of leading principal components whose products are formed, in place of all products of columns.
+        Default: all columns, or 40 components where columns are more.
     """
+
+    def __init__(self, n_factors: int | None = None) -> None:
+        self.n_factors = n_factors
 
     def fit_map(self, X: np.ndarray, seed: int) -> QuadraticMap:
         """Return the map fitted to rows: their standardisation, and directions where columns are many."""
+        if not (self.n_factors is None or (isinstance(self.n_factors, Integral) and self.n_factors >= 1)):
+            raise ValueError(f"n_factors must be a positive integer or None; got {self.n_factors!r}.")
         standardisation = standardise(X)
-        if X.shape[1] <= _WIDEST:
+        n_factors = _WIDEST if self.n_factors is None else int(self.n_factors)
+        if X.shape[1] <= n_factors:
             return QuadraticMap(standardisation, None)
         Z = standardisation.apply(X)
-        _, _, Vt = np.linalg.svd(Z - Z.mean(axis=0), full_matrices=False)
-        return QuadraticMap(standardisation, Vt[:_WIDEST].T)
+        _, vectors = np.linalg.eigh(Z.T @ Z)
+        return QuadraticMap(standardisation, vectors[:, ::-1][:, :n_factors])
 
 
 @dataclass(frozen=True, eq=False)

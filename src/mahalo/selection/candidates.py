@@ -1,4 +1,4 @@
-"""Candidates of a search: every combination of the parameters that are given as lists."""
+"""Candidates of a search: spaces, problems in them, and variants of their solutions."""
 
 from __future__ import annotations
 
@@ -9,12 +9,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..basis import BetweenBasis, Landmarks
+from ..features import Local, Quadratic
 from ..task import FitSettings
 
-__all__ = ["SEARCHED", "ProblemCandidate", "Variant", "candidate_lists", "make_problems"]
+__all__ = ["SEARCHED", "ProblemCandidate", "Variant", "candidate_lists", "default_spaces", "make_problems"]
 
-PROBLEM = ("prior", "strategy")
+SPACE = ("kernel", "kernel_params", "features", "basis")
+PROBLEM = (*SPACE, "prior", "strategy")
 SEARCHED = (*PROBLEM, "n_components", "residual", "normalize")
+
+_WIDEST_QUADRATIC, _WIDEST_LOCAL = 40, 30  # columns up to which these spaces are tried by default
+_FACTORS = 16  # principal components whose products are formed, where columns are more
+_LANDMARKS = 100
+_RBF_WIDTHS = 1.0, 3.0  # gamma times the median squared distance
 
 
 class Variant(NamedTuple):
@@ -27,13 +35,26 @@ class Variant(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ProblemCandidate:
-    """One problem, solved for every γ, with the variants that its solutions are judged under.
+    """One problem, solved for every γ, with the variants that its solutions are scored under.
 
-    `settings` has the least residual of all variants, all components, and no normalisation.
+    `settings` has the least residual of all variants, all components, and no normalisation. `space` names the space:
+    "unlearned", "LDA", "linear", "quadratic", "local" or a kernel. An unlearned problem has one candidate, the least γ.
     """
 
+    space: str
     settings: FitSettings
     variants: tuple[Variant, ...]
+    is_default: bool = False
+
+    @property
+    def is_unlearned(self) -> bool:
+        """Whether the candidate is the ordinary distance, with nothing learned."""
+        return self.space == "unlearned"
+
+    @property
+    def is_costly(self) -> bool:
+        """Whether it is one of the default spaces that take much longer than the linear ones."""
+        return self.space in ("quadratic", "local", "rbf") and self.is_default
 
     def settings_of(self, variant: Variant, gamma: float) -> FitSettings:
         """Return the settings of one candidate."""
@@ -45,22 +66,71 @@ def candidate_lists(values: Mapping[str, Any]) -> dict[str, tuple]:
     return {name: _as_candidates(values[name], name) for name in SEARCHED}
 
 
-def make_problems(base: Mapping[str, Any], lists: Mapping[str, Sequence[Any]]) -> list[ProblemCandidate]:
-    """Return every combination of the lists, simpler ones first; `base` holds all other settings."""
+def make_problems(
+    base: Mapping[str, Any], lists: Mapping[str, Sequence[Any]], space: str | None = None
+) -> list[ProblemCandidate]:
+    """Return every combination of the lists, simpler ones first; `base` holds all other settings.
+
+    A space without a name is called by its features or kernel. Kernel parameters, features and bases that do not go
+    with a kernel are left out of its problems.
+    """
     variants = tuple(Variant(*values) for values in product(*(lists[name] for name in Variant._fields)))
     least: dict[str, Any] = {"n_components": None, "normalize": False, "residual": min(v.residual for v in variants)}
     problems = []
     for values in product(*(lists[name] for name in PROBLEM)):
-        settings = FitSettings(**base, **dict(zip(PROBLEM, values, strict=True)), **least)
-        problem = ProblemCandidate(settings, variants)
+        chosen = dict(zip(PROBLEM, values, strict=True))
+        if _is_mismatch(chosen, lists):
+            continue
+        settings = FitSettings(**base, **chosen, **least)
+        problem = ProblemCandidate(space or _space_name(settings), settings, variants)
         for variant in variants:
             problem.settings_of(variant, settings.gamma)  # raises where a combination is not possible
         problems.append(problem)
     return problems
 
 
+def _is_mismatch(chosen: Mapping[str, Any], lists: Mapping[str, Sequence[Any]]) -> bool:
+    """Return whether features or kernel parameters of a list belong to another kernel of the list."""
+    if len(lists["kernel"]) == 1:
+        return False
+    linear = isinstance(chosen["kernel"], str) and chosen["kernel"] == "linear"
+    return bool(chosen["kernel_params"]) if linear else chosen["features"] is not None
+
+
+def _space_name(settings: FitSettings) -> str:
+    if settings.features is not None:
+        return type(settings.features).__name__.lower()
+    return settings.kernel if isinstance(settings.kernel, str) else "kernel"
+
+
+def default_spaces(
+    base: Mapping[str, Any], lists: Mapping[str, Sequence[Any]], n_columns: int
+) -> list[ProblemCandidate]:
+    """Return the problems that are tried where the caller leaves the space open, simpler ones first.
+
+    In this order: nothing learned; the space of LDA; linear; quadratic up to 40 columns; local up to 30; RBF over
+    landmarks. `lists` holds the candidates of the linear space.
+    """
+    plain = {name: (lists[name][0],) for name in SEARCHED} | {"residual": (1.0,), "basis": (None,)}
+    near = ("neighbors",) if "neighbors" in lists["strategy"] else lists["strategy"][:1]
+    curved = plain | {"prior": ("identity",), "strategy": near, "normalize": lists["normalize"]}
+    first = {"prior": ("identity",), "strategy": lists["strategy"][:1], "normalize": (False,), "n_components": (None,)}
+    problems = make_problems(base, plain | first, "unlearned")
+    between = {"prior": ("within",), "basis": (BetweenBasis(),), "residual": (0.0, 0.2)}
+    problems += make_problems(base, plain | between | {"normalize": lists["normalize"]}, "LDA")
+    problems += make_problems(base, lists, "linear")
+    if n_columns <= _WIDEST_QUADRATIC:
+        quadratic = Quadratic(None if n_columns <= _FACTORS else _FACTORS)
+        problems += make_problems(base, curved | {"features": (quadratic,)})
+    if n_columns <= _WIDEST_LOCAL:
+        problems += make_problems(base, curved | {"features": (Local(),)})
+    rbf = {"kernel": ("rbf",), "kernel_params": tuple({"width": w} for w in _RBF_WIDTHS)}
+    problems += make_problems(base, curved | rbf | {"basis": (Landmarks(_LANDMARKS),), "residual": (0.0,)})
+    return [replace(problem, is_default=True) for problem in problems]
+
+
 def _as_candidates(value: Any, name: str) -> tuple:
-    if not isinstance(value, (list, tuple)) or (name == "prior" and _is_matrix(value)):
+    if not isinstance(value, (list, tuple)) or (name in ("prior", "basis") and _is_matrix(value)):
         return (value,)
     if not len(value):
         raise ValueError(f"{name} must hold at least one candidate; got an empty {type(value).__name__}.")

@@ -14,13 +14,13 @@ from ..basis.base import basis_needs
 from ..constraints import Constraints, PairSplit, as_label_array
 from ..evaluation import BeforeAfter
 from ..learner import MetricLearner
-from ..losses import as_loss, resting_point
+from ..losses import LogDet, as_loss, resting_point
 from ..priors import prior_needs
 from ..progress import Progress, progress_for
 from ..rows import Needs, SampledRows, is_lazy
 from ..task import FitData, FitSettings, pose_and_solve
 from ..validation import as_rows, is_linear, len_of
-from .candidates import SEARCHED, candidate_lists, make_problems
+from .candidates import SEARCHED, ProblemCandidate, candidate_lists, default_spaces, make_problems
 from .folds import SearchData
 from .path import checked_gammas
 from .scoring import Scorer, make_scorer
@@ -29,7 +29,7 @@ from .splits import Splitting, draw_sample, is_custom_splitter, seed_of
 
 __all__ = ["MetricLearnerCV"]
 
-DEFAULT_GAMMAS = tuple(np.logspace(-3, 2, 11))
+DEFAULT_GAMMAS = (0.01, 0.1, 1.0, 10.0)
 _NOTHING_LEARNED = 1e-6  # times the smallest γ: the prior itself
 
 
@@ -104,8 +104,9 @@ class MetricLearnerCV(MetricLearner):
         scoring: Any = None,
         holdout: Any = "rows",
         loss: Any = "logdet",
-        kernel: Any = "linear",
+        kernel: Any = "auto",
         kernel_params: Any = None,
+        features: Any = "auto",
         basis: Any = None,
         residual: Any = True,
         psd: str = "error",
@@ -130,6 +131,7 @@ class MetricLearnerCV(MetricLearner):
         self.loss = loss
         self.kernel = kernel
         self.kernel_params = kernel_params
+        self.features = features
         self.basis = basis
         self.residual = residual
         self.psd = psd
@@ -221,7 +223,7 @@ class MetricLearnerCV(MetricLearner):
             fit_data=data,
             data=found,
             folds=splitting.make_folds(found),
-            problems=tuple(make_problems(self._base_settings(), self._lists_for(found))),
+            problems=tuple(self._problems(found)),
             gammas=self._gammas(),
             least_gamma=float(np.min(checked_gammas(self._value("gammas")))),
             scorer=scorer,
@@ -242,6 +244,10 @@ class MetricLearnerCV(MetricLearner):
         chosen = {name: getattr(self, f"{name}_") for name in SEARCHED}
         return FitSettings(**self._base_settings() | chosen | {"gamma": self.gamma_})
 
+    @property
+    def _may_be_linear(self) -> bool:
+        return any(is_linear(kernel) for kernel in self._lists()["kernel"])
+
     def _prior_candidates(self) -> Any:
         return self._value("prior")
 
@@ -254,14 +260,32 @@ class MetricLearnerCV(MetricLearner):
 
     def _defaults(self) -> dict[str, Any]:
         """Return the values of parameters that are None."""
-        return {"prior": ("identity", "within") if is_linear(self.kernel) else "identity", "gammas": DEFAULT_GAMMAS}
+        linear = _is_auto(self.kernel) or is_linear(self.kernel)
+        return {"prior": ("identity", "within") if linear else "identity", "gammas": DEFAULT_GAMMAS}
 
     def _value(self, name: str) -> Any:
         value = getattr(self, name)
         return self._defaults().get(name) if value is None else value
 
     def _lists(self) -> dict[str, tuple]:
-        return candidate_lists({name: self._value(name) for name in SEARCHED})
+        """Return the candidates of every parameter; of the linear space where kernel and features are "auto"."""
+        values = {name: self._value(name) for name in SEARCHED}
+        values["kernel"] = "linear" if _is_auto(self.kernel) else self.kernel
+        values["features"] = None if _is_auto(self.features) else self.features
+        return candidate_lists(values)
+
+    def _problems(self, data: SearchData) -> list[ProblemCandidate]:
+        """Return the problems to choose among, simpler ones first."""
+        base, lists = self._base_settings(), self._lists_for(data)
+        return default_spaces(base, lists, data.X.shape[1]) if self._tries_spaces(data) else make_problems(base, lists)
+
+    def _tries_spaces(self, data: SearchData) -> bool:
+        """Return whether all spaces are tried: where labels of dense rows in memory leave everything about it open."""
+        is_open = _is_auto(self.kernel) and _is_auto(self.features)
+        is_open &= self.prior is None and self.basis is None and self.residual is True and self.kernel_params is None
+        in_memory = data.n_total == data.n_rows and not sp.issparse(data.X)
+        by_labels = data.y is not None and data.constraints is None and self.holdout == "rows"
+        return is_open and in_memory and by_labels and type(as_loss(self.loss)) is LogDet
 
     def _lists_for(self, data: SearchData) -> dict[str, tuple]:
         """Return the candidates that the data allow: one strategy for given constraints, no prior from nothing."""
@@ -293,17 +317,26 @@ class MetricLearnerCV(MetricLearner):
 
     def _set_chosen(self, search: CandidateSearch) -> None:
         candidates, scores = search.candidates, search.scores
-        mean = scores.mean(axis=1)
         best = search.best()
         settings = [candidate.settings for candidate in candidates]
+        n_folds = np.isfinite(scores).sum(axis=1)
+        mean = np.nansum(scores, axis=1) / n_folds
         for name in SEARCHED:
             setattr(self, f"{name}_", getattr(settings[best], name))
+        self.space_ = candidates[best].problem.space
         self.gamma_ = candidates[best].gamma
         self.best_index_ = best
         self.best_score_ = float(mean[best])
+        self.fold_best_index_ = np.array([search.best(without=k) for k in range(len(search.folds))])
         self.cv_results_ = {name: [getattr(one, name) for one in settings] for name in SEARCHED} | {
+            "space": [candidate.problem.space for candidate in candidates],
             "gamma": np.array([candidate.gamma for candidate in candidates]),
             "mean_score": mean,
-            "std_score": scores.std(axis=1),
+            "std_score": np.nanstd(scores, axis=1),
+            "n_folds": n_folds,
             "scores": scores,
         }
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"

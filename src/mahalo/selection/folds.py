@@ -9,12 +9,10 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..constraints import Constraints
-from ..coordinates import LinearCoordinates
 from ..evaluation import pair_auc
-from ..metric import Metric, cosines, is_positive, leading_part
+from ..metric import Metric, cosines, is_positive, leading_part, sq_norms
 
 __all__ = ["Fold", "SearchData"]
 
@@ -137,9 +135,8 @@ class Fold:
 
     def sq_distances(self, metric: Metric, *, among: bool) -> np.ndarray:
         """Return squared distances of held-out rows to training rows, or among themselves."""
-        if metric.is_linear and metric.linear_coordinates.basis is not None and not sp.issparse(self.X):
-            c = metric.linear_coordinates
-            return self._basis_distances(c, among, centred=not metric.normalize).sq_distances(metric)
+        if not self.pairwise and isinstance(self.X, np.ndarray) and self.X.ndim == 2 and metric.scaling is None:
+            return self._coordinate_distances(metric, among).sq_distances(metric)
         if not self.pairwise:
             return metric.distances(self.X_test, None if among else self.X_train, squared=True)
         own = np.diagonal(self.X)
@@ -167,15 +164,15 @@ class Fold:
             diag_y=own[b],
         )
 
-    def _basis_distances(self, c: LinearCoordinates, among: bool, centred: bool) -> _BasisDistances:
-        """Return the distances over a basis, cached for the last basis."""
-        cached = self._distance_cache.get((among, centred))
-        if cached is None or cached.coordinates.basis is not c.basis:
+    def _coordinate_distances(self, metric: Metric, among: bool) -> _CoordinateDistances:
+        """Return the distances over some coordinates, cached for the last ones."""
+        cached = self._distance_cache.get((among, metric.normalize))
+        if cached is None or not cached.is_for(metric):
             X, Y = (rows.astype(np.float64) for rows in (self.X_test, self.X_test if among else self.X_train))
-            if centred:  # a common shift changes no distance and spares digits where rows are far from the origin
-                centre = Y.mean(axis=0)
+            if metric.is_linear and not metric.normalize:
+                centre = Y.mean(axis=0)  # a common shift changes no distance and spares digits far from the origin
                 X, Y = X - centre, Y - centre
-            cached = self._distance_cache[among, centred] = _BasisDistances(c, X, Y)
+            cached = self._distance_cache[among, metric.normalize] = _CoordinateDistances(metric, X, Y)
         return cached
 
     def auc(self, metric: Metric, constraints: Constraints | None) -> float:
@@ -195,31 +192,35 @@ class Fold:
         )
 
 
-class _BasisDistances:
+class _CoordinateDistances:
     """Distances under κ = φᵀ F φ + w (κ0 − φᵀφ) for any F and w: φ and κ0 − φᵀφ of all rows are computed once."""
 
-    def __init__(self, coordinates: LinearCoordinates, X: np.ndarray, Y: np.ndarray):
-        self.coordinates = coordinates
-        self.phi_x, self.phi_y = coordinates.map(X), coordinates.map(Y)
+    def __init__(self, metric: Metric, X: np.ndarray, Y: np.ndarray):
+        self.features, self.coordinates = metric.features, metric.coordinates
+        if metric.features is not None:
+            X, Y = metric.features.transform(X), metric.features.transform(Y)
+        self.phi_x, self.phi_y = self.coordinates.map(X), self.coordinates.map(Y)
         self._rows = X, Y
+
+    def is_for(self, metric: Metric) -> bool:
+        """Return whether a metric has these features and coordinates, whatever its core matrix and residual."""
+        return metric.features is self.features and metric.coordinates.shares_map(self.coordinates)
 
     @cached_property
     def _outside(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Factor κ0 − φᵀφ of all rows with all, and of each with itself."""
-        Zx, Zy = (self.coordinates.prior.whiten(rows) for rows in self._rows)
-        own = (
-            np.einsum("ij,ij->i", Z, Z) - np.einsum("ij,ij->i", p, p) for Z, p in ((Zx, self.phi_x), (Zy, self.phi_y))
-        )
-        return Zx @ Zy.T - self.phi_x @ self.phi_y.T, *own
+        X, Y = self._rows
+        own = (self.coordinates.base_diagonal(rows) - sq_norms(phi) for rows, phi in ((X, self.phi_x), (Y, self.phi_y)))
+        return self.coordinates.base(X, Y) - self.phi_x @ self.phi_y.T, *own
 
     def sq_distances(self, metric: Metric) -> np.ndarray:
         """Return squared distances of all rows of X to all rows of Y."""
-        F, weight = metric.F, metric.eta * metric.coordinates.residual
+        F, weight = metric.F, metric.base_weight
         moved = self.phi_x @ F
         K = moved @ self.phi_y.T
         own_x = np.einsum("ij,ij->i", moved, self.phi_x)
         own_y = np.einsum("ij,ij->i", self.phi_y @ F, self.phi_y)
-        if weight:
+        if weight and self.coordinates.leaves_out:
             outside, outside_x, outside_y = self._outside
             K += weight * outside
             own_x, own_y = own_x + weight * outside_x, own_y + weight * outside_y

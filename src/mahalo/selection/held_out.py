@@ -33,8 +33,9 @@ from ..metric import Metric
 from ..progress import SILENT
 from ..task import FitData, FitSettings, pose
 from .cv import MetricLearnerCV
+from .fold_tasks import LOOSE_TOL
 from .folds import Fold
-from .search import LOOSE_TOL, CandidateSearch
+from .search import CandidateSearch
 
 __all__ = ["evaluate_held_out", "refits", "search_again"]
 
@@ -189,7 +190,7 @@ def search_again(
     scores = np.asarray(cv.cv_results_["scores"])
     same_folds = learner.random_state is None or isinstance(learner.random_state, (int, np.integer))
     if same_folds and scores.shape == (len(search.candidates), len(search.folds)) and len(search.folds) > 1:
-        return replace(search, known_scores=scores), None
+        return replace(search, known_scores=scores, known_choices=cv.fold_best_index_), None
     return search, cv.refit_settings()
 
 

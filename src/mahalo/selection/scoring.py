@@ -16,7 +16,7 @@ from .folds import Fold
 
 __all__ = ["RETRIEVAL", "Score", "Scorer", "knn_hits", "make_scorer", "retrieval", "retrieval_queries"]
 
-Score = Callable[[Metric, Fold], float]
+Score = Callable[[Metric, Fold], np.ndarray]
 
 _AT = re.compile(r"(precision|recall)@([1-9][0-9]*)")
 _MAX_QUERIES = 500
@@ -29,7 +29,8 @@ class Scorer:
 
     Attributes
     ----------
-    score : callable(metric, fold)
+    score_rows : callable(metric, fold)
+        Score of every held-out row or query; of a fold as a whole, an array of one number.
     measure : str
         Name of the measure of `mahalo.evaluation` that it is, or is nearest to.
     by_retrieval : bool
@@ -38,7 +39,7 @@ class Scorer:
         Whether scores lie between 0 and 1; False for a user's callable.
     """
 
-    score: Score
+    score_rows: Score
     measure: str
     by_retrieval: bool = False
     in_unit_interval: bool = True
@@ -57,16 +58,16 @@ def make_scorer(
         measure = "pair AUC" if y is None else "MAP" if unseen else "10-NN"
         return Scorer(_call_user(scoring), measure, in_unit_interval=False)
     if scoring == "auc":
-        return Scorer(lambda metric, f: f.auc(metric, constraints), "pair AUC" if y is None else "AUC")
+        return Scorer(lambda metric, f: np.array([f.auc(metric, constraints)]), "pair AUC" if y is None else "AUC")
     if isinstance(scoring, str) and y is not None:
         if scoring == "accuracy" and not unseen:
             return Scorer(_knn_accuracy, "10-NN")
         if scoring == "map":
-            return Scorer(lambda metric, f: float(average_precision(retrieval(metric, f)).mean()), "MAP", True)
+            return Scorer(lambda metric, f: average_precision(retrieval(metric, f)), "MAP", True)
         if found := _AT.fullmatch(scoring):
             at, k = {"precision": precision_at, "recall": recall_at}[found[1]], int(found[2])
             name = scoring.replace("precision", "P")
-            return Scorer(lambda metric, f: float(at(retrieval(metric, f), k).mean()), name, True)
+            return Scorer(lambda metric, f: at(retrieval(metric, f), k), name, True)
     if scoring == "accuracy" and unseen:
         raise ValueError(
             "scoring='accuracy' needs training rows of the held-out classes, and holdout='classes' leaves none; use "
@@ -79,11 +80,14 @@ def make_scorer(
 
 
 def _call_user(scoring: Callable[..., Any]) -> Score:
-    return lambda metric, f: float(scoring(metric, f.X_train, f.labels_of(f.train), f.X_test, f.labels_of(f.test)))
+    def score(metric: Metric, f: Fold) -> np.ndarray:
+        return np.array([float(scoring(metric, f.X_train, f.labels_of(f.train), f.X_test, f.labels_of(f.test)))])
+
+    return score
 
 
-def _knn_accuracy(metric: Metric, fold: Fold) -> float:
-    return float(knn_hits(metric, fold)[1].mean())
+def _knn_accuracy(metric: Metric, fold: Fold) -> np.ndarray:
+    return knn_hits(metric, fold)[1].astype(np.float64)
 
 
 def knn_hits(metric: Metric, fold: Fold, k: int = 10) -> tuple[np.ndarray, np.ndarray]:

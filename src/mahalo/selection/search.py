@@ -1,32 +1,26 @@
-"""Search for the best candidate by cross-validation."""
+"""Search for the best candidate by cross-validation: a race over folds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 
-from ..basis import as_basis
-from ..constraints.sampling import MANY_RANDOM
 from ..progress import SILENT, Progress
-from ..task import FitData, FitSettings, Task, pose
+from ..task import FitData, FitSettings
 from .candidates import ProblemCandidate, Variant
+from .fold_tasks import FoldTasks, path_scores
 from .folds import Fold, SearchData
 from .scoring import Scorer
 from .splits import Splitting
 
-__all__ = ["LOOSE_TOL", "Candidate", "CandidateSearch"]
+__all__ = ["Candidate", "CandidateSearch"]
 
-LOOSE_TOL = 1e-2  # relative gap inside folds
-_MAX_PAIRS = 10_000  # pairs learned from in a fold
-_MAX_DROP = 0.02  # below the best score at two γ in a row: larger γ are not tried
-_ROUNDING = 1e-12  # of the largest score
-_WIDE = 100  # columns (rows under a kernel) beyond which a fold learns in some directions only
-_DIRECTIONS = 64, 256  # least and largest number of these; between them two for each class
+_CLEARLY = 2.0  # standard errors behind the leader at which a problem is dropped
+_MAX_ROUNDING = 1e-12  # of the largest score
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +40,10 @@ class Candidate:
 @dataclass(frozen=True, eq=False)
 class CandidateSearch:
     """Folds, candidates and their scores.
+
+    Problems race: after every fold those are dropped that are clearly behind the leader, by two standard errors of
+    the paired difference over all held-out rows so far, or that are more complex than the leader and not ahead by
+    more than one standard error less. Dropped candidates have the score NaN in later folds.
 
     Attributes
     ----------
@@ -76,6 +74,7 @@ class CandidateSearch:
     n_jobs: int | None = None
     progress: Progress = field(default=SILENT, repr=False)
     known_scores: np.ndarray | None = field(default=None, repr=False)
+    known_choices: np.ndarray | None = field(default=None, repr=False)  # of `best(without=k)`, by fold
 
     @cached_property
     def candidates(self) -> list[Candidate]:
@@ -84,46 +83,53 @@ class CandidateSearch:
             Candidate(problem, variant, gamma)
             for problem in self.problems
             for variant in problem.variants
-            for gamma in self.gammas.tolist()
+            for gamma in self.gammas_of(problem).tolist()
         ]
+
+    def gammas_of(self, problem: ProblemCandidate) -> np.ndarray:
+        """Return the γ that a problem is solved for."""
+        return self.gammas[:1] if problem.is_unlearned else self.gammas
 
     @cached_property
     def scores(self) -> np.ndarray:
-        """Scores, candidates × folds."""
+        """Mean scores, candidates × folds; NaN where a candidate was dropped before."""
         if self.known_scores is not None:
             return self.known_scores
+        return np.stack([np.array([values.mean() for values in fold]) for fold in self._row_scores], axis=1)
+
+    @cached_property
+    def _row_scores(self) -> list[list[np.ndarray]]:
+        """Scores of held-out rows, by fold and candidate."""
         self._check_learnable()
-        work = [(problem, fold) for problem in self.problems for fold in range(len(self.folds))]
-        tracked = self.progress.track(work, len(work), "choosing:", _name_of_work)
-        found = Parallel(n_jobs=self.n_jobs)(
-            delayed(_path_scores)(self.fold_tasks, problem, self.folds[k], self.gammas, self.scorer)
-            for problem, k in tracked
-        )
-        n = len(self.folds)
-        blocks = [
-            np.stack([scores.ravel() for scores in found[p * n : (p + 1) * n]], axis=1)
-            for p in range(len(self.problems))
-        ]
-        scores = np.concatenate(blocks)
-        self._check_finite(scores)
-        return scores
+        race = _Race(self)
+        screening = self.splitting.screening_fold(self.data) if self._n_costly else None
+        if screening is not None:
+            race.run(screening, "screening")
+            race.forget_scores()
+        for k in self.progress.track(range(len(self.folds)), len(self.folds), "choosing:", lambda k: f"fold {k + 1}"):
+            race.run(self.folds[k], f"fold {k}")
+        return race.scores
+
+    @property
+    def _n_costly(self) -> int:
+        return sum(problem.is_costly for problem in self.problems)
+
+    @cached_property
+    def blocks(self) -> list[slice]:
+        """Positions of every problem's candidates."""
+        sizes = [len(p.variants) * len(self.gammas_of(p)) for p in self.problems]
+        ends = np.cumsum(sizes).tolist()
+        return [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
+
+    def is_more_complex(self, p: int, other: int) -> bool:
+        """Return whether a problem is of a later space than another."""
+        names = list(dict.fromkeys(problem.space for problem in self.problems))
+        return names.index(self.problems[p].space) > names.index(self.problems[other].space)
 
     @property
     def fold_tasks(self) -> FoldTasks:
         """Tasks of the problems inside folds."""
         return FoldTasks(self.data, self.scorer.by_retrieval)
-
-    def _check_finite(self, scores: np.ndarray) -> None:
-        if np.isfinite(scores).all():
-            return
-        k, f = np.argwhere(~np.isfinite(scores))[0]
-        settings = self.candidates[k].settings
-        names = ("prior", "strategy", *Variant._fields, "gamma")
-        described = ", ".join(f"{name}={getattr(settings, name)!r}" for name in names)
-        raise ValueError(
-            f"scoring returned {scores[k, f]} for {described} in fold {f}; it must return finite numbers, larger for "
-            "better."
-        )
 
     def _check_learnable(self) -> None:
         """Raise ValueError if a fold has no constraint to learn from."""
@@ -139,31 +145,61 @@ class CandidateSearch:
                 )
 
     def best(self, without: int | None = None) -> int:
-        """Return the position of the best candidate by its mean score over all folds, or all but one.
+        """Return the position of the best candidate, by its scores in all folds, or all but one.
 
-        First the solution, a problem at a γ, by its best variant; near-ties go to the simplest. Near is less than one
-        held-out row behind, or, for a user's score, equal but for rounding. Then the simplest variant of that solution
-        within one standard error, over folds, of its best.
+        In every space the candidate with the best mean score; less than one held-out row behind, the simplest. Then
+        the simplest space whose candidate is within one standard error of the best one, of the paired difference over
+        the held-out rows. Of a user's score only equal ones go to the simpler.
         """
+        if without is not None and self.known_choices is not None:
+            return int(self.known_choices[without])
         is_used = np.arange(len(self.folds)) != without
+        scores = self.scores[:, is_used]
+        n_seen = np.isfinite(scores).sum(axis=1)
+        complete = n_seen == n_seen.max()
+        mean = np.where(complete, np.nanmean(np.where(complete[:, None], scores, 0.0), axis=1), -np.inf)
         n_scored = sum(len(fold.test) for fold, used in zip(self.folds, is_used, strict=True) if used)
-        top = self.scores[:, is_used].mean(axis=1)
-        near = 1.0 / max(n_scored, 1) if self.scorer.in_unit_interval else _ROUNDING * np.abs(top).max()
-        start = 0
-        for problem in self.problems:
-            shape = len(problem.variants), len(self.gammas)
-            n = shape[0] * shape[1]
-            scores = self.scores[start : start + n, is_used].reshape(*shape, -1)
-            mean = scores.mean(axis=-1)
-            good = np.flatnonzero(mean.max(axis=0) >= top.max() - near)
+        near = 1.0 / max(n_scored, 1) if self.scorer.in_unit_interval else _MAX_ROUNDING * np.abs(mean[complete]).max()
+        spaces = np.array([candidate.problem.space for candidate in self.candidates])
+        found = [self._best_of_space(spaces == name, mean, near, is_used) for name in dict.fromkeys(spaces.tolist())]
+        chosen = [c for c in found if c is not None]
+        top = max(chosen, key=lambda c: (mean[c], -c))
+        for c in chosen:
+            ahead, error = self._difference(c, top, is_used)
+            if c == top or ahead + (error if self.scorer.in_unit_interval else near) >= 0:
+                return c
+        return top
+
+    def _best_of_space(self, inside: np.ndarray, mean: np.ndarray, near: float, is_used: np.ndarray) -> int | None:
+        """Return the best candidate of one space; None if all were dropped.
+
+        First the solution, a problem at a γ, by its best variant; then the simplest of its variants within one
+        standard error, over folds, of its best.
+        """
+        top = mean[inside].max(initial=-np.inf)
+        if not np.isfinite(top):
+            return None
+        for problem, block in zip(self.problems, self.blocks, strict=True):
+            if not inside[block.start]:
+                continue
+            shape = len(problem.variants), len(self.gammas_of(problem))
+            means = mean[block].reshape(shape)
+            good = np.flatnonzero(means.max(axis=0) >= top - near)
             if len(good):
                 gamma = int(good[0])
-                behind = scores[mean[:, gamma].argmax(), gamma] - scores[:, gamma]
+                scores = self.scores[block][:, is_used].reshape(*shape, -1)
+                behind = scores[means[:, gamma].argmax(), gamma] - scores[:, gamma]
                 error = behind.std(axis=1) / np.sqrt(max(1, behind.shape[1] - 1))
                 variant = int(np.flatnonzero(behind.mean(axis=1) <= error)[0])
-                return start + int(np.ravel_multi_index((variant, gamma), shape))
-            start += n
-        raise AssertionError("the best candidate is near itself")
+                return block.start + int(np.ravel_multi_index((variant, gamma), shape))
+        return None
+
+    def _difference(self, c: int, top: int, is_used: np.ndarray) -> tuple[float, float]:
+        """Return how far a candidate is ahead of another, and the standard error of that."""
+        if self.known_scores is not None:  # of folds alone
+            return _paired(self.scores[c, is_used], self.scores[top, is_used])
+        folds = [fold for fold, used in zip(self._row_scores, is_used, strict=True) if used]
+        return _paired(*(np.concatenate([fold[k] for fold in folds]) for k in (c, top)))
 
     def folds_of_all(self) -> tuple[Fold, ...]:
         """Return the folds, extended from the sample to all rows."""
@@ -178,66 +214,117 @@ class CandidateSearch:
         return replace(self, folds=tuple(folds))
 
 
-def _name_of_work(work: tuple[ProblemCandidate, int]) -> str:
-    problem, fold = work
-    return f"fold {fold + 1}, prior {problem.settings.prior}, {problem.settings.strategy} pairs"
+class _Race:
+    """Candidates that are still in the race, and the scores of all of them so far."""
 
+    def __init__(self, search: CandidateSearch) -> None:
+        self.search = search
+        self.scores: list[list[np.ndarray]] = []
+        # positions of the γ of every problem that is still in the race
+        self.alive = {p: np.arange(len(search.gammas_of(problem))) for p, problem in enumerate(search.problems)}
 
-def _path_scores(
-    tasks: FoldTasks, problem: ProblemCandidate, fold: Fold, gammas: np.ndarray, scorer: Scorer
-) -> np.ndarray:
-    """Return the scores, variants × γ, of one problem in one fold.
+    def forget_scores(self) -> None:
+        """Start anew with the candidates that are left."""
+        self.scores = []
 
-    A path ends where scores have fallen at two γ in a row; larger γ get the last score.
-    """
-    task = tasks.pose(problem, fold)
-    scores = np.empty((len(problem.variants), len(gammas)))
-    best, n_fallen, max_drop = -np.inf, 0, _MAX_DROP if scorer.in_unit_interval else np.inf
-    weight = tasks.pair_weight(problem.settings)
-    for k, solution in task.path(gammas * weight):
-        metrics = {v.residual: task.metric(solution, float(v.residual)) for v in problem.variants}
-        scores[:, k] = [
-            scorer.score(fold.variant(metrics[v.residual], v.n_components, v.normalize), fold) for v in problem.variants
-        ]
-        best = max(best, scores[:, k].max())
-        n_fallen = n_fallen + 1 if scores[:, k].max() < best - max_drop else 0
-        if n_fallen == 2:
-            scores[:, k + 1 :] = scores[:, k : k + 1]
-            break
-    return scores
+    def run(self, fold: Fold, name: str) -> None:
+        """Score the candidates that are left on one fold, then drop those that cannot win.
 
-
-@dataclass(frozen=True, eq=False)
-class FoldTasks:
-    """Poses problems inside folds, with fewer pairs, fewer directions and a looser gap than the final fit."""
-
-    data: SearchData
-    by_retrieval: bool
-
-    def pose(self, problem: ProblemCandidate, fold: Fold) -> Task:
-        """Return the task of a problem on the training rows of a fold."""
-        settings = problem.settings
-        values: dict[str, Any] = {"tol": max(settings.tol, LOOSE_TOL)}
-        if self.data.constraints is None and self.data.n_classes:
-            values["pairs_per_class"] = self._pairs_per_class(settings)
-        kernel, directions = not settings.is_linear, int(np.clip(2 * self.data.n_classes, *_DIRECTIONS))
-        width = len(fold.train) if kernel else fold.X.shape[1]
-        if settings.basis is None and width > max(_WIDE, directions):
-            values["basis"] = as_basis(directions, kernel_space=kernel, has_labels=fold.y is not None)
-        data = FitData(fold.X_train, fold.y_train, self.data.constraints, fold.train_rows)
-        return pose(replace(settings, **values), data, quiet=True, scatter_cache=fold.scatter_cache)
-
-    def _pairs_per_class(self, settings: FitSettings) -> int:
-        asked, limit = settings.pairs_per_class, _MAX_PAIRS // (2 * self.data.n_classes)
-        if asked is None:
-            asked = MANY_RANDOM if settings.strategy == "random" else limit
-        return max(10, min(asked, limit))
-
-    def pair_weight(self, settings: FitSettings) -> float:
-        """Return the factor of γ that makes up for fewer pairs of each class than in the final fit.
-
-        Used for retrieval alone, where it was measured to help from ten labels a class on.
+        Before the first fold, costly problems are tried at one γ, and go on only if they may beat the leader there.
         """
-        if self.data.constraints is not None or settings.strategy != "random" or not self.by_retrieval:
-            return 1.0
-        return (settings.pairs_per_class or MANY_RANDOM) / self._pairs_per_class(settings)
+        found = [np.array([np.nan])] * len(self.search.candidates)
+        is_first = not self.scores
+        costly = [p for p in self.alive if is_first and self.search.problems[p].is_costly]
+        self._score([p for p in self.alive if p not in costly], fold, found, name)
+        if costly:
+            middle = {p: self.alive[p][len(self.alive[p]) // 2 :][:1] for p in costly}
+            trial = list(found)
+            self._score(costly, fold, trial, name, middle)
+            others = [p for p in self.alive if p not in costly]
+            passed = [p for p in costly if self._may_win(p, [*others, p], [trial])]
+            self.alive = {p: gammas for p, gammas in self.alive.items() if p in passed or p not in costly}
+            self._score(passed, fold, found, name)
+        self.scores.append(found)
+        self._drop()
+
+    def _score(
+        self,
+        problems: Sequence[int],
+        fold: Fold,
+        found: list[np.ndarray],
+        name: str,
+        gammas: dict[int, np.ndarray] | None = None,
+    ) -> None:
+        """Write the scores of some problems on one fold to `found`."""
+        search = self.search
+        positions = self.alive if gammas is None else gammas
+        values = {p: search.gammas_of(search.problems[p])[positions[p]] for p in problems}
+        paths = Parallel(n_jobs=search.n_jobs)(
+            delayed(path_scores)(search.fold_tasks, search.problems[p], fold, values[p], search.scorer)
+            for p in problems
+        )
+        for p, path in zip(problems, paths, strict=True):
+            self._check_finite(p, values[p], path, name)
+            n, n_gammas = len(values[p]), len(search.gammas_of(search.problems[p]))
+            for k, scores in enumerate(path):
+                found[search.blocks[p].start + k // n * n_gammas + int(positions[p][k % n])] = scores
+
+    def _rows(self, p: int, scores: list[list[np.ndarray]]) -> dict[int, np.ndarray]:
+        """Return the scores over all folds of the candidates of a problem that have one in each."""
+        block = self.search.blocks[p]
+        rows = {c: np.concatenate([fold[c] for fold in scores]) for c in range(block.start, block.stop)}
+        return {c: values for c, values in rows.items() if np.isfinite(values).all()}
+
+    def _best(self, p: int, scores: list[list[np.ndarray]]) -> tuple[float, np.ndarray]:
+        rows = self._rows(p, scores)
+        best = max(rows, key=lambda c: (rows[c].mean(), -c))
+        return float(rows[best].mean()), rows[best]
+
+    def _may_win(self, p: int, others: Sequence[int], scores: list[list[np.ndarray]]) -> bool:
+        leader = max(others, key=lambda q: (self._best(q, scores)[0], -q))
+        return p == leader or self._is_within_reach(p, self._best(p, scores)[1], leader, scores)
+
+    def _is_within_reach(self, p: int, rows: np.ndarray, leader: int, scores: list[list[np.ndarray]]) -> bool:
+        ahead, error = _paired(rows, self._best(leader, scores)[1])
+        if len(rows) < 3:
+            return True
+        if self.search.is_more_complex(p, leader):
+            return ahead + error > 0
+        return ahead + _CLEARLY * error >= 0
+
+    def _drop(self) -> None:
+        """Drop problems, and γ of problems, that cannot win any more."""
+        leader = max(self.alive, key=lambda q: (self._best(q, self.scores)[0], -q))
+        alive = {}
+        for p, gammas in self.alive.items():
+            rows, n_gammas = self._rows(p, self.scores), len(self.search.gammas_of(self.search.problems[p]))
+            start = self.search.blocks[p].start
+            near = {
+                (c - start) % n_gammas
+                for c, values in rows.items()
+                if self._is_within_reach(p, values, leader, self.scores)
+            }
+            if near:
+                alive[p] = np.array([g for g in gammas if g in near])
+        self.alive = alive
+
+    def _check_finite(self, p: int, gammas: np.ndarray, path: Sequence[np.ndarray], name: str) -> None:
+        """Raise ValueError if a score of a problem is not finite."""
+        for k, values in enumerate(path):
+            if not np.isfinite(values).all():
+                problem = self.search.problems[p]
+                variant, gamma = problem.variants[k // len(gammas)], float(gammas[k % len(gammas)])
+                settings = problem.settings_of(variant, gamma)
+                names = ("prior", "strategy", *Variant._fields, "gamma")
+                described = ", ".join(f"{name}={getattr(settings, name)!r}" for name in names)
+                raise ValueError(
+                    f"scoring returned {values.mean()} for {described} in {name}; it must return finite numbers, "
+                    "larger for better."
+                )
+
+
+def _paired(scores: np.ndarray, others: np.ndarray) -> tuple[float, float]:
+    """Return the mean difference of paired scores and its standard error."""
+    difference = scores - others
+    error = float(difference.std() / np.sqrt(max(1, len(difference) - 1)))
+    return float(difference.mean()), error

@@ -19,6 +19,7 @@ __all__ = ["Splitting", "draw_sample", "is_custom_splitter", "seed_of"]
 _MAX_ROWS = 3_000  # rows that folds are made of
 _FEW_ROWS, _FEW_QUERIES = 600, 1_500  # scored rows, by a vote and by retrieval, below which folds are repeated
 _MAX_REPEATS = 3
+_FEW_SCREENED = 900  # rows of the screening fold
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,19 @@ class Splitting:
         part = data.sample
         X = data.X[part] if len(part) < data.n_rows else data.X
         return data.sampled_folds(self._splits(X, None if data.y is None else data.y[part], data.rows[part]))
+
+    def screening_fold(self, data: SearchData) -> Fold | None:
+        """Return one fold of some of the sampled rows, to drop costly candidates by; None where rows are few."""
+        part = data.sample
+        if data.y is None or data.pairwise or len(part) <= _FEW_SCREENED or is_custom_splitter(self.cv):
+            return None
+        rng = np.random.default_rng(self.seed)
+        y = data.y[part]
+        labelled = np.flatnonzero(y >= 0)
+        order = labelled[np.lexsort((rng.random(len(labelled)), y[labelled]))]
+        chosen = order[:: -(-len(order) // _FEW_SCREENED)]  # the same share of every class
+        is_test = np.arange(len(chosen)) % 3 == 0
+        return data.fold(np.sort(part[chosen[~is_test]]), np.sort(part[chosen[is_test]]))
 
     def extend_folds(self, data: SearchData, folds: tuple[Fold, ...]) -> tuple[Fold, ...]:
         """Return folds of all rows from folds of the sample.

@@ -1,0 +1,95 @@
+"""Problems inside folds, posed and scored along the γ path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..basis import as_basis
+from ..constraints.sampling import MANY_RANDOM
+from ..coordinates import LinearCoordinates
+from ..metric import Metric
+from ..task import FitData, FitSettings, Task, pose
+from .candidates import ProblemCandidate
+from .folds import Fold, SearchData
+from .scoring import Scorer
+
+__all__ = ["LOOSE_TOL", "FoldTasks", "path_scores"]
+
+LOOSE_TOL = 1e-2  # relative gap inside folds
+_MAX_PAIRS, _MAX_NEAR_PAIRS = 10_000, 5_000  # random pairs, and pairs of neighbours, learned from in a fold
+_MAX_DROP = 0.02  # below the best score at two γ in a row: larger γ are not tried
+_WIDE = 100  # columns (rows under a kernel) beyond which a fold learns in some directions only
+_DIRECTIONS = 64, 256  # least and largest number of these; between them two for each class
+
+
+@dataclass(frozen=True, eq=False)
+class FoldTasks:
+    """Poses problems inside folds, with fewer pairs and a looser gap than the final fit.
+
+    Very wide rows are learned in some directions only; spaces of features or landmarks as they are fitted.
+    """
+
+    data: SearchData
+    by_retrieval: bool
+
+    def pose(self, problem: ProblemCandidate, fold: Fold) -> Task:
+        """Return the task of a problem on the training rows of a fold."""
+        settings = problem.settings
+        values: dict[str, Any] = {"tol": max(settings.tol, LOOSE_TOL)}
+        if self.data.constraints is None and self.data.n_classes:
+            values["pairs_per_class"] = self._pairs_per_class(settings)
+        kernel, directions = not settings.is_linear, int(np.clip(2 * self.data.n_classes, *_DIRECTIONS))
+        width = len(fold.train) if kernel else fold.X.shape[1]
+        if settings.basis is None and settings.features is None and width > max(_WIDE, directions):
+            values["basis"] = as_basis(directions, kernel_space=kernel, has_labels=fold.y is not None)
+        data = FitData(fold.X_train, fold.y_train, self.data.constraints, fold.train_rows)
+        return pose(replace(settings, **values), data, quiet=True, scatter_cache=fold.scatter_cache)
+
+    def euclidean(self, fold: Fold) -> Metric:
+        """Return the ordinary distance between the rows of a fold."""
+        d = fold.X.shape[1]
+        return Metric(LinearCoordinates.euclidean(d), np.zeros((0, 0)))
+
+    def _pairs_per_class(self, settings: FitSettings) -> int:
+        limit = (_MAX_PAIRS if settings.strategy == "random" else _MAX_NEAR_PAIRS) // (2 * self.data.n_classes)
+        wanted = settings.pairs_per_class
+        if wanted is None:
+            wanted = MANY_RANDOM if settings.strategy == "random" else limit
+        return max(10, min(wanted, limit))
+
+    def pair_weight(self, settings: FitSettings) -> float:
+        """Return the factor of γ that makes up for fewer pairs of each class than in the final fit.
+
+        Used for retrieval alone, where it was measured to help from ten labels a class on.
+        """
+        if self.data.constraints is not None or settings.strategy != "random" or not self.by_retrieval:
+            return 1.0
+        return (settings.pairs_per_class or MANY_RANDOM) / self._pairs_per_class(settings)
+
+
+def path_scores(
+    tasks: FoldTasks, problem: ProblemCandidate, fold: Fold, gammas: np.ndarray, scorer: Scorer
+) -> list[np.ndarray]:
+    """Return the scores of held-out rows of one problem in one fold, for every variant and γ.
+
+    A path ends where scores have fallen at two γ in a row; larger γ get the last scores.
+    """
+    if problem.is_unlearned:
+        return [scorer.score_rows(tasks.euclidean(fold), fold)]
+    task = tasks.pose(problem, fold)
+    n = len(gammas)
+    scores: list[list[np.ndarray]] = [[] for _ in problem.variants]
+    best, n_fallen, max_drop = -np.inf, 0, _MAX_DROP if scorer.in_unit_interval else np.inf
+    for _, solution in task.path(gammas * tasks.pair_weight(problem.settings)):
+        metrics = {v.residual: task.metric(solution, float(v.residual)) for v in problem.variants}
+        for found, v in zip(scores, problem.variants, strict=True):
+            found.append(scorer.score_rows(fold.variant(metrics[v.residual], v.n_components, v.normalize), fold))
+        top = max(float(found[-1].mean()) for found in scores)
+        best = max(best, top)
+        n_fallen = n_fallen + 1 if top < best - max_drop else 0
+        if n_fallen == 2:
+            break
+    return [values for found in scores for values in (*found, *[found[-1]] * (n - len(found)))]
