@@ -31,7 +31,9 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=["one", "cv"])
+@pytest.mark.parametrize(
+    "learner", [MetricLearner(), MetricLearnerCV(gammas=[0.1, 1], prior="identity")], ids=["one", "cv"]
+)
 def test_fit_sets_what_is_documented(rng, learner):
     X, y = labelled_data(rng)
     fitted = clone(learner).fit(X, y)
@@ -245,4 +247,4 @@ def test_verbose_goes_to_standard_error_only(rng, capsys, solver):
 def test_verbose_cross_validation(rng, capsys):
     X, y = labelled_data(rng)
     MetricLearnerCV(gammas=[0.1], strategy="random", verbose=1).fit(X, y)
-    assert "choosing: 1 of 18, fold 1, prior identity, random pairs" in capsys.readouterr().err
+    assert "choosing: 1 of 9, fold 1" in capsys.readouterr().err

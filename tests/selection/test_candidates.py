@@ -271,7 +271,9 @@ def test_of_variants_within_one_standard_error_the_first_in_the_list_is_taken():
             data=None,
             folds=(SimpleNamespace(test=range(1000)),) * 4,
             problems=(
-                ProblemCandidate(None, (Variant(1, 1.0, False), Variant(2, 1.0, False), Variant(3, 1.0, False))),
+                ProblemCandidate(
+                    "linear", None, (Variant(1, 1.0, False), Variant(2, 1.0, False), Variant(3, 1.0, False))
+                ),
             ),
             gammas=np.array([0.1, 1.0]),
             least_gamma=0.1,

@@ -32,7 +32,7 @@ from mahalo import Constraints, InfeasibleError, MetricLearner, MetricLearnerCV,
 from mahalo.losses import Frobenius
 from mahalo.metric import metric as metric_module
 from mahalo.pairs import PairSplit
-from mahalo.selection import search
+from mahalo.selection import fold_tasks
 
 GAMMAS = [0.01, 1.0, 30.0]
 
@@ -356,7 +356,8 @@ def test_choice_by_accuracy_against_a_loop(rng, exact_folds, unlabelled):
     X, y = labelled_data(rng, n=72, apart=0.5)
     if unlabelled:
         y[rng.random(72) < 0.25] = -1
-    learner = MetricLearnerCV(gammas=[1.0, 0.01, 30.0], random_state=0, pairs_per_class=60, tol=1e-8).fit(X, y)
+    settings = {"gammas": [1.0, 0.01, 30.0], "random_state": 0, "pairs_per_class": 60, "tol": 1e-8}
+    learner = MetricLearnerCV(kernel="linear", features=None, **settings).fit(X, y)
     expected, names = [], []
     for prior, strategy in product(("identity", "within"), ("random", "neighbors")):
         for gamma in (1e-8, 0.01, 1.0, 30.0):  # the first is the prior itself
@@ -501,7 +502,8 @@ def test_own_scores_may_fall_before_they_rise(rng):
 def test_auc_of_labels(rng, exact_folds):
     X, y = labelled_data(rng, n=60, apart=0.5)
     cv = list(StratifiedKFold(2).split(X, y))
-    learner = MetricLearnerCV(gammas=[0.1], strategy="random", cv=cv, scoring="auc", tol=1e-8).fit(X, y)
+    settings = {"kernel": "linear", "gammas": [0.1], "strategy": "random", "scoring": "auc", "tol": 1e-8}
+    learner = MetricLearnerCV(cv=cv, **settings).fit(X, y)
     for f, (train, test) in enumerate(cv):
         fold = MetricLearner(gamma=0.1, pairs_per_class=None, tol=1e-8).fit(X[train], y[train])
         assert learner.cv_results_["scores"][1, f] == pytest.approx(fold.score(X[test], y[test]), abs=2e-3)
@@ -632,13 +634,13 @@ def test_warnings_point_at_the_callers_line(rng):
 )
 def test_no_class_is_merged_with_another_to_choose_on_wide_rows(monkeypatch, rng, n_classes, n_columns, directions):
     asked = []
-    found = search.as_basis
+    found = fold_tasks.as_basis
 
     def noted(basis, **values):
         asked.append(basis)
         return found(basis, **values)
 
-    monkeypatch.setattr(search, "as_basis", noted)
+    monkeypatch.setattr(fold_tasks, "as_basis", noted)
     y = np.repeat(np.arange(n_classes), 4)
     X = rng.standard_normal((len(y), n_columns)) + y[:, None] % 7
     MetricLearnerCV(gammas=[0.1], cv=2, prior="identity", strategy="random", pairs_per_class=5, random_state=0).fit(

@@ -320,22 +320,30 @@ class MetricLearnerCV(MetricLearner):
         best = search.best()
         settings = [candidate.settings for candidate in candidates]
         n_folds = np.isfinite(scores).sum(axis=1)
-        mean = np.nansum(scores, axis=1) / n_folds
+        mean, std = _moments(scores, n_folds)
         for name in SEARCHED:
             setattr(self, f"{name}_", getattr(settings[best], name))
         self.space_ = candidates[best].problem.space
         self.gamma_ = candidates[best].gamma
         self.best_index_ = best
         self.best_score_ = float(mean[best])
-        self.fold_best_index_ = np.array([search.best(without=k) for k in range(len(search.folds))])
+        others = range(len(search.folds)) if len(search.folds) > 1 else ()
+        self.fold_best_index_ = np.array([search.best(without=k) for k in others], dtype=np.intp)
         self.cv_results_ = {name: [getattr(one, name) for one in settings] for name in SEARCHED} | {
             "space": [candidate.problem.space for candidate in candidates],
             "gamma": np.array([candidate.gamma for candidate in candidates]),
             "mean_score": mean,
-            "std_score": np.nanstd(scores, axis=1),
+            "std_score": std,
             "n_folds": n_folds,
             "scores": scores,
         }
+
+
+def _moments(scores: np.ndarray, n_folds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and standard deviation over the folds that a candidate was scored in; NaN for none."""
+    n = np.where(n_folds > 0, n_folds, np.nan)
+    mean = np.nansum(scores, axis=1) / n
+    return mean, np.sqrt(np.nansum((scores - mean[:, None]) ** 2, axis=1) / n)
 
 
 def _is_auto(value: Any) -> bool:

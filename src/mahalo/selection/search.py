@@ -20,6 +20,8 @@ from .splits import Splitting
 __all__ = ["Candidate", "CandidateSearch"]
 
 _CLEARLY = 2.0  # standard errors behind the leader at which a problem is dropped
+_FEW_SEEN = 50  # held-out rows below which nothing is dropped
+_NEAR_TIE = 0.5  # standard errors behind the best at which a simpler space is taken
 _MAX_ROUNDING = 1e-12  # of the largest score
 
 
@@ -41,9 +43,9 @@ class Candidate:
 class CandidateSearch:
     """Folds, candidates and their scores.
 
-    Problems race: after every fold those are dropped that are clearly behind the leader, by two standard errors of
-    the paired difference over all held-out rows so far, or that are more complex than the leader and not ahead by
-    more than one standard error less. Dropped candidates have the score NaN in later folds.
+    Problems race: after every fold those are dropped that are behind the leader by two standard errors of the paired
+    difference over all held-out rows so far, or, if their space is more complex than the leader's, by one. Dropped
+    candidates have the score NaN in later folds.
 
     Attributes
     ----------
@@ -148,8 +150,8 @@ class CandidateSearch:
         """Return the position of the best candidate, by its scores in all folds, or all but one.
 
         In every space the candidate with the best mean score; less than one held-out row behind, the simplest. Then
-        the simplest space whose candidate is within one standard error of the best one, of the paired difference over
-        the held-out rows. Of a user's score only equal ones go to the simpler.
+        the simplest space whose candidate is within half a standard error of the best one, of the paired difference
+        over the held-out rows. Of a user's score only equal ones go to the simpler.
         """
         if without is not None and self.known_choices is not None:
             return int(self.known_choices[without])
@@ -157,7 +159,7 @@ class CandidateSearch:
         scores = self.scores[:, is_used]
         n_seen = np.isfinite(scores).sum(axis=1)
         complete = n_seen == n_seen.max()
-        mean = np.where(complete, np.nanmean(np.where(complete[:, None], scores, 0.0), axis=1), -np.inf)
+        mean = np.where(complete, np.nansum(scores, axis=1) / max(1, n_seen.max()), -np.inf)
         n_scored = sum(len(fold.test) for fold, used in zip(self.folds, is_used, strict=True) if used)
         near = 1.0 / max(n_scored, 1) if self.scorer.in_unit_interval else _MAX_ROUNDING * np.abs(mean[complete]).max()
         spaces = np.array([candidate.problem.space for candidate in self.candidates])
@@ -166,7 +168,7 @@ class CandidateSearch:
         top = max(chosen, key=lambda c: (mean[c], -c))
         for c in chosen:
             ahead, error = self._difference(c, top, is_used)
-            if c == top or ahead + (error if self.scorer.in_unit_interval else near) >= 0:
+            if c == top or ahead + (_NEAR_TIE * error if self.scorer.in_unit_interval else near) >= 0:
                 return c
         return top
 
@@ -286,7 +288,7 @@ class _Race:
 
     def _is_within_reach(self, p: int, rows: np.ndarray, leader: int, scores: list[list[np.ndarray]]) -> bool:
         ahead, error = _paired(rows, self._best(leader, scores)[1])
-        if len(rows) < 3:
+        if len(rows) < _FEW_SEEN or not self.search.scorer.in_unit_interval:
             return True
         if self.search.is_more_complex(p, leader):
             return ahead + error > 0
