@@ -82,7 +82,7 @@ class Metric:
 
     @property
     def is_linear(self) -> bool:
-        """Whether `transform` is a linear map of the rows."""
+        """True if `transform` is a linear map of the rows."""
         return self.coordinates.is_linear
 
     @property
@@ -138,7 +138,7 @@ class Metric:
         return G if self.rotation is None else G @ self.rotation
 
     def query_side(self) -> QuerySide:
-        """What to multiply queries with where stored vectors must stay as they are."""
+        """Return the map of queries for search among stored vectors that stay unchanged."""
         return query_side(self)
 
     # -- transform ---------------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ class Metric:
         return D if squared else np.sqrt(D)
 
     def kneighbors(self, X: Any, Y: Any, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
-        """The k nearest rows of Y of each row of X: distances and numbers of rows of Y, nearest first.
+        """Return distances and row numbers of the k nearest rows of Y of each row of X, nearest first.
 
         Either may be on Dask; Dask arrays are returned then, and compute(distances, rows) goes through Y once. Beside
         the result distances of some rows to all of Y, or of a block, are held at a time.
@@ -306,7 +306,7 @@ class Metric:
         return replace(self, coordinates=coordinates, F=F, eta=1.0, normalize=False, rotation=None)
 
     def of_scaled_rows(self) -> Metric:
-        """The same metric for rows whose columns are scaled already."""
+        """Return this metric for rows whose columns are scaled already."""
         return self if self.scaling is None else replace(self, scaling=None)
 
     def _sq_cosine_distances(self, X: Any, Y: Any, cross: Any, diag_x: Any, diag_y: Any) -> np.ndarray:
@@ -349,7 +349,7 @@ class Metric:
         return self._by_blocks(X, Y, cross, dtype, lambda K, part: cosines(K, own_x[part], own_y))
 
     def _explicit(self, X: Any, Y: Any) -> bool:
-        """Whether rows may be transformed whole: dense, linear."""
+        """Return True if rows may be transformed whole: dense, linear."""
         return self.is_linear and (not self.coordinates.residual or not (sp.issparse(X) or sp.issparse(Y)))
 
     def _by_blocks(

@@ -27,7 +27,7 @@ class Variant(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ProblemCandidate:
-    """One problem, solved for every γ, with the variants that its solutions are judged under.
+    """Problem to solve for every γ, with the variants under which its solutions are judged.
 
     `settings` has the least residual of all variants, all components, and no normalisation.
     """

@@ -31,7 +31,7 @@ _DIRECTIONS = 64, 256  # least and largest number of these; between them two for
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One problem at one γ under one variant."""
+    """Candidate of a search: a problem at one γ under one variant."""
 
     problem: ProblemCandidate
     variant: Variant
@@ -79,7 +79,7 @@ class CandidateSearch:
 
     @cached_property
     def candidates(self) -> list[Candidate]:
-        """Every candidate, simpler ones first."""
+        """Candidates, simpler ones first."""
         return [
             Candidate(problem, variant, gamma)
             for problem in self.problems

@@ -23,7 +23,7 @@ _MAX_REPEATS = 3
 
 @dataclass(frozen=True)
 class Splitting:
-    """How rows are split into folds.
+    """Rule by which rows are split into folds.
 
     Attributes
     ----------
