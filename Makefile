@@ -14,7 +14,7 @@ demo test test-all test-oldest test-bounds test-compilers wheel reproduce: expor
 .PHONY: help demo docs test test-all test-oldest test-bounds test-compilers wheel lint format bench reproduce clean
 
 help:
-	@echo "make demo         learn on bundled data: tables, certificates, then pictures in out/"
+	@echo "make demo         learn on bundled data: tables, certificates, then pictures in out/ (installs only what that needs)"
 	@echo "make test         lint and the fast tests (a few minutes)"
 	@echo "make test-all     all tests, slow ones too"
 	@echo "make test-oldest  the fast tests with the oldest dependencies that are supported"
@@ -28,10 +28,16 @@ help:
 	@echo "make docs         the documentation as a site in build/docs; runs every example"
 	@echo "make clean        remove what the targets made"
 
-# The package is installed, not linked, so that what is tested is what pip installs.
+# The package is installed, not linked, so that what is tested is what pip installs. Whatever installs all of it does
+# for the demo too; the demo alone needs little of it.
 $(VENV)/.installed: pyproject.toml README.md $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[all]"
+	touch $(VENV)/.demo $@
+
+$(VENV)/.demo: pyproject.toml README.md $(SOURCES)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[cli,plots]"
 	touch $@
 
 # The lower bounds of pyproject.toml for what is needed at run time, and for tables.
@@ -41,7 +47,7 @@ $(OLDEST)/.installed: pyproject.toml README.md $(SOURCES)
 		"numpy==1.26.*" "scipy==1.13.*" "scikit-learn==1.6.*" "safetensors==0.4.*" "pyarrow==16.*"
 	touch $@
 
-demo: $(VENV)/.installed
+demo: $(VENV)/.demo
 	$(BIN)/mahalo demo --out out
 
 lint: $(VENV)/.installed
