@@ -9,12 +9,15 @@ import itertools
 import pkgutil
 import re
 import runpy
+import warnings
 from pathlib import Path
 from typing import Any
 
+import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from running import run_python
+import sklearn
 
 import mahalo
 from experiments import EXPERIMENTS
@@ -152,14 +155,23 @@ def test_parameters_of_estimators_are_documented(kind):
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda p: p.stem)
-def test_example_runs(script, tmp_path):
-    drawn = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__'); "
-    drawn += "from matplotlib.pyplot import get_fignums; print(f'{len(get_fignums())} pictures', file=sys.stderr)"
-    done = run_python("-c", drawn, script, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip()
-    assert "Warning" not in done.stderr
-    assert "0 pictures" not in done.stderr or "matplotlib" not in script.read_text(encoding="utf-8")
+def test_example_runs(script, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    matplotlib.use("agg")
+    plt.close("all")
+    with sklearn.config_context(), warnings.catch_warnings(record=True) as warned:
+        warnings.resetwarnings()
+        warnings.simplefilter("always")
+        for kind in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+            warnings.simplefilter("ignore", kind)  # as Python does by itself
+        warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive")  # plt.show() where nothing is shown
+        runpy.run_path(str(script), run_name="__main__")
+    n_pictures = len(plt.get_fignums())
+    plt.close("all")
+    printed = capfd.readouterr()
+    assert printed.out.strip()
+    assert not [str(warning.message) for warning in warned] and "Warning" not in printed.err
+    assert n_pictures or "matplotlib" not in script.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["string_kernel", "text_basis"])
