@@ -61,7 +61,7 @@ format: $(VENV)/.installed
 	$(BIN)/ruff format .
 
 test: lint
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
 # Vector databases and torch, which the tests of recipes and of other arrays skip without.
 $(VENV)/.recipes: $(VENV)/.installed
@@ -69,7 +69,7 @@ $(VENV)/.recipes: $(VENV)/.installed
 	touch $@
 
 test-all: lint dist/.built $(VENV)/.recipes
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-oldest: $(OLDEST)/.installed
 	$(OLDEST)/bin/python -m pytest -n auto -m "not slow"

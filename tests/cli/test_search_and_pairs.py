@@ -262,6 +262,7 @@ def test_gamma_settles_what_pairs_are_learned_with(trees, run, monkeypatch, how)
 def test_learning_of_pairs_says_how_far_it_is(trees, run, monkeypatch, gamma):
     monkeypatch.setattr("mahalo.cli.watching._PATIENCE", 0.0)
     monkeypatch.setattr("mahalo.cli.watching._LOGGED", 0.0)
+    monkeypatch.setattr("mahalo.selection.splits._MAX_REPEATS", 1)
     code, _, err = run(*LEARN[:-2], *gamma, "--save", "same.safetensors", "--log", "pairs.log")
     assert code == 0
     logged = Path("pairs.log").read_text(encoding="utf-8")

@@ -34,7 +34,8 @@ def test_a_report_says_which_section_it_draws(tmp_path):
 
 
 @pytest.mark.parametrize("learner", [None, MetricLearner(prior="diagonal")], ids=["default", "own"])
-def test_a_pair_classifier_says_how_far_it_is(learner):
+def test_a_pair_classifier_says_how_far_it_is(learner, monkeypatch):
+    monkeypatch.setattr("mahalo.selection.splits._MAX_REPEATS", 1)
     X, y = load_wine(return_X_y=True)
     lines: list[str] = []
     PairClassifier(learner, verbose=lines.append).fit(X, y)

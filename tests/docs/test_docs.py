@@ -38,7 +38,10 @@ def blocks(page: Path, language: str) -> list[str]:
 # -- pages ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
+# The Python of the README is run where its output is compared with what is shown: test_readme.py.
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if blocks(p, "python") and p.name != "README.md"], ids=lambda p: p.name
+)
 def test_python_in_pages_runs(page, tmp_path, monkeypatch):
     """The blocks of a page are one program, read from top to bottom."""
     monkeypatch.chdir(tmp_path)
