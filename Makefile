@@ -14,22 +14,22 @@ demo test test-all test-oldest test-bounds test-compilers wheel reproduce: expor
 .PHONY: help demo docs test test-all test-oldest test-bounds test-compilers wheel lint format bench reproduce clean
 
 help:
-	@echo "make demo         learn on bundled data: tables, certificates, then pictures in out/ (installs only what that needs)"
+	@echo "make demo         learn on bundled data: tables, certificates, then pictures in out/; installs few extras"
 	@echo "make test         lint and the fast tests (a few minutes)"
 	@echo "make test-all     all tests, slow ones too"
 	@echo "make test-oldest  the fast tests with the oldest dependencies that are supported"
 	@echo "make test-bounds  the fast tests, with every index of the compiled part checked (gcc)"
 	@echo "make test-compilers  the compiled part by gcc, by clang, and in plain C, and its tests on each"
 	@echo "make wheel        sdist and manylinux wheel in dist/, tried in a clean environment without a compiler"
-	@echo "make lint         ruff, mypy, import layers"
+	@echo "make lint         ruff (docstrings and private access too), mypy, import layers"
 	@echo "make format       ruff's fixes and layout"
 	@echo "make bench        speed and accuracy against peers, as ratios; docs/results/bench/run.txt (hours)"
 	@echo "make reproduce    the paper's experiments; refreshes docs/results (long)"
 	@echo "make docs         the documentation as a site in build/docs; runs every example"
 	@echo "make clean        remove what the targets made"
 
-# The package is installed, not linked, so that what is tested is what pip installs. Whatever installs all of it does
-# for the demo too; the demo alone needs little of it.
+# The package is installed, not linked, so that what is tested is what pip installs. The demo alone needs few extras; a
+# full installation serves it as well.
 $(VENV)/.installed: pyproject.toml README.md $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[all]"
