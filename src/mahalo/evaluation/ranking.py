@@ -16,6 +16,7 @@ __all__ = [
     "average_precision",
     "knn_predict",
     "known_pairs",
+    "ndcg_at",
     "nearest_of",
     "nearest_rows",
     "pair_auc",
@@ -149,6 +150,14 @@ def recall_at(found: np.ndarray, k: int) -> np.ndarray:
     """Return the share of the relevant entries of each ranked row that are among the first k; NaN without any."""
     total = found.sum(axis=1)
     return np.divide(found[:, :k].sum(axis=1), total, out=np.full(len(found), np.nan), where=total > 0)
+
+
+def ndcg_at(grades: np.ndarray, k: int) -> np.ndarray:
+    """Return Σ g/log₂(rank + 1) over the first k grades of each ranked row, by that of the best order; NaN of zeros."""
+    best = -np.sort(-grades, axis=1)[:, :k]
+    discount = 1.0 / np.log2(np.arange(best.shape[1]) + 2.0)
+    gain, ideal = grades[:, :k] @ discount, best @ discount
+    return np.divide(gain, ideal, out=np.full(len(grades), np.nan), where=ideal > 0)
 
 
 def ranked_auc(found: np.ndarray) -> np.ndarray:

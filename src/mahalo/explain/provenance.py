@@ -14,6 +14,7 @@ from typing import Any
 from ..evaluation import BeforeAfter
 from ..metric import Metric
 from ..solvers import Certificate, Step
+from .encoder_record import EncoderRecord
 from .fingerprint import Fingerprint
 from .old_provenance import OLD_ENTRIES, upgrade
 from .plain import Reader, to_plain
@@ -37,8 +38,8 @@ class TableRecord:
         Columns of labels and of row names.
     svmlight_base : int or None
         Number of the first feature in svmlight files.
-    encoder : str or None
-        What made the vectors.
+    encoder : EncoderRecord, str or None
+        Encoder that made the vectors; a str is its name alone.
     """
 
     columns: tuple[str, ...] | None = None
@@ -47,7 +48,7 @@ class TableRecord:
     label: str | None = None
     id: str | None = None
     svmlight_base: int | None = None
-    encoder: str | None = None
+    encoder: EncoderRecord | str | None = None
 
     def to_plain(self) -> dict[str, Any]:
         """Return the entries of `Metric.about`, without those that say nothing."""
@@ -63,7 +64,8 @@ class TableRecord:
             one_hot=about.mapping("one_hot"),
             vectors=about.mapping("vectors"),
             svmlight_base=about.count("svmlight_base"),
-            **{name: about.text(name) for name in ("label", "id", "encoder")},
+            encoder=EncoderRecord.read(about),
+            **{name: about.text(name) for name in ("label", "id")},
         )
 
 

@@ -78,7 +78,7 @@ def _learned_from(sheet: Sheet) -> str:
     rows = f"{f.n_rows:,} rows" + (f" with {f.metric.n_features:,} features" if f.metric.n_features else "")
     classes = f" of {len(f.labels.classes):,} classes" if f.labels is not None else ""
     encoder = provenance.table.encoder
-    rows += f", vectors of {escaped(encoder)}" if encoder else ""
+    rows += f", vectors of {escaped(str(encoder))}" if encoder else ""
     if provenance.fit is None:
         return f"Shown on {rows}{classes}. The file does not say what the metric was learned from."
     asked = _joined(f"{n:,} {_KINDS.get(kind, kind)}" for kind, n in provenance.fit.n_constraints.items())
