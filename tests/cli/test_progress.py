@@ -10,14 +10,14 @@ from conftest import table, write_csv
 from sklearn.datasets import load_wine
 
 from mahalo import MetricLearner, report
-from mahalo.cli import watching
+from mahalo.cli import progress
 from mahalo.pairs import PairClassifier
 
 
 def test_a_line_is_shown_even_if_no_other_follows(monkeypatch, capsys):
-    monkeypatch.setattr(watching, "_PATIENCE", 0.05)
-    with watching.watching(None) as watch:
-        watch.show("drawing: 1 of 9, summary")
+    monkeypatch.setattr(progress, "_PATIENCE", 0.05)
+    with progress.progress_display(None) as display:
+        display.show("drawing: 1 of 9, summary")
         for _ in range(100):
             time.sleep(0.02)
             if shown := capsys.readouterr().err:
@@ -74,10 +74,10 @@ def test_constant_columns_are_named_where_rows_are_read_in_pieces(run, trees, mo
     import pyarrow as pa
     from pyarrow import parquet
 
-    from mahalo.cli.tables import shards
+    from mahalo.cli.tables import parquet_shards
 
     parquet.write_table(pa.table(table() | {"year": np.full(40, 1990)}), "trees.parquet", row_group_size=10)
-    monkeypatch.setattr(shards, "IN_MEMORY", 0)
+    monkeypatch.setattr(parquet_shards, "MEMORY_LIMIT", 0)
     code, _, err = run(
         "fit", "trees.parquet", "--label", "kind", "--id", "name", "--gamma", "1", "--out", "m.safetensors"
     )

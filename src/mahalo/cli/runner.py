@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import typer
 
@@ -11,14 +10,17 @@ from .pipes import discard_output
 
 __all__ = ["run_app"]
 
-# What a wrong option or argument raises; typer names only its subclass.
-_UsageError: Any = typer.BadParameter.__mro__[1]
+# Error of a wrong option or argument; typer names only its subclass.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 _INTERRUPTED = 130
 
 
 def run_app(app: typer.Typer, name: str, args: list[str] | None = None) -> None:
-    """Run the application and exit: with code 2 for what its user can mend (usage, files, data), 1 for what is missing
-    or did not end as asked, 130 where it was interrupted, 0 also where nobody reads the output to its end."""
+    """Run the application and exit.
+
+    Exit codes: 2 for errors that the user can mend (usage, files, data), 1 for a missing package or a fit that did not
+    converge, 130 if interrupted, 0 otherwise, even if nobody reads the output to its end.
+    """
     try:
         code = app(args=args, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
@@ -32,7 +34,8 @@ def run_app(app: typer.Typer, name: str, args: list[str] | None = None) -> None:
     except _UsageError as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else name
-        _fail(name, f"{error.format_message().rstrip('.')} (see {path} --help)", 2)
+        message = error.format_message().rstrip(".")  # type: ignore[attr-defined]
+        _fail(name, f"{message} (see {path} --help)", 2)
     except (ValueError, OSError) as error:
         _fail(name, _one_line(error), 2)
     except ImportError as error:
@@ -45,7 +48,7 @@ def run_app(app: typer.Typer, name: str, args: list[str] | None = None) -> None:
 
 
 def _without_reader() -> int:
-    """Let nothing more be written to standard output, and return the exit code of success."""
+    """Discard all further output, and return the exit code of success."""
     discard_output(sys.stdout)
     return 0
 

@@ -1,4 +1,4 @@
-"""Tables to files, by suffix: whole or not at all."""
+"""Tables and arrays written to files by suffix, whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,20 +6,27 @@ import os
 import secrets
 from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from mahalo.persistence import replacing
 
-from .reading import arrow, existing_files, some
+from .files import existing_files
+from .table import require_pyarrow
+from .text import list_some
 
-__all__ = ["Part", "check_output", "refuse_input", "write", "write_parts"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Column", "Part", "check_output", "refuse_input", "write_parts", "write_table"]
 
 _TABLES = (".csv", ".tsv", ".parquet")
 _ARRAYS = (".npy", ".npz")
-Part = tuple[Mapping[str, Any], np.ndarray | None]  # columns by name, and rows
-_OF_NPZ = ("X", "file", "allow_pickle")  # names that numpy's writer or our rows have
+_RESERVED = ("X", "file", "allow_pickle")  # names in .npz files of the rows and of numpy's own parameters
+
+Column: TypeAlias = "np.ndarray | Sequence[object] | pa.ChunkedArray"
+Part: TypeAlias = tuple[Mapping[str, Column], np.ndarray | None]  # columns by name, and rows
 
 
 def check_output(
@@ -29,7 +36,7 @@ def check_output(
     option: str = "--out",
     inputs: Sequence[str | Path | None] = (),
 ) -> None:
-    """Raise now, not after the work, where a file cannot be written, or is one of the `inputs`."""
+    """Raise before the work if a file cannot be written, exists without --force, or is one of the `inputs`."""
     if path.suffix.lower() not in suffixes:
         raise ValueError(f"{option} {path.name} ends in {path.suffix!r}; wanted {' or '.join(suffixes)}.")
     if path.is_dir():
@@ -48,24 +55,23 @@ def check_output(
 
 
 def refuse_input(path: Path, inputs: Sequence[str | Path | None], option: str) -> None:
-    """Raise ValueError where a file to be written is read from, by whatever name, as a symbolic or hard link too."""
+    """Raise ValueError if an output file is an input, by the same name or by a symbolic or hard link."""
     if not path.exists():
         return
-    for given in inputs:
-        read_from = () if given is None else existing_files(str(given))
-        if any(path.samefile(file) for file in read_from):
-            raise ValueError(f"{option} {path} is a file that is read from ({given}); give another {option}.")
+    for name in inputs:
+        if name is not None and any(path.samefile(file) for file in existing_files(str(name))):
+            raise ValueError(f"{option} {path} is a file that is read from ({name}); give another {option}.")
 
 
-def write(path: Path, columns: Mapping[str, Any], rows: np.ndarray | None = None, prefix: str = "") -> None:
-    """Columns by name, then those of `rows`, named by `prefix` and a number; .npy holds `rows` alone."""
+def write_table(path: Path, columns: Mapping[str, Column], rows: np.ndarray | None = None, prefix: str = "") -> None:
+    """Write columns by name, then those of `rows`, named by `prefix` and a number; .npy holds `rows` alone."""
     kind = path.suffix.lower()
     if kind == ".npz":
-        _refuse_taken(path, columns, _OF_NPZ)
-        arrays: dict[str, Any] = {} if rows is None else {"X": rows}
-        arrays |= {name: _plain(values) for name, values in columns.items()}
+        _refuse_names(path, columns, _RESERVED)
+        arrays = {} if rows is None else {"X": rows}
+        arrays |= {name: _to_array(values) for name, values in columns.items()}
         with replacing(path) as file:
-            np.savez(file, **arrays)
+            np.savez(file, **arrays)  # type: ignore[arg-type]
     elif kind == ".npy" and rows is None:
         raise ValueError(".npy holds one array of numbers; write these columns to .npz, .csv or .parquet.")
     else:
@@ -73,31 +79,37 @@ def write(path: Path, columns: Mapping[str, Any], rows: np.ndarray | None = None
 
 
 def write_parts(path: Path, parts: Iterable[Part], n_rows: int, prefix: str = "") -> None:
-    """Columns and rows as of `write`, part by part, `n_rows` in all; no more than one part is held but for .npz."""
+    """Write the `n_rows` rows of all parts as `write_table` does; only for .npz more than one part is in memory."""
     kind = path.suffix.lower()
     if kind == ".npz":
         columns, rows = zip(*parts, strict=True)
-        write(path, _joined(columns), np.concatenate(rows), prefix)
+        write_table(path, _concatenate(columns), np.concatenate(rows), prefix)
         return
     with replacing(path) as file:
         if kind == ".npy":
             _write_array(file, (rows for _, rows in parts if rows is not None), n_rows)
         else:
-            _write_frames(file, kind, (_frame(path, *part, prefix) for part in parts))
+            require_pyarrow()
+            _write_frames(file, kind, (_to_frame(path, *part, prefix) for part in parts))
 
 
-def _joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    frame = arrow().concat_tables([arrow().table(dict(part)) for part in parts])
+def _concatenate(parts: Sequence[Mapping[str, Column]]) -> dict[str, Column]:
+    require_pyarrow()
+    import pyarrow as pa
+
+    frame = pa.concat_tables([pa.table(dict(part)) for part in parts])
     return dict(zip(frame.column_names, frame.columns, strict=True))
 
 
-def _refuse_taken(path: Path, columns: Iterable[str], names: Container[str]) -> None:
+def _refuse_names(path: Path, columns: Iterable[str], names: Container[str]) -> None:
     if taken := [name for name in columns if name in names]:
-        raise ValueError(f"{path.name} has these names for what is new or its own: {some(taken)}. Rename your columns.")
+        raise ValueError(
+            f"{path.name} has these names for what is new or its own: {list_some(taken)}. Rename your columns."
+        )
 
 
 def _write_array(file: IO[bytes], blocks: Iterable[np.ndarray], n_rows: int) -> None:
-    """As np.save does, block by block."""
+    """Write blocks of rows as np.save writes all of them."""
     for k, block in enumerate(blocks):
         if k == 0:
             shape = (n_rows, *block.shape[1:])
@@ -106,33 +118,31 @@ def _write_array(file: IO[bytes], blocks: Iterable[np.ndarray], n_rows: int) -> 
         file.write(np.ascontiguousarray(block).data)
 
 
-def _plain(values: Any) -> np.ndarray:
-    """An array of numbers or of text."""
-    values = values.to_pylist() if hasattr(values, "to_pylist") else values
-    array = np.asarray(values)
+def _to_array(values: Column) -> np.ndarray:
+    """Return a column as an array of numbers or of text."""
+    array = np.asarray(values.to_pylist() if hasattr(values, "to_pylist") else values)
     return np.array(["" if value is None else str(value) for value in array]) if array.dtype.kind == "O" else array
 
 
-def _frame(path: Path, columns: Mapping[str, Any], rows: np.ndarray | None, prefix: str) -> Any:
-    pa = arrow()
+def _to_frame(path: Path, columns: Mapping[str, Column], rows: np.ndarray | None, prefix: str) -> pa.Table:
+    import pyarrow as pa
+
     numbered = {} if rows is None else {f"{prefix}{k}": rows[:, k] for k in range(rows.shape[1])}
-    _refuse_taken(path, columns, numbered)
+    _refuse_names(path, columns, numbered)
     return pa.table({n: pa.array(v) if isinstance(v, np.ndarray) else v for n, v in {**columns, **numbered}.items()})
 
 
-def _write_frames(file: IO[bytes], kind: str, frames: Iterable[Any]) -> None:
+def _write_frames(file: IO[bytes], kind: str, frames: Iterable[pa.Table]) -> None:
+    from pyarrow import csv, parquet
+
     frames = iter(frames)
     first = next(frames)
-    with _writer(file, kind, first.schema) as writer:
+    options = csv.WriteOptions(delimiter="," if kind == ".csv" else "\t", quoting_style="needed")
+    with (
+        parquet.ParquetWriter(file, first.schema)
+        if kind == ".parquet"
+        else csv.CSVWriter(file, first.schema, write_options=options)
+    ) as writer:
         writer.write_table(first)
         for frame in frames:
             writer.write_table(frame)
-
-
-def _writer(file: IO[bytes], kind: str, schema: Any) -> Any:
-    from pyarrow import csv, parquet
-
-    if kind == ".parquet":
-        return parquet.ParquetWriter(file, schema)
-    options = csv.WriteOptions(delimiter="," if kind == ".csv" else "\t", quoting_style="needed")
-    return csv.CSVWriter(file, schema, write_options=options)

@@ -16,8 +16,8 @@ pa = pytest.importorskip("pyarrow")
 pytest.importorskip("dask")
 from pyarrow import parquet  # noqa: E402
 
-from mahalo.cli.tables import shards as on_disk  # noqa: E402
-from mahalo.cli.tables import too_large  # noqa: E402
+from mahalo.cli.tables import parquet_shards as on_disk  # noqa: E402
+from mahalo.cli.tables.parquet_shards import open_large  # noqa: E402
 from mahalo.explain import Provenance  # noqa: E402
 
 FIT = ["--label", "kind", "--id", "name", "--out", "m.safetensors", "--force", "--json"]
@@ -52,8 +52,8 @@ def shards(tmp_path, monkeypatch):
 @pytest.fixture
 def in_pieces(monkeypatch):
     """Nothing is small enough to be held; pieces are of 100 rows at most."""
-    monkeypatch.setattr(on_disk, "IN_MEMORY", 0)
-    monkeypatch.setattr(on_disk, "_PIECE", 100 * 5 * 8)
+    monkeypatch.setattr(on_disk, "MEMORY_LIMIT", 0)
+    monkeypatch.setattr(on_disk, "PIECE_SIZE", 100 * 5 * 8)
 
 
 def both(run, monkeypatch, *arguments) -> tuple:
@@ -61,8 +61,8 @@ def both(run, monkeypatch, *arguments) -> tuple:
     found = []
     for held in (True, False):
         with monkeypatch.context() as patch:
-            patch.setattr(on_disk, "IN_MEMORY", 1 << 30 if held else 0)
-            patch.setattr(on_disk, "_PIECE", 100 * 5 * 8)
+            patch.setattr(on_disk, "MEMORY_LIMIT", 1 << 30 if held else 0)
+            patch.setattr(on_disk, "PIECE_SIZE", 100 * 5 * 8)
             code, out, err = run(*arguments)
         assert code == 0, err
         found += [json.loads(out), mahalo.load("m.safetensors") if arguments[0] == "fit" else None]
@@ -110,10 +110,10 @@ def test_options_mean_the_same(shards, run, monkeypatch, options):
 
 def test_mean_and_scale_are_those_of_all_rows(shards, run, monkeypatch):
     """By cosine both are in the file."""
-    from mahalo.cli import learning
+    from mahalo.cli import estimation
 
-    chosen = learning._estimator
-    monkeypatch.setattr(learning, "_estimator", lambda settings: chosen(settings).set_params(normalize=True))
+    chosen = estimation._make_estimator
+    monkeypatch.setattr(estimation, "_make_estimator", lambda *args: chosen(*args).set_params(normalize=True))
     _, _, model, other = both(run, monkeypatch, "fit", "shards", *FIT, "--gamma", "1")
     X = np.hstack([np.column_stack([columns(k)[name] for name in ("width", "height", "depth")]).T for k in range(4)]).T
     for scaling in (model.scaling, other.scaling):
@@ -257,7 +257,7 @@ def test_text_is_refused_by_what_the_files_say_of_their_columns(shards, run, in_
         (["--label", "kinds"], ["no label column 'kinds'", "'kind'"]),
         (["--label", "kind", "--id", "names"], ["no id column 'names'", "'name'"]),
         (["--label", "kind", "--drop", "wide"], ["no column 'wide'"]),
-        (["--drop", "name,kind"], ["nothing is known", "--label"]),
+        (["--drop", "name,kind"], ["nothing to learn from", "--label"]),
         (["--label", "kind", "--drop", "name", "--kernel", "rbf"], ["--kernel rbf", "memory"]),
         (["--labels", "few.txt", "--drop", "name"], ["few.txt holds 1 values for the 480 rows"]),
         (["--labels", "lengths.txt", "--drop", "name"], ["'lengths.txt' holds measurements, such as 0.5"]),
@@ -265,7 +265,7 @@ def test_text_is_refused_by_what_the_files_say_of_their_columns(shards, run, in_
     ],
 )
 def test_what_does_not_fit_is_refused_before_rows_are_read(shards, run, in_pieces, monkeypatch, options, words):
-    monkeypatch.setattr(on_disk.Shards, "read", lambda *arguments: pytest.fail("rows were read"))
+    monkeypatch.setattr(on_disk.ParquetShards, "read", lambda *arguments: pytest.fail("rows were read"))
     Path("few.txt").write_text("oak\n")
     Path("lengths.txt").write_text("0.5\n1\n" * 240)
     refused(run, "fit", "shards", *options, "--out", "m.safetensors", words=words)
@@ -308,7 +308,7 @@ def test_without_dask_the_message_says_what_to_install(shards, run, in_pieces, m
 
 
 def test_pieces_are_neighbouring_row_groups(shards, in_pieces):
-    found = too_large(["shards"])
+    found = open_large(["shards"])
     assert [(p.file.name, p.groups, p.first_in_file, p.first, len(p)) for p in found.pieces[:3]] == [
         ("part-0.parquet", (0, 1), 0, 0, 100),
         ("part-0.parquet", (2,), 100, 100, 20),
@@ -319,22 +319,22 @@ def test_pieces_are_neighbouring_row_groups(shards, in_pieces):
 
 
 def test_what_fits_into_memory_is_held(shards):
-    assert too_large(["shards"]) is None
+    assert open_large(["shards"]) is None
 
 
 @pytest.mark.parametrize("options", [[], ["--gamma", "1", "--prior", "within"]], ids=["chosen", "settled"])
 def test_rows_are_read_three_times(shards, run, in_pieces, monkeypatch, options):
     """A first look, then the two passes of a fit."""
-    read, seen = on_disk.Shards.read, []
+    read, seen = on_disk.ParquetShards.read, []
 
     def counted(self, piece, names=None):
         seen.append((piece, tuple(names)))
         return read(self, piece, names)
 
-    monkeypatch.setattr(on_disk.Shards, "read", counted)
+    monkeypatch.setattr(on_disk.ParquetShards, "read", counted)
     code, _, err = run("fit", "shards", *FIT, *options)
     assert code == 0, err
-    pieces = too_large(["shards"]).pieces
+    pieces = open_large(["shards"]).pieces
     often = [sum(1 for other, names in seen if other == piece and "width" in names) for piece in pieces]
     assert often == [4] + [3] * (len(pieces) - 1)  # the first of them for what its columns hold, too
 
@@ -346,9 +346,9 @@ def test_few_pieces_are_held_at_once(shards, run, in_pieces, monkeypatch):
 
     import dask
 
-    from mahalo.cli import streamed
+    from mahalo.cli import streamed_dataset
 
-    alive, most, lock, read = 0, 0, threading.Lock(), streamed._numbers
+    alive, most, lock, read = 0, 0, threading.Lock(), streamed_dataset._read_numbers
 
     def forget():
         nonlocal alive
@@ -364,7 +364,7 @@ def test_few_pieces_are_held_at_once(shards, run, in_pieces, monkeypatch):
         weakref.finalize(X, forget)
         return X
 
-    monkeypatch.setattr(streamed, "_numbers", counted)
+    monkeypatch.setattr(streamed_dataset, "_read_numbers", counted)
     write_shards()
     with dask.config.set(scheduler="threads", num_workers=2):
         code, _, err = run("fit", "shards", *FIT, "--gamma", "1")
@@ -385,7 +385,7 @@ def model(shards, run):
 @pytest.mark.parametrize("name", ["new.parquet", "new.csv", "new.npy", "new.npz"])
 def test_transform_in_pieces_writes_the_same(model, run, monkeypatch, name):
     run("transform", model, "shards", "--out", "held" + name)
-    monkeypatch.setattr(on_disk, "IN_MEMORY", 0)
+    monkeypatch.setattr(on_disk, "MEMORY_LIMIT", 0)
     code, out, err = run("transform", model, "shards", "--out", name)
     assert code == 0, err
     assert f"{4 * N} rows, 3 new columns" in out
@@ -407,9 +407,9 @@ def contents(name: str) -> dict[str, np.ndarray]:
 
 
 def test_transform_holds_one_piece_at_a_time(model, run, in_pieces, monkeypatch):
-    read, seen = on_disk.Shards.read, []
-    monkeypatch.setattr(on_disk.Shards, "read", lambda *given: seen.append(read(*given)) or seen[-1])
-    monkeypatch.setattr("mahalo.cli.tables.reading._read_one", lambda *given: pytest.fail("a whole file was read"))
+    read, seen = on_disk.ParquetShards.read, []
+    monkeypatch.setattr(on_disk.ParquetShards, "read", lambda *given: seen.append(read(*given)) or seen[-1])
+    monkeypatch.setattr("mahalo.cli.tables.table._read_file", lambda *given: pytest.fail("a whole file was read"))
     code, _, err = run("transform", model, "shards", "--out", "new.npy")
     assert code == 0, err
     assert [table.n_rows for table in seen] == [100, 20] * 4
