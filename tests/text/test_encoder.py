@@ -78,6 +78,7 @@ def test_a_column_of_digits_is_warned_of(letter_encoder, wordllama):
         (["card", None], "text 1 is missing"),
         (["card", float("nan")], "text 1 is missing"),
         (["card", 12.5], "text 1 is '12.5' of type float"),
+        (["card", np.arange(3)], r"text 1 is '\[0 1 2\]' of type ndarray"),
         ([b"card"], "text 0 is .* of type bytes"),
         (["card", "half a pair \ud83d"], "text 1 is not valid Unicode"),
         ("card", "expected a list of texts"),
@@ -91,6 +92,8 @@ def test_cells_that_are_not_text_are_named(letter_encoder, texts, words):
 def test_numpy_and_pandas_strings_are_texts(letter_encoder):
     np.testing.assert_array_equal(letter_encoder.encode(np.array(["ab", "ba"])), letter_encoder.encode(["ab", "ba"]))
     pd = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="text 1 is missing"):
+        letter_encoder.encode(pd.Series(["ab", pd.NA]))
     np.testing.assert_array_equal(letter_encoder.encode(pd.Series(["ab", "c"])), letter_encoder.encode(["ab", "c"]))
 
 

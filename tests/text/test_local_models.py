@@ -65,9 +65,6 @@ def transformer(tmp_path, monkeypatch):
         def __init__(self, path, **options):
             calls.update(options, path=path)
 
-        def get_sentence_embedding_dimension(self):
-            return 2
-
         def encode(self, texts, show_progress_bar, convert_to_numpy):
             assert not show_progress_bar and convert_to_numpy
             return np.array([[len(text), 1.0] for text in texts], dtype=np.float32)
@@ -103,6 +100,15 @@ def test_pickled_weights_are_refused(transformer):
     load_encoder(folder)
 
 
+def test_files_that_are_not_read_do_not_matter(transformer):
+    folder, _ = transformer
+    before = load_encoder(folder).version
+    for name in ("pytorch_model.bin", "openvino/model.bin", ".git/objects.bin", "README.md"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(b"other")
+    assert load_encoder(folder).version == before
+
+
 def test_a_folder_without_weights_is_refused(tmp_path):
     with pytest.raises(ValueError, match="has no weights"):
         load_encoder(tmp_path)
@@ -112,6 +118,7 @@ def test_a_folder_without_weights_is_refused(tmp_path):
     ("file", "content"),
     [
         ("modules.json", [{"type": "custom_code.Model"}]),
+        ("modules.json", ["custom"]),
         ("config.json", {"auto_map": {"AutoModel": "modeling.Model"}}),
     ],
 )

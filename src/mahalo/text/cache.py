@@ -21,7 +21,7 @@ from ..explain.encoder_record import EncoderRecord
 __all__ = ["CACHE_VARIABLE", "VectorCache", "cache_folder"]
 
 CACHE_VARIABLE = "MAHALO_CACHE_DIR"
-_TABLE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID"
+_TABLE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL)"
 _KEYS_PER_QUERY = 500  # SQLite allows 999 parameters
 _CHECKSUM_BYTES = 4
 _FLOAT = np.dtype("<f4")

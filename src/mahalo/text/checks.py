@@ -8,6 +8,7 @@ from collections.abc import Iterable
 __all__ = ["MAX_CHARACTERS", "check_texts", "is_blank"]
 
 MAX_CHARACTERS = 100_000  # of one text; the mean over more words than these says nothing
+_MISSING = ("None", "nan", "<NA>", "NaT")  # missing values of Python, NumPy and pandas, as they print
 _SHOWN = 40  # characters of a wrong value in a message
 
 
@@ -39,9 +40,10 @@ def is_blank(text: str) -> bool:
 
 
 def _describe(value: object) -> str:
-    if value is None or value != value:  # None, NaN
-        return f"is missing ({value})"
-    return f"is {str(value)[:_SHOWN]!r} of type {type(value).__name__}"
+    shown = str(value)
+    if shown in _MISSING:
+        return f"is missing ({shown})"
+    return f"is {shown[:_SHOWN]!r} of type {type(value).__name__}"
 
 
 def _warn_of_numbers(texts: list[str]) -> None:

@@ -22,7 +22,7 @@ __all__ = ["load_folder"]
 
 _PICKLED = {".bin", ".ckpt", ".joblib", ".msgpack", ".pickle", ".pkl", ".pt", ".pth", ".h5"}
 _MODULES = "sentence_transformers."
-_DOCUMENTATION = {".md", ".gitattributes"}
+_EXPORTS = {"onnx", "openvino"}  # folders of other runtimes, which are not read
 
 
 def load_folder(folder: Path) -> Backend:
@@ -32,20 +32,32 @@ def load_folder(folder: Path) -> Backend:
             f"no folder {str(folder)!r}: an encoder is the local folder of a model, which is never downloaded here. "
             "Pass its path, a function, or nothing for wordllama."
         )
-    _check_weights(folder)
+    files = _model_files(folder)
+    _check_weights(folder, files)
     config = _read_json(folder / "config.json")
     _check_code(folder, config)
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix not in _DOCUMENTATION)
-    name, version = folder.resolve().name, file_digest(files)
+    name = folder.resolve().name
+    version = file_digest([path for path in files if path.suffix not in _PICKLED])
     if isinstance(config, dict) and config.get("model_type") == "model2vec":
         return _load_model2vec(folder, name, version)
     return _load_sentence_transformer(folder, name, version)
 
 
-def _check_weights(folder: Path) -> None:
-    """Raise ValueError unless all weights are safetensors files."""
-    safe = {path.parent for path in folder.rglob("*.safetensors")}
-    pickled = [path for path in sorted(folder.rglob("*")) if path.suffix in _PICKLED and path.parent not in safe]
+def _model_files(folder: Path) -> list[Path]:
+    """Return the files a model is read from, without documentation, hidden files and exports for other runtimes."""
+    found = []
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        is_read = path.suffix != ".md" and not any(part.startswith(".") or part in _EXPORTS for part in parts)
+        if is_read and path.is_file():
+            found.append(path)
+    return found
+
+
+def _check_weights(folder: Path, files: list[Path]) -> None:
+    """Raise ValueError unless all weights are safetensors files; others beside those are not read."""
+    safe = {path.parent for path in files if path.suffix == ".safetensors"}
+    pickled = [path for path in files if path.suffix in _PICKLED and path.parent not in safe]
     if pickled or not safe:
         found = f"{pickled[0].relative_to(folder)}, which can run code when it is read" if pickled else "no weights"
         raise ValueError(
@@ -56,7 +68,7 @@ def _check_weights(folder: Path) -> None:
 def _check_code(folder: Path, config: Any) -> None:
     """Raise ValueError if the model names code of its own."""
     modules = _read_json(folder / "modules.json") or []
-    kinds = [str(module.get("type")) for module in modules]
+    kinds = [str(module["type"] if isinstance(module, dict) and "type" in module else module) for module in modules]
     own = [kind for kind in kinds if not kind.startswith(_MODULES)]
     if own or (isinstance(config, dict) and config.get("auto_map")):
         raise ValueError(
@@ -126,7 +138,5 @@ def _load_sentence_transformer(folder: Path, name: str, version: str) -> Transfo
     model = SentenceTransformer(
         str(folder), local_files_only=True, trust_remote_code=False, model_kwargs={"use_safetensors": True}
     )
-    dimension = model.get_sentence_embedding_dimension()
-    if dimension is None:
-        dimension = len(model.encode(["text"], show_progress_bar=False)[0])
+    dimension = model.encode(["text"], show_progress_bar=False, convert_to_numpy=True).shape[1]
     return TransformerModel(EncoderRecord(name, version, int(dimension)), model)
