@@ -106,5 +106,5 @@ def _write_table(context: typer.Context, path: Path, output: OutputOptions) -> N
 
 @app.command(hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def reproduce() -> None:
-    """Moved: `python -m experiments`, from a checkout."""
+    """Refuse a command that has moved to `python -m experiments`, run from a checkout."""
     raise ValueError("the paper's experiments are now run from a checkout of the source: python -m experiments")

@@ -53,7 +53,7 @@ class ProgressDisplay:
 
     @contextlib.contextmanager
     def timer(self) -> Iterator[None]:
-        """Inside, print the last line of progress after two seconds even if no other follows it."""
+        """Print the last line of progress after two seconds inside the context, even if no other follows it."""
         ended = threading.Event()
 
         def wait() -> None:

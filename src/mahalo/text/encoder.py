@@ -24,7 +24,7 @@ _BATCH = 1024  # texts between two lines of progress and two writes of the cache
 
 
 class Encoder(Protocol):
-    """Anything that encodes texts: an identity, and `encode`."""
+    """Protocol of encoders of texts: an identity, and `encode`."""
 
     @property
     def name(self) -> str:

@@ -54,7 +54,7 @@ def warn_constants(table: TableInfo, encoding: Encoding, constant: np.ndarray) -
 
 
 def _counts_up(values: np.ndarray) -> bool:
-    """Return whether values are 0, 1, 2, … or 1, 2, 3, …"""
+    """Return True if the values count up by one from 0 or 1."""
     return values[0] in (0, 1) and bool((np.diff(values) == 1).all())
 
 
