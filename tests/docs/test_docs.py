@@ -87,7 +87,9 @@ def test_pages_with_votes_of_neighbours_say_how_ties_are_broken(page):
 # -- reference -----------------------------------------------------------------------------------------------
 
 # Rooms that only other rooms use; what they have for everybody is in `mahalo` itself. A new room is public.
-INNER = "_core cli constraints coordinates errors learner linalg metric persistence progress rows selection solvers"
+INNER = (
+    "_core cli constraints coordinates drawing errors learner linalg metric persistence progress rows selection solvers"
+)
 INNER += " task validation parts version"
 # What other rooms import from public ones.
 INTERNAL = (
@@ -97,7 +99,7 @@ INTERNAL += " OnlineMetricLearner fingerprint prior_needs resting_point"
 INTERNAL += " Estimate FoldScores LDA Measured QueryScores VOTE_NOTE auc_of_pairs average_precision choose_queries"
 INTERNAL += " compare_folds intervals known_pairs lda_projection measure_title nearest_of pair_auc pool precision_at"
 INTERNAL += " ranked ranked_auc recall_at score_queries share_below Distance N_NEIGHBORS choose_voters compare_on_pairs"
-INTERNAL += " compare_on_rows evaluate_pairs nearest_rows score_neighbors view_of_rows ndcg_at"
+INTERNAL += " compare_on_rows evaluate_pairs nearest_rows score_neighbors view_of_rows ndcg_at HubCounts hub_counts"
 
 
 def listed_names() -> list[str]:

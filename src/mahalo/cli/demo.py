@@ -17,9 +17,9 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from ..drawing import Convergence, overview, require_matplotlib, save
 from ..evaluation import view
 from ..learner import MetricLearner
-from ..report import figures
 from ..selection import MetricLearnerCV
 from ..selection.method_comparison import ComparedMetrics, Fit, compare
 from .console import print_json
@@ -147,7 +147,7 @@ class _Result:
 def _prepare_drawing(out: Path) -> None:
     """Raise before the work if matplotlib is missing; make the directory."""
     try:
-        figures.require_matplotlib()
+        require_matplotlib()
     except ImportError as error:
         raise ImportError(f"{error}, or run the demo with --no-plot") from None
     out.mkdir(parents=True, exist_ok=True)
@@ -234,11 +234,12 @@ def _draw(result: _Result, out: Path, console: Console) -> Path:
             view(side, rows[train], result.y[train], rows[test], result.y[test])
             for side, rows in (("before", result.X), ("after", learner.transform(result.X)))
         )
-        figure = figures.overview(
+        figure = overview(
             before,
             after,
-            learner,
+            learner.metric_,
+            Convergence(learner.history_, learner.certificate_.relative_gap, learner.tol),
             title=f"{name}, {len(test)} held-out rows: Euclidean before, learned after (start: {learner.prior_})",
             class_names=result.example.class_names,
         )
-        return figures.save(figure, out / f"demo-{name}.png")
+        return save(figure, out / f"demo-{name}.png")
