@@ -21,7 +21,9 @@ def test_the_core_needs_four_packages():
     assert {name_of(r) for r in PROJECT["dependencies"]} == {"numpy", "scipy", "scikit-learn", "safetensors"}
 
 
-@pytest.mark.parametrize("extra", ["cli", "tables", "plots", "report", "experiments", "docs", "test", "lint", "all"])
+@pytest.mark.parametrize(
+    "extra", ["cli", "tables", "text", "plots", "report", "experiments", "docs", "test", "lint", "all"]
+)
 def test_the_extra_exists(extra):
     assert PROJECT["optional-dependencies"][extra]
 

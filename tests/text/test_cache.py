@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -120,3 +121,19 @@ def test_an_interrupted_write_stores_nothing(letter_encoder, letters):
     with pytest.raises(KeyboardInterrupt):
         broken.encode(TEXTS)
     assert letter_encoder.cache_path.read_bytes() == before
+
+
+def test_encoders_that_write_at_the_same_time_agree(letters):
+    texts = [f"{'abcdefg'[k % 7] * (1 + k % 5)} {k}" for k in range(300)]
+    expected = load_encoder(letters, cache=False).encode(texts)
+
+    def encode(start: int) -> np.ndarray:
+        some = texts[start : start + 200]
+        return load_encoder(letters, name="letters").encode(some) - expected[start : start + 200]
+
+    with warnings.catch_warnings(), ThreadPoolExecutor(4) as pool:
+        warnings.simplefilter("error")
+        assert not any(difference.any() for difference in pool.map(encode, [0, 50, 100, 0, 50, 100]))
+    letters.seen.clear()
+    load_encoder(letters, name="letters").encode(texts)
+    assert letters.seen == ["text"]  # the call that finds the dimension

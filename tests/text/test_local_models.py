@@ -13,16 +13,20 @@ from safetensors.numpy import save_file
 from mahalo.text import load_encoder, word_weights
 
 
+def tokenizer_of(words: dict[str, int]):
+    """Tokenizer that knows whole words."""
+    tokenizers = pytest.importorskip("tokenizers")
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    return tokenizer
+
+
 @pytest.fixture
 def static_model(tmp_path):
     """Folder of a model2vec model of six words, three of them about cards."""
     model2vec = pytest.importorskip("model2vec")
-    tokenizers = pytest.importorskip("tokenizers")
     words = ["[UNK]", "card", "lost", "bank", "euro", "rate", "change"]
-    tokenizer = tokenizers.Tokenizer(
-        tokenizers.models.WordLevel({w: k for k, w in enumerate(words)}, unk_token="[UNK]")
-    )
-    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer = tokenizer_of({word: k for k, word in enumerate(words)})
     vectors = np.vstack([np.zeros(3), np.tile([3.0, 0, 1], (3, 1)), np.tile([0, 2.0, 1], (3, 1))]).astype(np.float32)
     folder = tmp_path / "six-words"
     model2vec.StaticModel(vectors, tokenizer, config={"model_type": "model2vec"}).save_pretrained(folder)
@@ -49,6 +53,21 @@ def test_another_set_of_weights_is_another_version(static_model):
     assert load_encoder(static_model).version == before
     save_file({"embeddings": np.ones((7, 3), dtype=np.float32)}, static_model / "model.safetensors")
     assert load_encoder(static_model).version != before
+
+
+def test_a_real_sentence_transformers_model(tmp_path):
+    package = pytest.importorskip("sentence_transformers")
+    from sentence_transformers.models import StaticEmbedding
+
+    words = {word: k for k, word in enumerate(["[UNK]", "card", "euro"])}
+    tokenizer = tokenizer_of(words)
+    vectors = np.array([[0, 0], [3, 4], [0, 2]], dtype=np.float32)
+    package.SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=vectors)]).save(
+        str(tmp_path / "tiny")
+    )
+    encoder = load_encoder(tmp_path / "tiny")
+    assert (encoder.name, encoder.dimension) == ("tiny", 2)
+    np.testing.assert_allclose(encoder.encode(["card", "euro euro"]), [[0.6, 0.8], [0, 1]], atol=1e-6)
 
 
 @pytest.fixture

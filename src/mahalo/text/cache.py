@@ -22,6 +22,7 @@ __all__ = ["CACHE_VARIABLE", "VectorCache", "cache_folder"]
 
 CACHE_VARIABLE = "MAHALO_CACHE_DIR"
 _TABLE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL)"
+_HAS_TABLE = "SELECT 1 FROM sqlite_master WHERE name = 'vectors'"
 _KEYS_PER_QUERY = 500  # SQLite allows 999 parameters
 _CHECKSUM_BYTES = 4
 _FLOAT = np.dtype("<f4")
@@ -62,6 +63,8 @@ class VectorCache:
         by_key = {self._key(text): text for text in texts}
         keys, n_damaged = list(by_key), 0
         with self._reporting("read"), self._connection() as connection:
+            if connection.execute(_HAS_TABLE).fetchone() is None:  # another process has just made the file
+                return found
             for start in range(0, len(keys), _KEYS_PER_QUERY):
                 some = keys[start : start + _KEYS_PER_QUERY]
                 marks = ",".join("?" * len(some))
