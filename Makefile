@@ -14,24 +14,30 @@ demo test test-all test-oldest test-bounds test-compilers wheel reproduce: expor
 .PHONY: help demo docs test test-all test-oldest test-bounds test-compilers wheel lint format bench reproduce clean
 
 help:
-	@echo "make demo         learn on bundled data: tables, certificates, then pictures in out/"
+	@echo "make demo         learn on bundled data: tables, certificates, then pictures in out/; installs few extras"
 	@echo "make test         lint and the fast tests (a few minutes)"
 	@echo "make test-all     all tests, slow ones too"
 	@echo "make test-oldest  the fast tests with the oldest dependencies that are supported"
 	@echo "make test-bounds  the fast tests, with every index of the compiled part checked (gcc)"
 	@echo "make test-compilers  the compiled part by gcc, by clang, and in plain C, and its tests on each"
 	@echo "make wheel        sdist and manylinux wheel in dist/, tried in a clean environment without a compiler"
-	@echo "make lint         ruff, mypy, import layers"
+	@echo "make lint         ruff (docstrings and private access too), mypy, import layers"
 	@echo "make format       ruff's fixes and layout"
 	@echo "make bench        speed and accuracy against peers, as ratios; docs/results/bench/run.txt (hours)"
 	@echo "make reproduce    the paper's experiments; refreshes docs/results (long)"
 	@echo "make docs         the documentation as a site in build/docs; runs every example"
 	@echo "make clean        remove what the targets made"
 
-# The package is installed, not linked, so that what is tested is what pip installs.
+# The package is installed, not linked, so that what is tested is what pip installs. The demo alone needs few extras; a
+# full installation serves it as well.
 $(VENV)/.installed: pyproject.toml README.md $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[all]"
+	touch $(VENV)/.demo $@
+
+$(VENV)/.demo: pyproject.toml README.md $(SOURCES)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[cli,plots]"
 	touch $@
 
 # The lower bounds of pyproject.toml for what is needed at run time, and for tables.
@@ -41,7 +47,7 @@ $(OLDEST)/.installed: pyproject.toml README.md $(SOURCES)
 		"numpy==1.26.*" "scipy==1.13.*" "scikit-learn==1.6.*" "safetensors==0.4.*" "pyarrow==16.*"
 	touch $@
 
-demo: $(VENV)/.installed
+demo: $(VENV)/.demo
 	$(BIN)/mahalo demo --out out
 
 lint: $(VENV)/.installed
@@ -55,7 +61,7 @@ format: $(VENV)/.installed
 	$(BIN)/ruff format .
 
 test: lint
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
 # Vector databases and torch, which the tests of recipes and of other arrays skip without.
 $(VENV)/.recipes: $(VENV)/.installed
@@ -63,7 +69,7 @@ $(VENV)/.recipes: $(VENV)/.installed
 	touch $@
 
 test-all: lint dist/.built $(VENV)/.recipes
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-oldest: $(OLDEST)/.installed
 	$(OLDEST)/bin/python -m pytest -n auto -m "not slow"

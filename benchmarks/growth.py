@@ -143,7 +143,7 @@ def draw(series: tuple[Series, ...], path: Path) -> Path:
     """One panel for each, in double logarithmic scale, with a line of slope 1 for comparison."""
     from matplotlib.figure import Figure
 
-    from mahalo.report.figures import save
+    from mahalo.drawing import save
 
     figure = Figure(figsize=(2.45 * len(series), 3.4), layout="constrained")
     for k, (one, ax) in enumerate(zip(series, figure.subplots(1, len(series), sharey=True), strict=True)):

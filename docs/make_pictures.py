@@ -24,7 +24,7 @@ from sklearn.model_selection import train_test_split
 
 from mahalo import MetricLearner
 from mahalo.basis import BetweenBasis
-from mahalo.report import figures
+from mahalo.drawing import save
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "examples"), str(HERE.parent)]
@@ -58,7 +58,7 @@ def main() -> None:
         "scale": draw_scale,
     }
     for name in sys.argv[1:] or pictures:
-        path = figures.save(pictures[name](), HERE / "images" / f"{name}.png")
+        path = save(pictures[name](), HERE / "images" / f"{name}.png")
         print(f"{path.relative_to(HERE.parent)}: {path.stat().st_size / 1024:.0f} KB")
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mahalo.cli.running import run_app
+from mahalo.cli.runner import run_app
 
 from . import EXPERIMENTS
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mahalo.report.figures import require_matplotlib
+from mahalo.drawing import require_matplotlib
 
 from .outcome import Measurement, Outcome
 

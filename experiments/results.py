@@ -18,8 +18,8 @@ from rich.markup import escape
 from rich.table import Table
 
 import mahalo
+from mahalo.drawing import save
 from mahalo.persistence import write_bytes
-from mahalo.report import figures
 
 from . import EXPERIMENTS, curves
 from .outcome import Measurement, Outcome, Verdict
@@ -66,7 +66,7 @@ def write(record: Record, folder: Path, *, picture: bool) -> tuple[Path, ...]:
     paths = [folder / f"{name}.json"]
     write_bytes(paths[0], _to_json(record).encode())
     if picture:
-        paths.append(figures.save(curves.draw(record.outcome), folder / f"{name}.png"))
+        paths.append(save(curves.draw(record.outcome), folder / f"{name}.png"))
     paths.append(folder / f"{name}.md")
     write_bytes(paths[-1], page(record, picture=picture).encode())
     return tuple(paths)

@@ -22,7 +22,7 @@ def euclidean(X: np.ndarray, y: np.ndarray, seed: int) -> Distance:
 
 
 def inverse_covariance(X: np.ndarray, y: np.ndarray, seed: int) -> Metric:
-    return start_metric(MetricLearner(prior="covariance"), X)
+    return start_metric(MetricLearner(prior="covariance").fit_settings(), X)
 
 
 def mcml(X: np.ndarray, y: np.ndarray, seed: int) -> Distance:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-from mahalo.report import figures
+from mahalo.drawing import require_matplotlib
 
 from . import EXPERIMENTS, results
 from .data import cache_folder
@@ -27,7 +27,7 @@ def run(names: Sequence[str], *, quick: bool, seed: int, out: Path, plot: bool) 
     if unknown:
         raise ValueError(f"no experiment called {', '.join(unknown)}; there are {', '.join(EXPERIMENTS)}, and all")
     if plot:
-        figures.require_matplotlib()
+        require_matplotlib()
     results.prepare_folder(out)
     wanted = list(EXPERIMENTS) if "all" in names else list(dict.fromkeys(names))
     settings = Settings(quick=quick, seed=seed, cache=cache_folder() / "experiments")

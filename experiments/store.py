@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from mahalo.persistence import read_arrays, write_arrays
+from mahalo.persistence import FileKind
 
 __all__ = ["Arrays", "Store", "digest"]
 
-_FORMAT, _VERSION = "mahalo-experiment", 1
+_KIND = FileKind("mahalo-experiment", 1, 1, "Delete the file; it is made again.")
 Arrays = dict[str, np.ndarray]
 
 
@@ -33,14 +33,14 @@ class Store:
         path = self._folder / f"{name}.safetensors"
         if path.is_file():
             try:
-                arrays = read_arrays(path, _FORMAT, (_VERSION,))[1]
+                arrays = dict(_KIND.read(path).arrays)
                 self.n_found += 1
                 return arrays
             except ValueError:
                 path.unlink()
         arrays = make()
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_arrays(path, {"format": _FORMAT, "version": _VERSION}, arrays)
+        _KIND.contents({}, arrays).write(path)
         return arrays
 
 

@@ -45,6 +45,15 @@ def pytest_configure(config):
     config.addinivalue_line("filterwarnings", "error::sklearn.exceptions.ConvergenceWarning")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache_of_text_vectors(tmp_path_factory):
+    """A cache that begins empty, instead of the user's."""
+    folder = tmp_path_factory.mktemp("text-vectors")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MAHALO_CACHE_DIR", str(folder))
+        yield folder
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(20240229)

@@ -22,6 +22,7 @@ FIRST = (
     "string_kernel",
     "text_basis",
     "adapt_embeddings",
+    "texts_to_search",
     "clustering_with_pairs",
     "save_and_search",
     "hard_constraints",

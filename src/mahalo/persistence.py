@@ -254,7 +254,7 @@ def write_bytes(path: str | PathLike, data: bytes) -> None:
 
 @contextlib.contextmanager
 def replacing(path: str | PathLike) -> Iterator[IO[bytes]]:
-    """A file to write: first beside `path`, then moved in place, so that a reader never sees half of it."""
+    """Open a file to write beside `path`, then move it in place, so that a reader never sees half of it."""
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a folder; name a file in it.")
@@ -277,7 +277,7 @@ def replacing(path: str | PathLike) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """A safetensors file, whose errors inside are ValueErrors; some of its kinds of numbers numpy does not know."""
+    """Open a safetensors file; errors inside are ValueErrors (numpy lacks some of the format's dtypes)."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -291,7 +291,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _digest(header: dict, arrays: dict[str, np.ndarray]) -> str:
-    """A fingerprint of all that was written, to tell damage that leaves the form of the file intact."""
+    """Return a checksum of header and arrays, to detect damage that leaves the form of the file intact."""
     digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
     for name in sorted(arrays):
         digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())

@@ -120,7 +120,7 @@ def test_cached_outcomes_are_bound_to_their_data(tmp_path):
 def test_cvxpy_is_given_the_problem_that_is_certified(loss):
     cp = pytest.importorskip("cvxpy")
     iris = Table("iris", *load_iris(return_X_y=True))
-    task = loss_problems.pose(iris, "pairs", "features", getattr(losses, loss)(), per_class=20)
+    task = loss_problems.pose_table(iris, "pairs", "features", getattr(losses, loss)(), per_class=20)
     problem = task.problem.with_gamma(3.0)
     F, objective = convex._statement(cp, problem)
     root = np.random.default_rng(0).standard_normal((4, 6))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
+
 import numpy as np
 import pytest
 
@@ -49,8 +52,17 @@ def trees(tmp_path, monkeypatch):
     return write_csv(tmp_path / "trees.csv", table())
 
 
+@pytest.fixture(scope="session")
+def fitted_model(tmp_path_factory):
+    """A file of the model of trees.csv, fitted once."""
+    folder = tmp_path_factory.mktemp("fitted")
+    write_csv(folder / "trees.csv", table())
+    with contextlib.chdir(folder), pytest.raises(SystemExit) as stopped:
+        main(["fit", "trees.csv", "--label", "kind", "--id", "name", "--gamma", "1", "--out", "m.safetensors"])
+    assert stopped.value.code == 0
+    return folder / "m.safetensors"
+
+
 @pytest.fixture
-def model(trees, run):
-    code, _, err = run("fit", "trees.csv", "--label", "kind", "--id", "name", "--gamma", "1", "--out", "m.safetensors")
-    assert code == 0, err
-    return trees.parent / "m.safetensors"
+def model(trees, fitted_model):
+    return shutil.copy(fitted_model, trees.parent / "m.safetensors")

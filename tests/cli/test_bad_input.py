@@ -21,7 +21,7 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from mahalo import MetricLearner, load
-from mahalo.cli.tables import reading
+from mahalo.cli.tables import csv_files
 
 FIT = ("--label", "kind", "--drop", "name", "--gamma", "1", "--out", "new.safetensors")
 
@@ -196,7 +196,7 @@ def test_a_line_without_end_is_not_held(trees, run, start):
     tracemalloc.start()
     try:
         code, out, err = run("fit", "other.csv", "--label", "kind", "--out", "new.safetensors")
-        assert tracemalloc.get_traced_memory()[1] < 6 * reading._LONGEST_LINE
+        assert tracemalloc.get_traced_memory()[1] < 6 * csv_files._LONGEST_LINE
     finally:
         tracemalloc.stop()
     said = [line for line in err.splitlines() if not line.startswith("reading: ")]  # progress, on a slow machine
@@ -482,7 +482,7 @@ def test_a_row_index_is_learned_from_only_where_it_is_named(tmp_path, monkeypatc
 
 
 def test_a_row_index_of_large_parquet_files_is_refused_too(tmp_path, monkeypatch, run):
-    monkeypatch.setattr("mahalo.cli.tables.shards.IN_MEMORY", 100)
+    monkeypatch.setattr("mahalo.cli.tables.parquet_shards.MEMORY_LIMIT", 100)
     monkeypatch.chdir(tmp_path)
     indexed("t.parquet", "__index_level_0__")
     refused(run, "fit", "t.parquet", "--label", "kind", "--out", "m.safetensors", words=["row index", "--drop"])
@@ -531,7 +531,7 @@ def test_unknown_encoding_of_labels(trees, run, name):
     np.save("x.npy", np.ones((4, 2)))
     Path(name).write_text("kind\na\nb\na\nb\n"[5 * name.endswith(".txt") :])
     source = ("x.npy", "--labels", name, "--encoding", "klingon")
-    refused(run, "fit", *source, "--out", "new.safetensors", words=["--encoding 'klingon' is not known"])
+    refused(run, "fit", *source, "--out", "new.safetensors", words=["--encoding 'klingon' does not exist"])
 
 
 # -- what is said is so, and what is advised can be done -----------------------------------------------------------
@@ -558,7 +558,7 @@ def test_columns_of_a_model_cannot_be_left_out(model, run, wrong):
 def test_a_saved_index_is_asked_for_other_rows(model, run):
     run("index", "m.safetensors", "trees.csv", "--out", "index.safetensors")
     asked = ("neighbors", "m.safetensors", "--index", "index.safetensors", "-k", "2")
-    refused(run, *asked, words=["index.safetensors", "give the rows to ask for, --query DATA."])
+    refused(run, *asked, words=["index.safetensors", "give the queries, --query DATA."])
     Path("ids.txt").write_text("r0\n")
     refused(run, *asked, "--query", "trees.csv", "--index-ids", "ids.txt", words=["leave --index-ids out"])
 
@@ -576,9 +576,9 @@ def test_pairs_too_few_to_hold_out(trees, run, name):
     Path("few.csv").write_text(text)
     given = ("trees.csv", "--drop", "name,kind", option, "few.csv")
     refused(run, "fit", *given, "--out", "new.safetensors", words=["γ cannot be chosen", words, "--gamma"])
-    refused(run, "evaluate", *given, "--gamma", "1", words=["nothing can be judged", words])
+    refused(run, "evaluate", *given, "--gamma", "1", words=["nothing can be evaluated", words])
     code, out, err = run("fit", *given, "--gamma", "1", "--out", "new.safetensors")
-    assert code == 0 and err.count("\n") == 1 and "nothing was judged" in err and words in err
+    assert code == 0 and err.count("\n") == 1 and "nothing was evaluated" in err and words in err
     assert "held out" not in out and "certificate" in out
     code, out, _ = run("fit", *given, "--gamma", "1", "--out", "new.safetensors", "--force", "--json")
     assert code == 0 and json.loads(out)["before"] == {}

@@ -124,11 +124,11 @@ def test_the_library_knows_nothing_of_what_is_run_from_a_checkout():
     assert not found
 
 
-def test_demo_tells_its_story_on_wine(capsys, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("name", "n_fits"), [("iris", 2), pytest.param("wine", 10, marks=pytest.mark.slow)])
+def test_demo_tells_its_story(capsys, tmp_path, monkeypatch, name, n_fits):
     from mahalo.cli import demo
 
-    wine = [example for example in demo._EXAMPLES if example.name == "wine"]
-    monkeypatch.setattr(demo, "_EXAMPLES", wine)
+    monkeypatch.setattr(demo, "_EXAMPLES", [example for example in demo._EXAMPLES if example.name == name])
     monkeypatch.chdir(tmp_path)
     code, out, _ = run_main(capsys, "demo", "--no-plot")
     assert code == 0
@@ -144,7 +144,7 @@ def test_demo_tells_its_story_on_wine(capsys, tmp_path, monkeypatch):
         "time",
     ):
         assert words in out
-    assert "converged in 10 of" in " ".join(out.split())
+    assert f"converged in {n_fits} of" in " ".join(out.split())
     assert not list(tmp_path.iterdir())
 
 

@@ -231,10 +231,10 @@ def test_embeddings_keep_their_scale_and_the_name_of_their_encoder(trees, run):
 
 
 def test_a_fit_that_did_not_converge_is_written_and_said(trees, run, monkeypatch):
-    from mahalo.cli import learning
+    from mahalo.cli import estimation
 
-    made = learning._estimator
-    monkeypatch.setattr(learning, "_estimator", lambda settings: made(settings).set_params(max_iter=1))
+    made = estimation._make_estimator
+    monkeypatch.setattr(estimation, "_make_estimator", lambda *args: made(*args).set_params(max_iter=1))
     code, out, err = run("fit", "trees.csv", *FIT)
     assert code == 1 and "NOT converged" in out and "gap" in err
     assert Provenance.of(mahalo.load("m.safetensors")).fit.certificate.converged is False
@@ -248,8 +248,8 @@ def test_report_is_written(model, run):
 
 
 def test_log_and_progress(trees, run, monkeypatch):
-    monkeypatch.setattr("mahalo.cli.watching._PATIENCE", 0.0)
-    monkeypatch.setattr("mahalo.cli.watching._LOGGED", 0.0)
+    monkeypatch.setattr("mahalo.cli.progress._PATIENCE", 0.0)
+    monkeypatch.setattr("mahalo.cli.progress._LOG_INTERVAL", 0.0)
     code, out, err = run("fit", "trees.csv", *FIT[:4], *FIT[6:], "--log", "fit.log")
     assert code == 0 and "choosing" not in out
     logged = Path("fit.log").read_text(encoding="utf-8")

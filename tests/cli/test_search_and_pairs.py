@@ -180,8 +180,8 @@ def test_ids_of_an_index_are_said_be_they_text_or_numbers(fitted, run):
 
 
 def test_searching_says_how_far_it_is(model, run, monkeypatch):
-    monkeypatch.setattr("mahalo.cli.search._QUERIES", 10)
-    monkeypatch.setattr("mahalo.cli.watching._PATIENCE", 0.0)
+    monkeypatch.setattr("mahalo.cli.neighbor_search._QUERIES", 10)
+    monkeypatch.setattr("mahalo.cli.progress._PATIENCE", 0.0)
     code, _, err = run("neighbors", model, "--index", "trees.csv", "-k", 2)
     assert code == 0 and "searching: part 2 of " in err and "s left" in err
 
@@ -260,8 +260,9 @@ def test_gamma_settles_what_pairs_are_learned_with(trees, run, monkeypatch, how)
 
 @pytest.mark.parametrize("gamma", [(), ("--gamma", "1")])
 def test_learning_of_pairs_says_how_far_it_is(trees, run, monkeypatch, gamma):
-    monkeypatch.setattr("mahalo.cli.watching._PATIENCE", 0.0)
-    monkeypatch.setattr("mahalo.cli.watching._LOGGED", 0.0)
+    monkeypatch.setattr("mahalo.cli.progress._PATIENCE", 0.0)
+    monkeypatch.setattr("mahalo.cli.progress._LOG_INTERVAL", 0.0)
+    monkeypatch.setattr("mahalo.selection.splits._MAX_REPEATS", 1)
     code, _, err = run(*LEARN[:-2], *gamma, "--save", "same.safetensors", "--log", "pairs.log")
     assert code == 0
     logged = Path("pairs.log").read_text(encoding="utf-8")

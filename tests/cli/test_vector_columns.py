@@ -12,7 +12,7 @@ import mahalo
 pa = pytest.importorskip("pyarrow")
 from pyarrow import parquet  # noqa: E402
 
-from mahalo.cli.tables import shards as on_disk  # noqa: E402
+from mahalo.cli.tables import parquet_shards as on_disk  # noqa: E402
 
 N, D = 240, 6
 
@@ -41,8 +41,8 @@ def folder(tmp_path, monkeypatch):
 def place(request, monkeypatch):
     if request.param == "in pieces":
         pytest.importorskip("dask")
-        monkeypatch.setattr(on_disk, "IN_MEMORY", 0)
-        monkeypatch.setattr(on_disk, "_PIECE", 50 * (D + 2) * 8)
+        monkeypatch.setattr(on_disk, "MEMORY_LIMIT", 0)
+        monkeypatch.setattr(on_disk, "PIECE_SIZE", 50 * (D + 2) * 8)
     return request.param
 
 

@@ -9,12 +9,15 @@ import itertools
 import pkgutil
 import re
 import runpy
+import warnings
 from pathlib import Path
 from typing import Any
 
+import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from running import run_python
+import sklearn
 
 import mahalo
 from experiments import EXPERIMENTS
@@ -35,7 +38,10 @@ def blocks(page: Path, language: str) -> list[str]:
 # -- pages ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
+# The Python of the README is run where its output is compared with what is shown: test_readme.py.
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if blocks(p, "python") and p.name != "README.md"], ids=lambda p: p.name
+)
 def test_python_in_pages_runs(page, tmp_path, monkeypatch):
     """The blocks of a page are one program, read from top to bottom."""
     monkeypatch.chdir(tmp_path)
@@ -81,7 +87,9 @@ def test_pages_with_votes_of_neighbours_say_how_ties_are_broken(page):
 # -- reference -----------------------------------------------------------------------------------------------
 
 # Rooms that only other rooms use; what they have for everybody is in `mahalo` itself. A new room is public.
-INNER = "_core cli constraints coordinates errors learner linalg metric persistence progress rows selection solvers"
+INNER = (
+    "_core cli constraints coordinates drawing errors learner linalg metric persistence progress rows selection solvers"
+)
 INNER += " task validation parts version"
 # What other rooms import from public ones.
 INTERNAL = (
@@ -91,7 +99,7 @@ INTERNAL += " OnlineMetricLearner fingerprint prior_needs resting_point"
 INTERNAL += " Estimate FoldScores LDA Measured QueryScores VOTE_NOTE auc_of_pairs average_precision choose_queries"
 INTERNAL += " compare_folds intervals known_pairs lda_projection measure_title nearest_of pair_auc pool precision_at"
 INTERNAL += " ranked ranked_auc recall_at score_queries share_below Distance N_NEIGHBORS choose_voters compare_on_pairs"
-INTERNAL += " compare_on_rows evaluate_pairs nearest_rows score_neighbors view_of_rows"
+INTERNAL += " compare_on_rows evaluate_pairs nearest_rows score_neighbors view_of_rows ndcg_at HubCounts hub_counts"
 
 
 def listed_names() -> list[str]:
@@ -152,14 +160,23 @@ def test_parameters_of_estimators_are_documented(kind):
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda p: p.stem)
-def test_example_runs(script, tmp_path):
-    drawn = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__'); "
-    drawn += "from matplotlib.pyplot import get_fignums; print(f'{len(get_fignums())} pictures', file=sys.stderr)"
-    done = run_python("-c", drawn, script, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip()
-    assert "Warning" not in done.stderr
-    assert "0 pictures" not in done.stderr or "matplotlib" not in script.read_text(encoding="utf-8")
+def test_example_runs(script, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    matplotlib.use("agg")
+    plt.close("all")
+    with sklearn.config_context(), warnings.catch_warnings(record=True) as warned:
+        warnings.resetwarnings()
+        warnings.simplefilter("always")
+        for kind in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+            warnings.simplefilter("ignore", kind)  # as Python does by itself
+        warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive")  # plt.show() where nothing is shown
+        runpy.run_path(str(script), run_name="__main__")
+    n_pictures = len(plt.get_fignums())
+    plt.close("all")
+    printed = capfd.readouterr()
+    assert printed.out.strip()
+    assert not [str(warning.message) for warning in warned] and "Warning" not in printed.err
+    assert n_pictures or "matplotlib" not in script.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["string_kernel", "text_basis"])

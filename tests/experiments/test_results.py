@@ -15,7 +15,7 @@ from rich.console import Console
 from experiments import EXPERIMENTS, curves, results, runner
 from experiments.__main__ import main
 from experiments.outcome import Measurement, Outcome, Verdict
-from mahalo.report import figures
+from mahalo.drawing import save
 
 CURVES = (
     *(
@@ -142,7 +142,7 @@ def test_figure_has_every_measurement(measurements, tmp_path):
     assert len(figure.axes) == n_panels
     labels = {text.get_text() for text in figure.legends[0].texts}
     assert {m.method for m in measurements} <= labels
-    assert figures.save(figure, tmp_path / "figure.png").stat().st_size < 200_000
+    assert save(figure, tmp_path / "figure.png").stat().st_size < 200_000
 
 
 def test_intervals_wider_than_the_values_do_not_flatten_them():

@@ -11,7 +11,7 @@ from builders import labelled_data
 
 from mahalo import Constraints, MetricLearner
 from mahalo.embeddings import EmbeddingAdapter
-from mahalo.explain.features import feature_shares, known_pairs
+from mahalo.explain.features import feature_shares, sample_pairs
 from mahalo.explain.linear import LinearWeights
 from mahalo.metric import Scaling, absorb_scaling
 from mahalo.priors import Within
@@ -43,7 +43,7 @@ def test_contributions_add_up_to_the_squared_distances(data, parameters, form):
     learner = MetricLearner(**parameters).fit(form(X), y)
     table = learner.explain()
     assert sorted(table.index) == [f"x{j}" for j in range(8)]
-    for kind, index in known_pairs(y, None).items():
+    for kind, index in sample_pairs(y, None).items():
         i, j = index.T
         mean = learner.metric_.pair_distances(X[i], X[j], squared=True)[:500].mean()
         if len(index) <= 500:
@@ -59,7 +59,7 @@ def test_weights_are_entries_of_the_matrix(data, parameters):
     weights = LinearWeights(learner.metric_)
     close = {"rtol": 0, "atol": 1e-10 * np.abs(W).max()}
     np.testing.assert_allclose(weights.diagonal(), np.diag(W), **close)
-    np.testing.assert_allclose(weights.among(some), W[np.ix_(some, some)], **close)
+    np.testing.assert_allclose(weights.submatrix(some), W[np.ix_(some, some)], **close)
     np.testing.assert_allclose(weights.times(data[0]), data[0] @ W, rtol=1e-8, atol=1e-8 * np.abs(data[0] @ W).max())
 
 
@@ -74,8 +74,8 @@ def test_pairs_of_features_make_up_the_rest(data):
     deviation = X.std(axis=0)
     np.testing.assert_allclose(pairs["weight"], W[first, second] * deviation[first] * deviation[second])
     np.testing.assert_allclose(features["weight"].sort_index(), np.diag(W) * deviation**2)
-    own = {kind: np.diagonal(m) @ np.diagonal(W) for kind, m in learner._shares_kept().cross_parts.items()}
-    for kind in ("alike", "unalike"):
+    own = {kind: np.diagonal(m) @ np.diagonal(W) for kind, m in learner._training_shares().cross_parts.items()}
+    for kind in ("similar", "dissimilar"):
         assert own[kind] + pairs[kind].sum() == pytest.approx(features[kind].sum())
 
 
@@ -89,9 +89,9 @@ def test_features_go_by_their_names(data):
 def test_only_what_is_known_has_a_column(data):
     X, _ = data
     similar = Constraints.from_pairs(similar=[[0, 3], [1, 4]])
-    assert list(MetricLearner().fit(X, constraints=similar).explain().columns) == ["weight", "alike"]
+    assert list(MetricLearner().fit(X, constraints=similar).explain().columns) == ["weight", "similar"]
     triplets = Constraints.from_triplets([[0, 3, 1], [1, 4, 2]])
-    assert list(MetricLearner().fit(X, constraints=triplets).explain().columns) == ["weight", "alike", "unalike"]
+    assert list(MetricLearner().fit(X, constraints=triplets).explain().columns) == ["weight", "similar", "dissimilar"]
 
 
 def test_wide_rows_are_never_squared(rng):

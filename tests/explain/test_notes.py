@@ -36,11 +36,11 @@ def noted(learner, wine):
 def test_constraints_are_those_that_are_influential(learner, noted):
     notes = FitNotes.read(noted, 178, CLASSES)
     table = learner.influential(N_NOTED)
-    assert notes.pulls.rows == [list(rows) for rows in table["rows"]]
-    assert notes.pulls.kinds == table["kind"].tolist()
-    np.testing.assert_allclose(notes.pulls.share, table["dual"] / learner.duals_.sum(), rtol=1e-5)
-    np.testing.assert_allclose(notes.pulls.value, table["value"], rtol=1e-5)
-    assert notes.pulls.n_constraints == len(learner.duals_) and notes.constraints is None
+    assert notes.influential.rows == [list(rows) for rows in table["rows"]]
+    assert notes.influential.kinds == table["kind"].tolist()
+    np.testing.assert_allclose(notes.influential.share, table["dual"] / learner.duals_.sum(), rtol=1e-5)
+    np.testing.assert_allclose(notes.influential.value, table["value"], rtol=1e-5)
+    assert notes.influential.n_constraints == len(learner.duals_) and notes.constraints is None
 
 
 def test_doubts_are_those_of_metrics_that_had_not_seen_the_label(learner, wine, noted):

@@ -22,11 +22,17 @@ from mahalo.embeddings import EmbeddingAdapter
 from mahalo.metric import metric as metric_module
 
 LEARNERS = [MetricLearner(), MetricLearnerCV(gammas=[0.1, 1])]
-ADAPTER = EmbeddingAdapter(gammas=[0.1, 1], prior="within", residual=[0.2, 0.0])
+# One estimator of each kind, with few candidates and folds: the checks fit each of them a hundred times.
+FEW = {"gammas": [0.1, 1], "cv": 2}
+CHECKED = [
+    MetricLearner(),
+    MetricLearnerCV(prior="identity", strategy="random", **FEW),
+    EmbeddingAdapter(prior="within", residual=[0.2, 0.0], **FEW),
+]
 
 
 @pytest.mark.filterwarnings("ignore:.*dissimilar pairs? of identical points:UserWarning")
-@parametrize_with_checks([*LEARNERS, ADAPTER])
+@parametrize_with_checks(CHECKED)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -24,6 +24,8 @@ from sklearn.datasets import load_digits
 
 DIST = Path(__file__).parents[2] / "dist"
 MOST_SECONDS = 600
+ASSETS = ["report/templates/page.html"]
+ASSETS += [f"{name}.{kind}" for name in ("report/assets/page", "drawing/assets/charts") for kind in ("css", "js")]
 
 pytestmark = pytest.mark.slow
 
@@ -82,7 +84,7 @@ def majority(labels: Iterable) -> object:
 def test_the_wheel_is_for_many_linuxes_and_whole(wheel):
     assert "manylinux" in wheel.name
     names = zipfile.ZipFile(wheel).namelist()
-    assert {"mahalo/py.typed", *(f"mahalo/report/assets/page.{kind}" for kind in ("css", "html", "js"))} <= set(names)
+    assert {"mahalo/py.typed", *(f"mahalo/{name}" for name in ASSETS)} <= set(names)
     compiled = {Path(name).name.partition(".")[0] for name in names if name.endswith(".so")}
     sources = Path(__file__).parents[2] / "src" / "mahalo"
     assert compiled == {path.stem for path in (sources / "_core").glob("*.pyx")}
@@ -95,7 +97,7 @@ def test_the_sdist_has_what_a_build_needs():
     with tarfile.open(only("mahalo-*.tar.gz")) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     needed = {"pyproject.toml", "meson.build", "meson.options", "README.md", "LICENSE", "PKG-INFO"}
-    assert needed | {"src/mahalo/_core/kernels.h", "src/mahalo/report/assets/page.js"} <= names
+    assert needed | {f"src/mahalo/{name}" for name in ("_core/kernels.h", *ASSETS)} <= names
 
 
 # -- the first minutes ---------------------------------------------------------------------------------------

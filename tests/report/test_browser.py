@@ -115,9 +115,9 @@ def test_pointing_at_a_row_finds_it_in_both_maps(opened):
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     rings = page.locator(".map .ring")
     assert [rings.nth(k).get_attribute("visibility") for k in (0, 1)] == ["visible", "visible"]
-    said = page.locator("#said").inner_text()
-    assert page.locator("#tip").is_visible() and page.locator("#tip").inner_text() == said
-    shown = int(said.split(",")[0][1:])
+    status = page.locator("#map-status").inner_text()
+    assert page.locator("#tip").is_visible() and page.locator("#tip").inner_text() == status
+    shown = int(status.split(",")[0][1:])
     after = page.locator('.map[data-side="after"] .point').nth(shown).bounding_box()
     ring = page.locator('.map[data-side="after"] .ring').bounding_box()
     centre = [b["x"] + b["width"] / 2 for b in (after, ring)] + [b["y"] + b["height"] / 2 for b in (after, ring)]
@@ -132,9 +132,9 @@ def test_the_keyboard_goes_from_row_to_row(opened):
     page.locator('.map[data-side="after"]').focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
-    assert page.locator("#said").inner_text().startswith("-1,")
+    assert page.locator("#map-status").inner_text().startswith("-1,")
     page.keyboard.press("Escape")
-    assert page.locator("#said").inner_text().startswith("Point at a row")
+    assert page.locator("#map-status").inner_text().startswith("Point at a row")
 
 
 def test_choosing_a_class_dims_the_others_in_both_maps(opened):
@@ -174,7 +174,7 @@ def test_a_row_of_a_table_is_shown_on_the_maps(opened):
     name = button.inner_text()
     button.click()
     assert page.locator(".map .ring").first.get_attribute("visibility") == "visible"
-    assert page.locator("#said").inner_text().startswith(name[:20])
+    assert page.locator("#map-status").inner_text().startswith(name[:20])
 
 
 def test_downloads_are_whole_and_no_formulas(opened):
@@ -184,7 +184,7 @@ def test_downloads_are_whole_and_no_formulas(opened):
     assert waiting.value.suggested_filename == "doubtful-rows.csv"
     text = waiting.value.path().read_bytes().decode("utf-8-sig")
     head, *rows = csv.reader(io.StringIO(text))
-    assert head == ["Row", "Label", "Looks like", "Doubt", "Because of"]
+    assert head == ["Row", "Label", "Looks like", "Doubt", "Neighbours"]
     assert len(rows) == page.locator("#doubtful-rows tbody tr").count() > 10
     assert all(HOSTILE in row[0] and 0.0 <= float(row[3]) <= 1.0 for row in rows)
     assert not [cell for row in rows for cell in row if cell[:1] in "=+-@\t\r"]

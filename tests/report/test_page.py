@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import sys
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,13 +20,14 @@ from sklearn.preprocessing import StandardScaler
 
 import mahalo
 from mahalo import Constraints, MetricLearner, MetricLearnerCV
+from mahalo.drawing import as_json, maps
 from mahalo.embeddings import EmbeddingAdapter
 from mahalo.evaluation import BeforeAfter, auc_of_pairs
 from mahalo.explain import Provenance, fingerprint
 from mahalo.explain.provenance import DataRecord, TableRecord
-from mahalo.report import views, write
-from mahalo.report.assessment import on_held_out
-from mahalo.report.markup import as_json, escaped, number, percent
+from mahalo.report import page, write
+from mahalo.report.assessment import evaluate_with_learner
+from mahalo.report.formatting import number, percent
 from mahalo.rows import stratified_sample
 
 HOSTILE = "</script><script>alert(1)</script>"
@@ -91,7 +94,7 @@ def text(chosen, scaled, tmp_path_factory):
 def quick_maps(request, monkeypatch):
     """Maps by classical scaling where no test looks at them."""
     if "text" not in request.fixturenames:
-        monkeypatch.setattr(views, "_plane", lambda D: views._principal_plane(np.where(np.isfinite(D), D, 0.0)))
+        monkeypatch.setattr(maps, "_plane", lambda D: maps._principal_plane(np.where(np.isfinite(D), D, 0.0)))
 
 
 def page_of(model, X, y, tmp_path, **options) -> str:
@@ -115,7 +118,7 @@ def shown_sections(text: str) -> set[str]:
 
 # -- structure -----------------------------------------------------------------------------------------------------
 
-EVERYTHING = {"summary", "better", "map", "distances", "features", "sure", "constraints", "doubtful", "hubs"}
+EVERYTHING = {"summary", "results", "map", "distances", "features", "proof", "constraints", "labels", "hubs"}
 
 
 def test_the_page_has_every_section_and_closes_what_it_opens(text):
@@ -140,7 +143,7 @@ def test_the_page_can_be_heard_as_well_as_seen(text):
 def test_every_chart_has_its_numbers(text):
     charts = {one["data-chart"] for one in Outline(text).all("div") if "data-chart" in one}
     assert charts == set(data_of(text)["charts"])
-    assert {"measures", "histogramBefore", "histogramAfter", "spectrum", "gap", "choosing", "hubs"} == charts
+    assert {"measures", "histogramBefore", "histogramAfter", "spectrum", "gap", "scores", "hubs"} == charts
 
 
 def test_nothing_is_loaded_and_only_our_script_may_run(text):
@@ -192,7 +195,30 @@ def test_json_in_a_script_reads_back_and_ends_nowhere(name):
 
 
 def test_text_is_escaped_for_attributes_too():
-    assert escaped(QUOTED).count('"') == 0 and escaped("\x07") == "\N{REPLACEMENT CHARACTER}"
+    template = page._environment().from_string('<p title="{{ text }}">{{ text }}</p>')
+    outline = Outline(template.render(text=QUOTED))
+    shown = QUOTED.replace("\u2028", "\N{REPLACEMENT CHARACTER}")
+    assert outline.tags == [("p", {"title": shown})] and outline.texts == [("p", shown)]
+    assert template.render(text="\x07").count("\N{REPLACEMENT CHARACTER}") == 2
+
+
+def test_templates_mark_nothing_but_our_own_style_script_and_data_as_safe():
+    folder = Path(page.__file__).parent / "templates"
+    safe = [line for path in folder.glob("*.html") for line in path.read_text("utf-8").splitlines() if "safe" in line]
+    assert sorted(re.findall(r"\{\{ (\w+) \| safe \}\}", " ".join(safe))) == ["data", "script", "style"]
+    assert len(safe) == 3 and not [path for path in folder.glob("*.html") if "autoescape" in path.read_text("utf-8")]
+
+
+def test_html_is_written_in_templates_only():
+    for path in Path(page.__file__).parent.glob("*.py"):
+        assert not re.search(r"<(?:/?[a-z]+[ >]|/)[^\n]*>", path.read_text("utf-8")), path
+
+
+def test_a_missing_jinja2_says_what_to_install(chosen, scaled, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r"pip install 'mahalo\[report\]'"):
+        write(chosen, *scaled, tmp_path / "page.html")
+    assert not list(tmp_path.iterdir())
 
 
 def test_numbers_read_well():
@@ -240,7 +266,7 @@ def test_objects_under_a_kernel_of_ones_own(tmp_path):
 
     learner = MetricLearner(kernel=kernel).fit(words, y)
     text = page_of(learner, words, y, tmp_path, ids=words)
-    assert shown_sections(text) >= EVERYTHING - {"features", "better", "distances", "summary"}
+    assert shown_sections(text) >= EVERYTHING - {"features", "results", "distances", "summary"}
     assert data_of(text)["map"]["ids"] == words
 
 
@@ -272,11 +298,11 @@ def test_a_metric_from_a_file_says_what_it_does_not_know(scaled, tmp_path):
     MetricLearner().fit(X, y).metric_.save(tmp_path / "wine.safetensors")
     text = page_of(mahalo.load(tmp_path / "wine.safetensors"), X, y, tmp_path)
     assert shown_sections(text) == EVERYTHING - {"constraints"}
-    assert "flatters" in text and "was learned from these rows" in text
+    assert "too optimistic" in text and "was learned from these rows" in text
     nothing = dataclasses.replace(mahalo.load(tmp_path / "wine.safetensors"), about={})
     text = page_of(nothing, X, y, tmp_path)
-    assert shown_sections(text) == EVERYTHING - {"sure", "constraints"}
-    assert "flatters" in text and "was learned from these rows" not in text
+    assert shown_sections(text) == EVERYTHING - {"proof", "constraints"}
+    assert "too optimistic" in text and "was learned from these rows" not in text
 
 
 def test_without_labels_weights_are_not_called_shares(scaled, tmp_path):
@@ -285,7 +311,7 @@ def test_without_labels_weights_are_not_called_shares(scaled, tmp_path):
     metric = mahalo.load(tmp_path / "wine.safetensors")
     labelled, plain = page_of(metric, X, y, tmp_path), page_of(metric, X, None, tmp_path)
     for text, shares in ((labelled, True), (plain, False)):
-        assert ("add up to 100 %" in text) is ("bring to the distances of unalike rows" in text) is shares
+        assert ("add up to 100 %" in text) is ("share of the squared distances of dissimilar pairs" in text) is shares
         assert ("Features, by weight" in text) is ("one standard deviation in this column alone" in text) is not shares
 
 
@@ -304,13 +330,13 @@ def test_a_file_with_notes_about_its_fit_has_more_to_tell(scaled, chosen, tmp_pa
     metric = noted_metric(chosen, X, y, table=TableRecord(columns=columns), evaluation=measured(**noted))
     text = page_of(metric, X, y, tmp_path)
     assert shown_sections(text) == EVERYTHING - {"constraints"}
-    assert "column 12" in text and "As stored with the metric when it was learned" in text
-    assert "pairs of rows that were learned from" in text
+    assert "column 12" in text and "As stored with the metric at its fit" in text
+    assert "The pairs are of training rows" in text
     rows = {row["name"]: (row["before"], row["after"]) for row in data_of(text)["charts"]["measures"]["rows"]}
     assert rows == {"10-NN accuracy": (0.9, 0.95), "MAP": (0.8, 0.7)}
     other = page_of(metric, X[::2], y[::2], tmp_path)
-    assert "On the 89 rows given" in other and "As stored" not in other
-    assert "pairs of the rows given" in other
+    assert "Each of these 89 rows is compared with the others" in other and "As stored" not in other
+    assert "The pairs are of the rows of this report" in other
 
 
 def measured(before, after, interval):
@@ -371,7 +397,7 @@ def test_as_many_other_rows_are_not_those_learned_from(scaled, chosen, tmp_path,
     metric = noted_metric(chosen, X, y, data=data, evaluation=measured(**told))
     other = (X + 0.5, y) if change == "rows" else (X, np.roll(y, 1))
     text = page_of(metric, *other, tmp_path)
-    assert "As noted down" not in text and "flatters" in text
+    assert "As stored" not in text and "too optimistic" in text
     assert all(row["after"] != 0.987 for row in data_of(text)["charts"]["measures"]["rows"])
     assert ("was learned from these rows" in text) == (noted and change == "labels")
 
@@ -389,11 +415,11 @@ def test_metrics_learned_from_pairs_alone_are_judged_by_pairs(scaled, tmp_path, 
     if "notes" in given:
         assert charts["measures"]["rows"][0]["after"] == 0.987
     elif given == "pairs":
-        ends, alike = pairs.pairs.index, pairs.pairs.sign > 0
-        expected = roc_auc_score(alike, -learner.metric_.pair_distances(X[ends[:, 0]], X[ends[:, 1]]))
+        ends, similar = pairs.pairs.index, pairs.pairs.sign > 0
+        expected = roc_auc_score(similar, -learner.metric_.pair_distances(X[ends[:, 0]], X[ends[:, 1]]))
         assert charts["measures"]["rows"][0]["after"] == pytest.approx(expected)
     else:
-        assert "give labels of two classes or more, or pairs" in text
+        assert "pass labels of two classes or more, or pairs" in text
 
 
 def test_a_solver_that_stopped_early_is_said_so(scaled, tmp_path):
@@ -401,7 +427,7 @@ def test_a_solver_that_stopped_early_is_said_so(scaled, tmp_path):
     with pytest.warns(ConvergenceWarning):
         learner = MetricLearner(gamma=100.0, max_iter=1).fit(X, y)
     text = page_of(learner, X, y, tmp_path)
-    assert "The solver stopped early" in text and "The answer is proved" not in text
+    assert "The solver stopped early" in text and "The solution is proved optimal" not in text
 
 
 def test_a_start_that_was_kept_is_not_praised(rng, tmp_path):
@@ -411,7 +437,7 @@ def test_a_start_that_was_kept_is_not_praised(rng, tmp_path):
     learner = MetricLearnerCV(prior="identity", gammas=[1.0, 10.0], cv=3).fit(X, y)
     assert learner.gamma_ < 1e-3 and learner.best_score_ == 1.0
     text = page_of(learner, X, y, tmp_path)
-    assert "The start was kept" in text and "The answer is proved" not in text
+    assert "The prior was chosen" in text and "The solution is proved optimal" not in text
 
 
 def test_precomputed_kernels_are_refused(scaled, tmp_path):
@@ -459,9 +485,9 @@ def test_the_rows_learned_from_are_judged_by_refits_and_others_as_they_are(scale
     rest = np.arange(1, len(X), 2)
     learner = MetricLearner().fit(X[half], y[half])
     assert len(half) == len(rest)
-    assert "held out" in page_of(learner, X[half], y[half], tmp_path)
+    assert "Evaluated on held-out rows" in page_of(learner, X[half], y[half], tmp_path)
     other = page_of(learner, X[rest], y[rest], tmp_path)
-    assert "On the 89 rows given" in other and "held out" not in other
+    assert "Each of these 89 rows is compared with the others" in other and "Evaluated on held-out" not in other
     assert "constraints" not in shown_sections(other)
 
 
@@ -506,7 +532,7 @@ def test_accuracy_on_held_out_rows_is_that_of_the_choice(chosen, scaled):
     """The folds are those that were chosen by, so a choice among one candidate has the score it was given."""
     X, y = scaled
     one = MetricLearnerCV(gammas=[1.0], prior="identity", strategy="random").fit(X, y)
-    judged = on_held_out(one, X, y, y, None)
+    judged = evaluate_with_learner(one, X, y, y, None)
     assert min(abs(one.cv_results_["mean_score"] - judged.evaluation.after["10-NN"])) < 0.01
 
 

@@ -9,8 +9,7 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
 import mahalo
-from mahalo import MetricDisplay, MetricLearner, evaluation
-from mahalo.report import figures
+from mahalo import MetricDisplay, MetricLearner, drawing, evaluation
 
 
 @pytest.fixture(scope="module")
@@ -35,10 +34,10 @@ def test_view_agrees_with_plain_arithmetic(wine):
     distance = np.sqrt(((before.rows[:, None] - before.rows[None]) ** 2).sum(axis=2))
     same = before.labels[:, None] == before.labels[None]
     above = np.triu(np.ones((n, n), dtype=bool), 1)
-    alike, unalike = distance[same & above], distance[~same & above]
-    np.testing.assert_allclose(np.sort(before.alike), np.sort(alike), rtol=1e-10)
-    np.testing.assert_allclose(np.sort(before.unalike), np.sort(unalike), rtol=1e-10)
-    closer = (alike[:, None] < unalike[None]).mean()
+    similar, dissimilar = distance[same & above], distance[~same & above]
+    np.testing.assert_allclose(np.sort(before.similar), np.sort(similar), rtol=1e-10)
+    np.testing.assert_allclose(np.sort(before.dissimilar), np.sort(dissimilar), rtol=1e-10)
+    closer = (similar[:, None] < dissimilar[None]).mean()
     assert before.auc == pytest.approx(closer, abs=1e-12)
 
 
@@ -119,11 +118,15 @@ def test_figures_of_a_fit_that_needed_no_step(tmp_path):
     assert not learner.history_
     for kind in ("convergence", "spectrum"):
         figure = MetricDisplay.from_estimator(learner, kind=kind).figure_
-        assert figures.save(figure, tmp_path / "figure.png").exists()
+        assert drawing.save(figure, tmp_path / "figure.png").exists()
 
 
 def test_overview_has_all_panels_and_is_saved(wine, tmp_path):
-    figure = figures.overview(*wine, title="wine", class_names=["a wine", "another", "a third"])
+    before, after, learner = wine
+    convergence = drawing.Convergence(learner.history_, learner.certificate_.relative_gap, learner.tol)
+    figure = drawing.overview(
+        before, after, learner.metric_, convergence, title="wine", class_names=["a wine", "another", "a third"]
+    )
     assert [title.split(":")[0] for title in titles(figure)] == [
         "before",
         "after",
@@ -132,10 +135,10 @@ def test_overview_has_all_panels_and_is_saved(wine, tmp_path):
         "after",
         "proof",
     ]
-    assert figures.save(figure, tmp_path / "wine.png").stat().st_size < 200_000
-    assert figures.save(figure, tmp_path / "wine.svg").read_text(encoding="utf-8").startswith("<?xml")
+    assert drawing.save(figure, tmp_path / "wine.png").stat().st_size < 200_000
+    assert drawing.save(figure, tmp_path / "wine.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
 def test_figures_leave_pyplot_alone(tmp_path):
-    code = "import sys, mahalo.report.figures; print('matplotlib' in sys.modules, 'matplotlib.pyplot' in sys.modules)"
+    code = "import sys, mahalo.drawing; print('matplotlib' in sys.modules, 'matplotlib.pyplot' in sys.modules)"
     assert run_python("-c", code, cwd=tmp_path).stdout.split() == ["False", "False"]

@@ -474,7 +474,7 @@ def test_units_of_own_scores_do_not_matter(rng):
             votes = KNeighborsClassifier(5).fit(metric.transform(X_train), y_train)
             return unit * votes.score(metric.transform(X_test), y_test)
 
-        return MetricLearnerCV(strategy="random", scoring=scoring).fit(X, y)
+        return MetricLearnerCV(gammas=[0.01, 0.1, 1.0, 10.0], strategy="random", scoring=scoring).fit(X, y)
 
     one = in_units_of(1.0)
     assert np.ptp(one.cv_results_["scores"]) > 0.1

@@ -91,7 +91,7 @@ def test_figures_of_20_000_rows_are_those_of_an_index_of_all_training_rows():
     X = np.column_stack([X, 3 * rng.standard_normal((len(y), 2))])
     cv = MetricLearnerCV(gammas=[1.0], prior="identity", strategy="random", random_state=0)
     search = cv.make_search(X, y)
-    found = evaluate_held_out(search, settings=search.candidates[-1].settings)
+    found = evaluate_held_out(search, settings=search.candidates[-1].settings, lda=False)
     assert len(search.folds[0].X) < 4_000 and found.n_queries == 20_000 and abs(found.n_index - 13_333) <= 1
     learner = MetricLearner(pairs_per_class=500, percentiles=(5, 95), random_state=0)
     before, after = np.zeros(len(y), dtype=bool), np.zeros(len(y), dtype=bool)

@@ -43,7 +43,7 @@ def next_pairs(
     known: Constraints | None = None,
     random_state: Seed = None,
 ) -> np.ndarray:
-    """Return pairs of rows of X to ask a person about: similar or dissimilar?
+    """Return pairs of rows of X to ask a person about, whether they are similar.
 
     Pairs whose answer follows from earlier answers are left out: rows connected by similar pairs form a group of
     similar rows, and a dissimilar pair holds for all rows of both groups. Of the pairs between two groups at most one

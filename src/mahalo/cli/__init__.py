@@ -1,4 +1,4 @@
-"""The command line: parses, prints, draws, and leaves the work to the library."""
+"""The command line: parses options, prints results, and leaves the work to the library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["main"]
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line, or say what it needs."""
+    """Run the command line; exit with the remedy if a package is missing."""
     missing = [name for name in ("typer", "rich") if find_spec(name) is None]
     if missing:
         sys.exit(f'mahalo: the command line needs {" and ".join(missing)}: pip install "mahalo[cli]"')

@@ -1,4 +1,4 @@
-"""Commands and their options. Whatever takes time to import is imported by the command that needs it."""
+"""The commands. Modules that take time to import are imported by the command that needs them."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Annotated
 
 import typer
 
-from . import options
 from .export import export
 from .fit import evaluate, fit
 from .index import index
 from .neighbors import neighbors
+from .options import OutputOptions, expand_options, options_on_command_line, result_option
 from .pairs import pairs
 from .report import report
-from .running import run_app
+from .runner import run_app
 from .transform import transform
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="mahalo",
-    help="Learn a distance from what you know about your data, solved to the optimum and certified.",
+    help="Learn a distance from labels, pairs or triplets, solved to the optimum and certified.",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
@@ -57,8 +57,10 @@ for command in (fit, transform, neighbors, evaluate, report, index, export, pair
 
 
 @app.command()
+@expand_options(omit=("log",))
 def demo(
     context: typer.Context,
+    output: OutputOptions,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Directory for the pictures.")] = Path("out"),
     seed: Annotated[
         int, typer.Option(min=0, metavar="N", help="Seed of the splits and of the pairs that are drawn.")
@@ -66,50 +68,43 @@ def demo(
     plot: Annotated[bool, typer.Option("--plot/--no-plot", help="Draw pictures (needs matplotlib).")] = True,
     write: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Only write a table to try: .csv, .tsv or .parquet; and new-bottles beside it.",
-            rich_help_panel=options.RESULT,
-        ),
+        result_option("FILE", "Only write an example table: .csv, .tsv or .parquet; and new-bottles beside it."),
     ] = None,
-    force: options.Force = False,
-    json: options.Json = False,
 ) -> None:
-    """The whole story on bundled data: learn, certify, compare, draw.
+    """Learn, certify, compare and draw on bundled data.
 
     Learns a distance on one half of the rows of scikit-learn's iris, wine and
-    digits, judges it on the other half beside the usual distances, and saves
+    digits, evaluates it on the other half beside the usual distances, and saves
     one picture for each data set. Needs no network and no files. With `--write`
     it learns nothing and writes one of these tables for the other commands.
     """
     if write is not None:
-        _write_table(context, write, force, json)
+        _write_table(context, write, output)
         return
-    if force:
+    if output.force:
         raise ValueError("--force is for the table of --write; pictures are always written anew. Leave it out.")
     from .demo import run
 
-    run(out if plot else None, seed, as_json=json)
+    run(out if plot else None, seed, as_json=output.json)
 
 
-def _write_table(context: typer.Context, path: Path, force: bool, json: bool) -> None:
-    """Write the table of `mahalo demo --write` and print what to do with it."""
+def _write_table(context: typer.Context, path: Path, output: OutputOptions) -> None:
+    """Write the table of `mahalo demo --write` and print a command for it."""
     import shlex
 
+    from .console import print_result
     from .sample_tables import write_wine
-    from .showing import facts, print_json
 
-    if unused := [option for name, option in options.given(context).items() if name not in ("write", "force", "json")]:
+    written = options_on_command_line(context)
+    if unused := [option for name, option in written.items() if name not in ("write", "force", "json")]:
         raise ValueError(f"--write writes a table and learns nothing; leave out {', '.join(unused)}.")
-    table, new = write_wine(path, force)
-    if json:
-        print_json({"out": str(table), "new": str(new)})
-        return
-    next_command = ["mahalo", "evaluate", str(table), "--label", "cultivar", "--id", "bottle"]
-    facts({"written": f"{table} and {new}", "next": shlex.join(next_command)})
+    table, new = write_wine(path, output.force)
+    next_command = shlex.join(["mahalo", "evaluate", str(table), "--label", "cultivar", "--id", "bottle"])
+    facts = {"written": f"{table} and {new}", "next": next_command}
+    print_result(output.json, {"out": str(table), "new": str(new)}, facts)
 
 
 @app.command(hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def reproduce() -> None:
-    """Moved: `python -m experiments`, from a checkout."""
+    """Refuse a command that has moved to `python -m experiments`, run from a checkout."""
     raise ValueError("the paper's experiments are now run from a checkout of the source: python -m experiments")

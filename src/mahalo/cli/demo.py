@@ -1,4 +1,4 @@
-"""`mahalo demo`: a learned distance beside the usual ones, on data that come with scikit-learn."""
+"""Comparison of the learned distance with the usual ones, on data sets of scikit-learn, for `mahalo demo`."""
 
 from __future__ import annotations
 
@@ -17,24 +17,26 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from ..drawing import Convergence, overview, require_matplotlib, save
 from ..evaluation import view
 from ..learner import MetricLearner
-from ..report import figures
 from ..selection import MetricLearnerCV
 from ..selection.method_comparison import ComparedMetrics, Fit, compare
-from .showing import print_json
+from .console import print_json
 
 __all__ = ["run"]
 
 
 @dataclass(frozen=True)
 class _Example:
+    """A data set of scikit-learn and how to describe it."""
+
     name: str
     load: str
     rows: str
     columns: str
     standardise: bool  # where columns have different units
-    n_repeats: int  # more where one half is too small to judge by
+    n_repeats: int  # more where one half is too small to evaluate on
     class_names: tuple[str, ...] | None = None
 
 
@@ -58,21 +60,21 @@ _LEGEND = {
 
 
 def run(out: Path | None, seed: int, *, as_json: bool = False) -> None:
-    """Print the comparison for each data set, then, where `out` is a directory, save a picture of each there."""
+    """Print the comparison for each data set, then save a picture of each in the directory `out`, unless it is None."""
     if out is not None:
-        _check_pictures_can_be_made(out)
+        _prepare_drawing(out)
     console = Console(highlight=False, stderr=as_json)
     if not as_json:
-        console.print("[bold]Learn on one half of the rows, judge on the other, then the other way round.[/bold]\n")
-        console.print(_listed(_LEGEND))
-    told = []
+        console.print("[bold]Learn on one half of the rows, evaluate on the other, then the other way round.[/bold]\n")
+        console.print(_grid(_LEGEND))
+    results = []
     for example in _EXAMPLES:
-        told.append(_compared(example, seed, console))
+        results.append(_compare(example, seed, console))
         if not as_json:
-            _print_told(console, told[-1])
-    pictures = [] if out is None else [_draw(one, out, console) for one in told]
+            _print(console, results[-1])
+    pictures = [] if out is None else [_draw(result, out, console) for result in results]
     if as_json:
-        print_json({"examples": [one.summary() for one in told], "pictures": [str(path) for path in pictures]})
+        print_json({"examples": [result.summary() for result in results], "pictures": [str(path) for path in pictures]})
     elif pictures:
         console.print()
         for path in pictures:
@@ -80,8 +82,8 @@ def run(out: Path | None, seed: int, *, as_json: bool = False) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Told:
-    """An example, its rows as they were compared, and what came of it."""
+class _Result:
+    """An example, its rows, the splits into halves, and the comparison of distances."""
 
     example: _Example
     X: np.ndarray
@@ -103,7 +105,7 @@ class _Told:
 
     @property
     def n_problems(self) -> int:
-        """Solved for one fit."""
+        """Number of problems solved in one fit."""
         return self.learners[0].cv_results_["scores"].size + 1  # type: ignore[union-attr]
 
     @property
@@ -114,14 +116,14 @@ class _Told:
     def n_converged(self) -> int:
         return sum(learner.certificate_.converged for learner in self.learners)
 
-    def measured(self, name: str) -> dict[str, tuple[float, float]]:
-        """10-NN error and AUC of a distance, each with half its 95 % interval."""
+    def measure(self, name: str) -> dict[str, tuple[float, float]]:
+        """Return 10-NN error and AUC of a distance, each with half its 95 % interval."""
         mean, half = self.compared.mean(name), {m: h or 0.0 for m, h in self.compared.interval(name).items()}
         return {"10-NN error": (1.0 - mean["10-NN"], half["10-NN"]), "AUC": (mean["AUC"], half["AUC"])}
 
     def summary(self) -> dict[str, Any]:
-        """For machines."""
-        measured = {name: self.measured(name) for name in self.compared.names}
+        """Return values that JSON knows."""
+        measured = {name: self.measure(name) for name in self.compared.names}
         return {
             "name": self.example.name,
             "rows": len(self.X),
@@ -142,16 +144,16 @@ class _Told:
         }
 
 
-def _check_pictures_can_be_made(out: Path) -> None:
-    """Better now than after the work is done."""
+def _prepare_drawing(out: Path) -> None:
+    """Raise before the work if matplotlib is missing; make the directory."""
     try:
-        figures.require_matplotlib()
+        require_matplotlib()
     except ImportError as error:
         raise ImportError(f"{error}, or run the demo with --no-plot") from None
     out.mkdir(parents=True, exist_ok=True)
 
 
-def _compared(example: _Example, seed: int, console: Console) -> _Told:
+def _compare(example: _Example, seed: int, console: Console) -> _Result:
     X, y = getattr(datasets, example.load)(return_X_y=True)
     X = StandardScaler().fit_transform(X) if example.standardise else X
     halves = RepeatedStratifiedKFold(n_splits=2, n_repeats=example.n_repeats, random_state=seed)
@@ -161,7 +163,7 @@ def _compared(example: _Example, seed: int, console: Console) -> _Told:
     }
     # Small matrices: threads would only wait for each other.
     with console.status(f"{example.name} …") as status, warnings.catch_warnings(), threadpool_limits(1):
-        # A fit that stops early is counted in the table; a warning would say it twice.
+        # Fits that stop early are counted in the table.
         warnings.simplefilter("ignore", ConvergenceWarning)
         compared = compare(
             X,
@@ -171,39 +173,39 @@ def _compared(example: _Example, seed: int, console: Console) -> _Told:
             random_state=seed,
             verbose=lambda text: status.update(f"{example.name}: {text}"),
         )
-        return _Told(example, X, y, halves, compared)
+        return _Result(example, X, y, halves, compared)
 
 
-def _print_told(console: Console, told: _Told) -> None:
-    example, (n, d), n_fits = told.example, told.X.shape, len(told.fits)
+def _print(console: Console, result: _Result) -> None:
+    example, (n, d), n_fits = result.example, result.X.shape, len(result.fits)
     console.print(
         f"\n[bold]{example.name}[/bold]: {n:,} {example.rows}, {d} {example.columns}, "
-        f"{len(np.unique(told.y))} classes; mean over {n_fits} held-out halves ± half a 95 % interval"
+        f"{len(np.unique(result.y))} classes; mean over {n_fits} held-out halves ± half a 95 % interval"
     )
     table = Table(show_edge=False, pad_edge=False, header_style="dim")
     for k, name in enumerate(("distance", "10-NN error", "AUC")):
         table.add_column(name, justify="right" if k else "left")
-    for name in told.compared.names:
-        (error, around), (auc, about) = told.measured(name).values()
+    for name in result.compared.names:
+        (error, around), (auc, about) = result.measure(name).values()
         cells = f"{100 * error:.1f} % ± {100 * around:.1f}", f"{auc:.3f} ± {about:.3f}"
         table.add_row(name, *cells, style="bold green" if name == _LEARNED else None)
     console.print(table)
-    console.print(_listed(_facts(told)))
+    console.print(_grid(_facts(result)))
 
 
-def _facts(told: _Told) -> dict[str, str]:
-    learners = told.learners
+def _facts(result: _Result) -> dict[str, str]:
+    learners = result.learners
     return {
         "chosen": f"γ {_range([learner.gamma_ for learner in learners])}; prior "
         f"{_counts([str(learner.prior_) for learner in learners])}; pairs "
         f"{_counts([learner.strategy_ for learner in learners])}",
-        "certificate": f"relative gap at most {told.largest_gap:.1e} (asked for {learners[0].tol:.0e}); converged in "
-        f"{told.n_converged} of {len(learners)} fits",
-        "time": f"{told.seconds:.2f} s a fit with all its choices, {told.n_problems} problems solved",
+        "certificate": f"relative gap at most {result.largest_gap:.1e} (tolerance {learners[0].tol:.0e}); converged in "
+        f"{result.n_converged} of {len(learners)} fits",
+        "time": f"{result.seconds:.2f} s a fit with all its choices, {result.n_problems} problems solved",
     }
 
 
-def _listed(entries: dict[str, str]) -> Table:
+def _grid(entries: dict[str, str]) -> Table:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(min_width=max(map(len, _LEGEND)), style="cyan")
     for name, text in entries.items():
@@ -223,20 +225,21 @@ def _counts(names: list[str]) -> str:
     return ", ".join(f'"{name}" in {count} of {len(names)} fits' for name, count in counted)
 
 
-def _draw(told: _Told, out: Path, console: Console) -> Path:
-    """The first half for which more than a start was chosen; the first, if there is none."""
-    name, which = told.example.name, next((k for k, learner in enumerate(told.learners) if learner.history_), 0)
-    learner, (train, test) = told.learners[which], list(told.halves.split(told.X, told.y))[which]
+def _draw(result: _Result, out: Path, console: Console) -> Path:
+    """Draw the first half in which a metric was learned beyond the prior, else the first half."""
+    name, which = result.example.name, next((k for k, learner in enumerate(result.learners) if learner.history_), 0)
+    learner, (train, test) = result.learners[which], list(result.halves.split(result.X, result.y))[which]
     with console.status(f"{name}: drawing …"):
         before, after = (
-            view(side, rows[train], told.y[train], rows[test], told.y[test])
-            for side, rows in (("before", told.X), ("after", learner.transform(told.X)))
+            view(side, rows[train], result.y[train], rows[test], result.y[test])
+            for side, rows in (("before", result.X), ("after", learner.transform(result.X)))
         )
-        figure = figures.overview(
+        figure = overview(
             before,
             after,
-            learner,
+            learner.metric_,
+            Convergence(learner.history_, learner.certificate_.relative_gap, learner.tol),
             title=f"{name}, {len(test)} held-out rows: Euclidean before, learned after (start: {learner.prior_})",
-            class_names=told.example.class_names,
+            class_names=result.example.class_names,
         )
-        return figures.save(figure, out / f"demo-{name}.png")
+        return save(figure, out / f"demo-{name}.png")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from . import options
+from .options import Model, OutputOptions, expand_options, result_option
 
 __all__ = ["export"]
 
@@ -18,14 +18,11 @@ class Side(StrEnum):
     query = "query"
 
 
+@expand_options(omit=("log",))
 def export(
-    model: options.Model,
-    out: Annotated[
-        Path,
-        typer.Option(
-            metavar="FILE", help="The matrix: .npy, .npz, .csv, .tsv or .parquet.", rich_help_panel=options.RESULT
-        ),
-    ],
+    model: Model,
+    out: Annotated[Path, result_option("FILE", "The matrix: .npy, .npz, .csv, .tsv or .parquet.")],
+    output: OutputOptions,
     side: Annotated[
         Side,
         typer.Option(
@@ -33,39 +30,35 @@ def export(
             help="`rows`: multiply stored vectors and queries; `query`: queries alone, stored vectors stay.",
         ),
     ] = Side.rows,
-    force: options.Force = False,
-    json: options.Json = False,
 ) -> None:
-    """The learned matrix, for any vector database.
+    """Write the learned matrix for any vector database.
 
-    `--side rows`: store X @ matrix and ask with Q @ matrix, by Euclidean
-    distance. `--side query`: ask with Q @ matrix, by inner product with vectors
-    as they are, less half of each one's own x·(x @ matrix). Its rows are the
-    columns of the table, as `--json` names them. An .npz file also holds these
-    names as `columns`, `normalize`, and `mean` and `scale` where columns are
-    scaled first.
+    `--side rows`: store X @ matrix and search with Q @ matrix, by Euclidean
+    distance. `--side query`: search with Q @ matrix, by inner product with
+    unchanged vectors, less half of each one's own x·(x @ matrix). Rows of the
+    matrix are the columns of the table, as `--json` names them. An .npz file
+    also holds these names as `columns`, `normalize`, and `mean` and `scale` if
+    columns are scaled first.
     """
-    import numpy as np
+    from .console import print_result
+    from .export_matrix import export_matrix
+    from .model import FittedModel
+    from .tables.output_files import check_output, write_table
 
-    from .export_matrix import exported
-    from .model import load_model
-    from .showing import facts, print_json
-    from .tables import check_output, write
-
-    check_output(out, force, inputs=[model])
-    matrix, extras, how = exported(load_model(model), side.value)
+    check_output(out, output.force, inputs=[model])
+    found = export_matrix(FittedModel.load(model).metric, side.value)
     if out.suffix.lower() == ".npz":
-        write(out, {"matrix": matrix} | extras)
-    elif "mean" in extras:
+        write_table(out, {"matrix": found.matrix} | found.arrays)
+    elif "mean" in found.arrays:
         raise ValueError(
             f"{model.name} scales columns before the matrix; give --out a .npz file, which holds all of it."
         )
     else:
-        write(out, {}, matrix, "mahalo")
-    shape = [int(n) for n in np.shape(matrix)]
-    if json:
-        names = extras.get("columns", np.empty(0)).tolist()
-        told = {"rows": shape[0], "columns": shape[1], "names": names, "side": side.value, "use": how}
-        print_json(told | {"out": str(out)})
-    else:
-        facts({"written": f"{out}: {shape[0]} × {shape[1]}", "use": how})
+        write_table(out, {}, found.matrix, "mahalo")
+    n_rows, n_columns = found.matrix.shape
+    record = {"rows": n_rows, "columns": n_columns, "names": found.names, "side": side.value, "use": found.usage}
+    print_result(
+        output.json,
+        record | {"out": str(out)},
+        {"written": f"{out}: {n_rows} × {n_columns}", "use": found.usage},
+    )

@@ -1,34 +1,44 @@
-"""What a vector database needs of a model."""
+"""The matrix of a model for a vector database, and the arrays to use it with."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..metric import Metric
 from ..metric.input_checks import names_of_columns
 
-__all__ = ["exported"]
+__all__ = ["ExportedMatrix", "export_matrix"]
 
 
-def exported(metric: Metric, side: str) -> tuple[np.ndarray, dict[str, Any], str]:
-    """The matrix, what goes with it, and how to use it in one line."""
-    extras: dict[str, Any] = {"normalize": np.array(metric.normalize)}
-    if names := names_of_columns(metric.about):
-        extras["columns"] = np.array(names)
+@dataclass(frozen=True)
+class ExportedMatrix:
+    """A matrix, arrays stored beside it by name, and its usage in one line."""
+
+    matrix: np.ndarray
+    arrays: dict[str, np.ndarray]
+    names: list[str]
+    usage: str
+
+
+def export_matrix(metric: Metric, side: str) -> ExportedMatrix:
+    """Return the matrix for rows and queries (`side` "rows") or for queries alone ("query")."""
+    names = names_of_columns(metric.about)
+    arrays = {"normalize": np.array(metric.normalize)} | ({"columns": np.array(names)} if names else {})
     scaled = ""
     if metric.scaling is not None:
-        extras |= {"mean": metric.scaling.mean, "scale": metric.scaling.scale}
+        arrays |= {"mean": metric.scaling.mean, "scale": metric.scaling.scale}
         scaled = "(x − mean) / scale first; "
     if side == "rows":
         then = "bring rows to length 1 and " if metric.normalize else ""
-        return metric.linear_map(), extras, f"{scaled}multiply all vectors; {then}search by Euclidean distance"
-    own = "divided by √s of each stored x" if metric.normalize else "less s/2 of each stored x"
-    how = f"{scaled}multiply queries; order by inner product {own}, s = x·(x @ matrix)"
+        usage = f"{scaled}multiply all vectors; {then}search by Euclidean distance"
+        return ExportedMatrix(metric.linear_map(), arrays, names, usage)
     if metric.scaling is not None:
         raise ValueError(
             "this model scales columns before it compares by cosine, which one matrix on the side of the query does "
             "not hold; use --side rows, or metric.query_side() in Python."
         )
-    return metric.query_side().matrix, extras, how
+    own = "divided by √s of each stored x" if metric.normalize else "less s/2 of each stored x"
+    usage = f"multiply queries; order by inner product {own}, s = x·(x @ matrix)"
+    return ExportedMatrix(metric.query_side().matrix, arrays, names, usage)

@@ -2,116 +2,66 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from . import options
+from .options import LearningOptions, OutputOptions, RowOptions, expand_options, result_option
 
 __all__ = ["evaluate", "fit"]
 
 
+@expand_options()
 def fit(
-    data: options.Data,
-    *,
-    label: options.Label = None,
-    labels: options.Labels = None,
-    id: options.Id = None,
-    ids: options.Ids = None,
-    columns: options.Columns = None,
-    drop: options.Drop = None,
-    one_hot: options.OneHot = None,
-    pairs: options.Pairs = None,
-    triplets: options.Triplets = None,
-    encoding: options.Encoding = "utf-8",
-    embeddings: options.Embeddings = False,
-    encoder: options.Encoder = None,
-    standardise: options.Standardise = True,
-    gamma: options.Gamma = None,
-    prior: options.Prior = None,
-    kernel: options.Kernel = "linear",
-    components: options.Components = None,
-    holdout: options.HoldoutBy = options.Holdout.rows,
-    seed: options.Seed = 0,
-    out: Annotated[
-        Path, typer.Option(metavar="FILE", help="The model: a .safetensors file.", rich_help_panel=options.RESULT)
-    ],
-    force: options.Force = False,
-    json: options.Json = False,
-    log: options.Log = None,
+    rows: RowOptions,
+    learning: LearningOptions,
+    out: Annotated[Path, result_option("FILE", "The model: a .safetensors file.")],
+    output: OutputOptions,
 ) -> None:
-    """Learn a distance from a table and what you know about its rows.
+    """Learn a distance from a table with labels, pairs or triplets.
 
     γ, the metric to start from and the way labels become pairs are chosen by
-    cross-validation; `--gamma` settles them. Says how neighbours are before and
-    after on rows that were held out, and writes a model for the other commands.
-    Exit code 1: written, but not solved to the gap that was asked for.
+    cross-validation; `--gamma` fixes them. Prints how neighbours on held-out
+    rows are before and after, and writes a model for the other commands.
+    Exit code 1: written, but not solved to the tolerance.
     """
-    from .known import Source
-    from .learning import Settings, learned
-    from .showing import print_json, show_fit
-    from .streamed import gathered
-    from .tables import check_output
-    from .watching import watching
+    from .console import print_fit, print_json
+    from .dataset import load_dataset
+    from .estimation import learn_metric
+    from .progress import progress_display
+    from .tables.output_files import check_output
 
-    source = Source(data, label, labels, id, ids, columns, drop, one_hot, pairs, triplets, encoding)
-    check_output(out, force, (".safetensors",), inputs=source.inputs)
-    if encoder is not None and not embeddings:
+    check_output(out, output.force, (".safetensors",), inputs=rows.inputs)
+    if learning.encoder is not None and not learning.embeddings:
         raise ValueError("--encoder names what made the vectors of --embeddings; give both, or neither.")
-    settings = Settings(embeddings, encoder, standardise, gamma, prior, kernel, components, holdout, seed)
-    with watching(log, source.inputs) as watch:
-        outcome = learned(gathered(source, settings.kernel, watch), replace(settings, verbose=watch.show))
-        outcome.metric.save(out)  # type: ignore[union-attr]
-    if json:
+    with progress_display(output.log, rows.inputs) as progress:
+        outcome = learn_metric(load_dataset(rows, learning.kernel, progress), learning, progress.show)
+        outcome.metric.save(out)
+    if output.json:
         print_json(outcome.summary() | {"out": str(out)})
     else:
-        show_fit(outcome, out)
+        print_fit(outcome, out)
     if not outcome.converged:
         raise typer.Exit(1)
 
 
-def evaluate(
-    data: options.Data,
-    label: options.Label = None,
-    labels: options.Labels = None,
-    id: options.Id = None,
-    ids: options.Ids = None,
-    columns: options.Columns = None,
-    drop: options.Drop = None,
-    one_hot: options.OneHot = None,
-    pairs: options.Pairs = None,
-    triplets: options.Triplets = None,
-    encoding: options.Encoding = "utf-8",
-    embeddings: options.Embeddings = False,
-    standardise: options.Standardise = True,
-    gamma: options.Gamma = None,
-    prior: options.Prior = None,
-    kernel: options.Kernel = "linear",
-    components: options.Components = None,
-    holdout: options.HoldoutBy = options.Holdout.rows,
-    seed: options.Seed = 0,
-    json: options.Json = False,
-    log: options.Log = None,
-) -> None:
-    """Before and after: what a learned distance would bring, on rows held out.
+@expand_options(omit=("encoder", "force"))
+def evaluate(rows: RowOptions, learning: LearningOptions, output: OutputOptions) -> None:
+    """Compare distances before and after learning, on held-out rows.
 
     The vote of ten neighbours, mean average precision and AUC, each with the
-    95 % interval of its difference. Every fold is judged by what the others
-    chose. Writes nothing.
+    95 % interval of its difference. Every fold is evaluated with the settings
+    that the others chose. Writes nothing.
     """
-    from .known import Source
-    from .learning import Settings, evaluated
-    from .showing import print_json, show_evaluation
-    from .streamed import gathered
-    from .watching import watching
+    from .console import print_evaluation, print_json
+    from .dataset import load_dataset
+    from .estimation import evaluate_metric
+    from .progress import progress_display
 
-    source = Source(data, label, labels, id, ids, columns, drop, one_hot, pairs, triplets, encoding)
-    settings = Settings(embeddings, None, standardise, gamma, prior, kernel, components, holdout, seed)
-    with watching(log, source.inputs) as watch:
-        outcome = evaluated(gathered(source, settings.kernel, watch), replace(settings, verbose=watch.show))
-    if json:
+    with progress_display(output.log, rows.inputs) as progress:
+        outcome = evaluate_metric(load_dataset(rows, learning.kernel, progress), learning, progress.show)
+    if output.json:
         print_json(outcome.summary())
     else:
-        show_evaluation(outcome)
+        print_evaluation(outcome)

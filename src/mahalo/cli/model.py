@@ -1,132 +1,138 @@
-"""A model and rows that suit it."""
+"""A fitted model, and tables of new rows for it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from ..explain import Provenance
 from ..explain.provenance import TableRecord
+from ..linalg import Matrix
 from ..metric import Metric, load
-from .known import Source
-from .tables import Columns, Encoding, Part, Table, encoded, numeric_columns, read, read_ids, rows_of, too_large
-from .tables.reading import some
-from .watching import Watch
+from .options import RowOptions
+from .progress import ProgressDisplay
+from .tables.columns import Encoding, check_matrix, encode, make_encoding, numeric_columns
+from .tables.labels_and_ids import read_ids
+from .tables.output_files import Part
+from .tables.parquet_shards import open_large
+from .tables.table import Table, read_table
+from .tables.text import list_some
+from .tables.vectors import vector_lengths
 
-__all__ = ["load_model", "named_rows", "names_of", "noted_column", "parts_for", "read_for", "rows_for", "table_of"]
+__all__ = ["FittedModel"]
 
-_PART = 50_000  # rows at a time
-
-
-def load_model(path: Path) -> Metric:
-    """With a kernel that is no code of the user's: the command line has none to give."""
-    return load(path)
-
-
-def read_for(
-    metric: Metric, data: Sequence[str], encoding: str, watch: Watch, text: Sequence[str | None] = ()
-) -> Table:
-    """Columns that are not measured are kept as they are written; of a model that names none, those in `text`."""
-    noted = table_of(metric)
-    kept = [name for name in (noted.id, *text) if name is not None and name not in (noted.columns or ())]
-    return read(
-        data,
-        encoding=encoding,
-        n_features=metric.n_features,
-        base=noted.svmlight_base,
-        text=kept,
-        numbers=noted.columns,
-        say=watch.show,
-    )
+_PART = 50_000  # rows that are transformed at once
 
 
-def rows_for(metric: Metric, table: Table, model: Path) -> Any:
-    """The rows of a table as the metric wants them: columns by name, in its order, others left out."""
-    names = table_of(metric).columns
-    if names is None:
-        return _by_width(metric, table, model)
-    if table.frame is None:
-        raise ValueError(
-            f"{model.name} was fitted on columns {some(names)}; {table.source} is an array, whose columns have no "
-            "names. Give a table."
+@dataclass(frozen=True)
+class FittedModel:
+    """A metric, and the file it comes from."""
+
+    path: Path
+    metric: Metric
+
+    @classmethod
+    def load(cls, path: Path) -> FittedModel:
+        """Load a model; one with a callable kernel cannot be used on the command line."""
+        return cls(path, load(path))
+
+    @cached_property
+    def record(self) -> TableRecord:
+        """Columns of the table that the model was fitted on."""
+        return Provenance.of(self.metric).table
+
+    @cached_property
+    def _encoding(self) -> Encoding | None:
+        record = self.record
+        return None if record.columns is None else Encoding(record.columns, dict(record.one_hot), dict(record.vectors))
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Names of the features, None if the model has none."""
+        return None if self._encoding is None else self._encoding.names
+
+    def read(self, rows: RowOptions, progress: ProgressDisplay) -> Table:
+        """Read a table; columns that the model does not measure, above all ids and labels, as text."""
+        record = self.record
+        text = [name for name in (record.id, rows.id, rows.label or record.label) if name is not None]
+        return read_table(
+            rows.data,
+            encoding=rows.encoding,
+            n_features=self.metric.n_features,
+            svmlight_base=record.svmlight_base,
+            text=[name for name in text if name not in (record.columns or ())],
+            numbers=record.columns,
+            show=progress.show,
         )
-    lacking = [name for name in names if name not in table.names]
-    if lacking:
-        raise ValueError(
-            f"{table.source} lacks {len(lacking)} of the {len(names)} columns that {model.name} was fitted on: "
-            f"{some(lacking)}; it has {some(table.names)}."
-        )
-    return encoded(table, _encoding(metric), may_drop=False)
+
+    def fill_in(self, rows: RowOptions, table: Table) -> RowOptions:
+        """Return the options; where they name no labels or ids, with the columns of the fit that the table has."""
+
+        def column(name: str | None, file: str | None, fitted: str | None) -> str | None:
+            has = fitted in table.names or fitted in table.arrays
+            return fitted if name is None and file is None and has else name
+
+        label = column(rows.label, rows.labels, self.record.label)
+        return replace(rows, label=label, id=column(rows.id, rows.ids, self.record.id))
+
+    def read_rows(self, rows: RowOptions, progress: ProgressDisplay) -> tuple[Matrix, list[str] | None]:
+        """Return rows for the metric and their ids, by the options or the id column of the fit."""
+        table = self.read(rows, progress)
+        rows = self.fill_in(rows, table)
+        return self.encode(table), read_ids(table, rows.id, rows.ids, rows.encoding)
+
+    def encode(self, table: Table) -> Matrix:
+        """Return the rows of a table as numbers: columns by name, in the order of the fit, others left out."""
+        if self._encoding is None:
+            return self._encode_by_width(table)
+        names, model = self._encoding.columns, self.path.name
+        if table.frame is None:
+            raise ValueError(
+                f"{model} was fitted on columns {list_some(names)}; {table.source} is an array, whose columns have no "
+                "names. Give a table."
+            )
+        lacking = [name for name in names if name not in table.names]
+        if lacking:
+            raise ValueError(
+                f"{table.source} lacks {len(lacking)} of the {len(names)} columns that {model} was fitted on: "
+                f"{list_some(lacking)}; it has {list_some(table.names)}."
+            )
+        return encode(table, self._encoding, may_drop=False)
+
+    def _encode_by_width(self, table: Table) -> Matrix:
+        """Return all columns of numbers, for a model whose columns have no names."""
+        names = [name for name in numeric_columns(table) if name not in (self.record.label, self.record.id)]
+        if table.frame is None:
+            X = check_matrix(table)
+        else:
+            X = encode(table, make_encoding(table, names, {}, vector_lengths(table, names)), may_drop=False)
+        if X.shape[1] != self.metric.n_features:
+            remedy = ". It names none, so give a table of those it was fitted on, in their order"
+            raise ValueError(
+                f"{table.source} has {X.shape[1]} columns{' of numbers' * bool(names)}; {self.path.name} was fitted on "
+                f"{self.metric.n_features}{f': {list_some(names)}{remedy}' if names else ''}."
+            )
+        return X
+
+    def transform_parts(self, rows: RowOptions, progress: ProgressDisplay) -> tuple[int, Iterator[Part]]:
+        """Return the number of rows, and an iterator over parts: columns to copy, and transformed rows."""
+        shards = open_large(rows.data)
+        if shards is None:
+            table = self.read(rows, progress)
+            return table.n_rows, self._parts(table, progress.track("transforming: part", _starts(table)))
+        tables = (shards.read(piece) for piece in progress.track("transforming: piece", shards.pieces))
+        return shards.n_rows, (part for table in tables for part in self._parts(table, _starts(table)))
+
+    def _parts(self, table: Table, starts: Iterable[int]) -> Iterator[Part]:
+        X = self.encode(table)
+        used = table.names if self.record.columns is None else self.record.columns
+        copied = {name: table.column(name) for name in table.names if name not in used}
+        for a in starts:
+            columns = {name: column.slice(a, _PART) for name, column in copied.items()}
+            yield columns, self.metric.transform(X[a : a + _PART])
 
 
-def parts_for(
-    metric: Metric, data: Sequence[str], encoding: str, model: Path, watch: Watch
-) -> tuple[int, Iterator[Part]]:
-    """The number of rows, and part by part the columns that are passed through and the rows transformed."""
-    shards = too_large(data)
-    if shards is not None:
-        pieces = watch.parts("transforming: piece", shards.pieces)
-        tables = (shards.read(piece) for piece in pieces)
-        return shards.n_rows, (part for table in tables for part in _parts(metric, table, model, _every(table)))
-    table = read_for(metric, data, encoding, watch)
-    return table.n_rows, _parts(metric, table, model, watch.parts("transforming: part", _every(table)))
-
-
-def _every(table: Table) -> range:
+def _starts(table: Table) -> range:
     return range(0, table.n_rows, _PART)
-
-
-def _parts(metric: Metric, table: Table, model: Path, starts: Iterable[int]) -> Iterator[Part]:
-    X = rows_for(metric, table, model)
-    passed = _passed_through(metric, table) if table.frame is not None else {}
-    for a in starts:
-        yield {name: column.slice(a, _PART) for name, column in passed.items()}, metric.transform(X[a : a + _PART])
-
-
-def _by_width(metric: Metric, table: Table, model: Path) -> Any:
-    """Of a model that names no columns: all that hold numbers."""
-    only, noted = numeric_columns(table), table_of(metric)
-    X = rows_of(table, Columns(noted.label, noted.id, only), may_drop=False).X
-    if X.shape[1] != metric.n_features:
-        names = f": {some(only)}. It names none, so give a table of those it was fitted on, in their order" * bool(only)
-        raise ValueError(
-            f"{table.source} has {X.shape[1]} columns{' of numbers' * bool(only)}; {model.name} was fitted on "
-            f"{metric.n_features}{names}."
-        )
-    return X
-
-
-def named_rows(metric: Metric, model: Path, source: Source, watch: Watch) -> tuple[Any, list[str] | None]:
-    """Rows as the metric wants them and their names: by the options given, else the column of the fit."""
-    table = read_for(metric, source.data, source.encoding, watch, [source.id])
-    noted = source.id is None and source.ids is None
-    column = noted_column(table_of(metric).id, table) if noted else source.id
-    return rows_for(metric, table, model), read_ids(table, column, source.ids, source.encoding)
-
-
-def noted_column(name: str | None, table: Table) -> str | None:
-    """Return the column of ids or labels that the model was fitted with, if the table has it."""
-    return name if name in table.names or name in table.beside else None
-
-
-def _passed_through(metric: Metric, table: Table) -> dict[str, Any]:
-    """Return the columns that the metric does not measure: ids, labels and others."""
-    columns = table_of(metric).columns
-    used = set(table.names if columns is None else columns)
-    return {name: table.frame.column(name) for name in table.names if name not in used}
-
-
-def names_of(metric: Metric) -> list[str] | None:
-    """Return the names of the features, where the model has them."""
-    return None if table_of(metric).columns is None else _encoding(metric).names
-
-
-def table_of(metric: Metric) -> TableRecord:
-    """Return what new tables are checked by."""
-    return Provenance.of(metric).table
-
-
-def _encoding(metric: Metric) -> Encoding:
-    noted = table_of(metric)
-    return Encoding(noted.columns or (), dict(noted.one_hot), dict(noted.vectors))

@@ -1,70 +1,48 @@
-"""Options that several commands have. Nothing here takes time to import."""
+"""Options of several commands, declared once; nothing here takes time to import."""
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
-_WHERE, _HOW, _RESULT = "What the rows are", "How to learn", "What comes out"
-_AGAIN = "; may be given again."
+__all__ = [
+    "NOT_LEARNING",
+    "Holdout",
+    "LearningOptions",
+    "Model",
+    "OutputOptions",
+    "RowOptions",
+    "expand_options",
+    "options_on_command_line",
+    "result_option",
+]
+
+_ROWS, _LEARNING, _RESULT = "Rows", "Learning", "Output"
 _KINDS = ".csv, .tsv, .parquet, .npy, .npz or .svm"
 
-Data = Annotated[
-    list[str],
-    typer.Argument(metavar="DATA", help=f"Rows: {_KINDS}; files, a folder of shards, or a glob in quotes."),
-]
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `mahalo fit` or `metric.save` wrote.")]
 
-Label = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN", help="Column of classes; unlabelled: empty, or −1 among numbers.", rich_help_panel=_WHERE
-    ),
-]
-Labels = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="File of classes, one a row: .npy, .txt or a table.", rich_help_panel=_WHERE),
-]
-Id = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names rows.", rich_help_panel=_WHERE)]
-Ids = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="File of names, one a row: .npy, .txt or a table.", rich_help_panel=_WHERE),
-]
-Columns = Annotated[
-    list[str] | None,
-    typer.Option("--columns", metavar="A,B,…", help=f"Learn from these columns only{_AGAIN}", rich_help_panel=_WHERE),
-]
-Drop = Annotated[
-    list[str] | None, typer.Option(metavar="A,B,…", help=f"Leave these columns out{_AGAIN}", rich_help_panel=_WHERE)
-]
-OneHot = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--one-hot", metavar="A,B,…", help=f"A 0/1 column for each value of these{_AGAIN}", rich_help_panel=_WHERE
-    ),
-]
-Pairs = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="Pairs of rows, by number from 0 or by id: two columns, and `same` or `label` (1 or 0) or `grade`.",
-        rich_help_panel=_WHERE,
-    ),
-]
-Triplets = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="Triplets, three columns: the first row is more like the second than like the third.",
-        rich_help_panel=_WHERE,
-    ),
-]
-Encoding = Annotated[
-    str, typer.Option(metavar="NAME", help="Of text in .csv, .tsv and .txt, such as latin-1.", rich_help_panel=_WHERE)
-]
+def _option(panel: str, metavar: str | None, help: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, **more)
+
+
+def _row_option(metavar: str, help: str, *names: str) -> Any:
+    return _option(_ROWS, metavar, help, *names)
+
+
+def _learning_option(metavar: str | None, help: str, *names: str, **more: Any) -> Any:
+    return _option(_LEARNING, metavar, help, *names, **more)
+
+
+def result_option(metavar: str | None, help: str, *names: str) -> Any:
+    """Return an option of the panel about results."""
+    return _option(_RESULT, metavar, help, *names)
 
 
 class Holdout(StrEnum):
@@ -72,64 +50,132 @@ class Holdout(StrEnum):
     classes = "classes"
 
 
-Embeddings = Annotated[
-    bool,
-    typer.Option("--embeddings", help="Rows are vectors of an encoder: the adapter's defaults.", rich_help_panel=_HOW),
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `mahalo fit` or `metric.save` wrote.")]
+_Data = Annotated[
+    list[str],
+    typer.Argument(metavar="DATA", help=f"Rows: {_KINDS}; files, a folder of shards, or a glob in quotes."),
 ]
-Encoder = Annotated[
-    str | None, typer.Option(metavar="NAME", help="The encoder's name, noted in the model.", rich_help_panel=_HOW)
-]
-Standardise = Annotated[
-    bool,
-    typer.Option(
-        " /--no-standardise",
-        help="Keep the units of columns. Else they get mean 0 and deviation 1, unless embeddings or sparse.",
-        show_default=False,
-        rich_help_panel=_HOW,
-    ),
-]
-Gamma = Annotated[
-    float | None,
-    typer.Option(
-        metavar="NUMBER", help="Weight of the constraints. Default: chosen by cross-validation.", rich_help_panel=_HOW
-    ),
-]
-Prior = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Metric to start from: identity, diagonal, covariance or within. Default: chosen.",
-        rich_help_panel=_HOW,
-    ),
-]
-Kernel = Annotated[
-    str, typer.Option(metavar="NAME", help="linear, or rbf, poly, cosine, …; of scikit-learn.", rich_help_panel=_HOW)
-]
-Components = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Keep this many directions of the metric.", rich_help_panel=_HOW)
-]
-HoldoutBy = Annotated[
-    Holdout,
-    typer.Option(
-        metavar="NAME", help="Choose and judge by `rows` held out, or by `classes` never seen.", rich_help_panel=_HOW
-    ),
-]
-Seed = Annotated[
-    int, typer.Option(min=0, metavar="N", help="Of folds, and of pairs that are drawn.", rich_help_panel=_HOW)
-]
-
-Force = Annotated[bool, typer.Option("--force", help="Write over a file that exists.", rich_help_panel=_RESULT)]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print JSON, for machines, on standard output.", rich_help_panel=_RESULT)
-]
-Log = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Add progress and warnings to this file.", rich_help_panel=_RESULT)
-]
-RESULT = _RESULT
+_Names = list[str] | None
+_AGAIN = "; may be repeated."
 
 
-def given(context: typer.Context) -> dict[str, str]:
-    """Return the options that stand on the command line: by parameter, as they are written."""
+@dataclass(frozen=True)
+class RowOptions:
+    """Files of rows, their columns, and files of labels, ids and constraints."""
+
+    data: _Data
+    label: Annotated[str | None, _row_option("COLUMN", "Class column; unlabelled: empty, or −1 among numbers.")] = None
+    labels: Annotated[str | None, _row_option("FILE", "Classes, one a row: .npy, .txt or a table.")] = None
+    id: Annotated[str | None, _row_option("COLUMN", "Column that names rows.")] = None
+    ids: Annotated[str | None, _row_option("FILE", "Row names, one a row: .npy, .txt or a table.")] = None
+    columns: Annotated[_Names, _row_option("A,B,…", f"Learn from these columns only{_AGAIN}", "--columns")] = None
+    drop: Annotated[_Names, _row_option("A,B,…", f"Leave these columns out{_AGAIN}")] = None
+    one_hot: Annotated[_Names, _row_option("A,B,…", f"A 0/1 column for each value of these{_AGAIN}", "--one-hot")] = (
+        None
+    )
+    pairs: Annotated[
+        str | None,
+        _row_option(
+            "FILE", "Pairs of rows, by number from 0 or by id: two columns, and `same` or `label` (1 or 0) or `grade`."
+        ),
+    ] = None
+    triplets: Annotated[
+        str | None,
+        _row_option("FILE", "Triplets, three columns: the first row is more similar to the second than to the third."),
+    ] = None
+    encoding: Annotated[str, _row_option("NAME", "Encoding of .csv, .tsv and .txt files, such as latin-1.")] = "utf-8"
+
+    @property
+    def inputs(self) -> list[str | None]:
+        """Paths of all files that are read, None for options that are absent."""
+        return [*self.data, self.labels, self.ids, self.pairs, self.triplets]
+
+
+NOT_LEARNING = ("label", "labels", "columns", "drop", "one_hot", "pairs", "triplets")  # rows for a fitted model
+
+
+@dataclass(frozen=True)
+class LearningOptions:
+    """Settings of a fit; None: chosen by cross-validation, or the default."""
+
+    embeddings: Annotated[
+        bool, _learning_option(None, "Rows are vectors of an encoder: the adapter's defaults.", "--embeddings")
+    ] = False
+    encoder: Annotated[str | None, _learning_option("NAME", "Name of the encoder, stored in the model.")] = None
+    standardise: Annotated[
+        bool,
+        _learning_option(
+            None,
+            "Keep the units of columns. Else they get mean 0 and deviation 1, unless embeddings or sparse.",
+            " /--no-standardise",
+            show_default=False,
+        ),
+    ] = True
+    gamma: Annotated[
+        float | None, _learning_option("NUMBER", "Weight of the constraints. Default: chosen by cross-validation.")
+    ] = None
+    prior: Annotated[
+        str | None,
+        _learning_option("NAME", "Metric to start from: identity, diagonal, covariance or within. Default: chosen."),
+    ] = None
+    kernel: Annotated[str, _learning_option("NAME", "linear, or rbf, poly, cosine, … as in scikit-learn.")] = "linear"
+    components: Annotated[int | None, _learning_option("N", "Number of directions of the metric.", min=1)] = None
+    holdout: Annotated[
+        Holdout, _learning_option("NAME", "Choose and evaluate by held-out `rows`, or by unseen `classes`.")
+    ] = Holdout.rows
+    seed: Annotated[int, _learning_option("N", "Seed of folds, and of pairs that are drawn.", min=0)] = 0
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """Form of the results, and the log."""
+
+    force: Annotated[bool, result_option(None, "Write over a file that exists.", "--force")] = False
+    json: Annotated[bool, result_option(None, "Print JSON on standard output.", "--json")] = False
+    log: Annotated[Path | None, result_option("FILE", "Add progress and warnings to this file.")] = None
+
+
+def expand_options(omit: Collection[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator for commands whose parameters of the types above become one option for each field.
+
+    Fields in `omit` are no options of the command and have their default, `data` is empty.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        parameters: list[inspect.Parameter] = []
+        groups: dict[str, tuple[Callable[..., Any], list[str]]] = {}
+        hints = get_type_hints(command, include_extras=True)
+        for parameter in inspect.signature(command).parameters.values():
+            group = hints[parameter.name]
+            if not (isinstance(group, type) and dataclasses.is_dataclass(group)):
+                parameters.append(parameter.replace(annotation=group, kind=parameter.KEYWORD_ONLY))
+                continue
+            types = get_type_hints(group, include_extras=True)
+            fields = [field for field in dataclasses.fields(group) if field.name not in omit]
+            groups[parameter.name] = (group, [field.name for field in fields])
+            for field in fields:
+                default = parameter.empty if field.default is dataclasses.MISSING else field.default
+                parameters.append(
+                    inspect.Parameter(field.name, parameter.KEYWORD_ONLY, default=default, annotation=types[field.name])
+                )
+
+        def run(**values: Any) -> None:
+            made = {}
+            for name, (group, names) in groups.items():
+                absent: dict[str, list[str]] = {"data": []} if group is RowOptions and "data" in omit else {}
+                made[name] = group(**absent, **{field: values.pop(field) for field in names})
+            command(**made, **values)
+
+        run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return run
+
+    return decorate
+
+
+def options_on_command_line(context: typer.Context) -> dict[str, str]:
+    """Return the options that the user wrote, by the name of their parameter."""
     found = {}
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")

@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import options
+from .options import (
+    LearningOptions,
+    OutputOptions,
+    RowOptions,
+    expand_options,
+    options_on_command_line,
+    result_option,
+)
 
 if TYPE_CHECKING:
-    from .same import Answers
+    import numpy as np
 
 __all__ = ["pairs"]
 
@@ -23,100 +30,72 @@ class Aim(StrEnum):
     fpr = "fpr"
 
 
-# Of a classifier that was learned before; all other options are about learning one.
+# Options that make sense with a saved classifier; all others are about learning one.
 _WITH_MODEL = {"data", "ask", "model", "id", "ids", "encoding", "out", "force", "json", "log"}
 
 
+@expand_options(omit=("triplets", "encoder"))
 def pairs(
     context: typer.Context,
-    data: options.Data,
+    rows: RowOptions,
+    learning: LearningOptions,
+    output: OutputOptions,
     ask: Annotated[
         str | None, typer.Option(metavar="FILE", help="Pairs to answer, by number from 0 or by id: two columns.")
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Answer with what `--save` wrote, instead of learning."),
+        typer.Option(metavar="FILE", help="Answer with the classifier that `--save` wrote, instead of learning."),
     ] = None,
-    label: options.Label = None,
-    labels: options.Labels = None,
-    id: options.Id = None,
-    ids: options.Ids = None,
-    columns: options.Columns = None,
-    drop: options.Drop = None,
-    one_hot: options.OneHot = None,
-    pairs: options.Pairs = None,
-    encoding: options.Encoding = "utf-8",
-    embeddings: options.Embeddings = False,
-    standardise: options.Standardise = True,
-    gamma: options.Gamma = None,
-    prior: options.Prior = None,
-    kernel: options.Kernel = "linear",
-    components: options.Components = None,
-    holdout: options.HoldoutBy = options.Holdout.rows,
     threshold: Annotated[
         Aim,
-        typer.Option(metavar="NAME", help="What a yes or no is to be good at: accuracy, f1, or fpr, as `--fpr` says."),
+        typer.Option(metavar="NAME", help="Aim of the threshold: accuracy, f1, or fpr, the rate of `--fpr`."),
     ] = Aim.accuracy,
-    fpr: Annotated[float, typer.Option(metavar="SHARE", help="Of pairs that differ, called the same at most.")] = 0.01,
+    fpr: Annotated[
+        float, typer.Option(metavar="SHARE", help="Largest share of different pairs called the same.")
+    ] = 0.01,
     base_rate: Annotated[
-        float | None, typer.Option(metavar="SHARE", help="Of pairs that are the same, where answers are used.")
+        float | None, typer.Option(metavar="SHARE", help="Share of same pairs among those to answer.")
     ] = None,
-    seed: options.Seed = 0,
-    save: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The classifier: a .safetensors file.", rich_help_panel=options.RESULT),
-    ] = None,
+    save: Annotated[Path | None, result_option("FILE", "The classifier: a .safetensors file.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Answers: .csv, .tsv, .parquet or .npz. Default: CSV on standard output.",
-            rich_help_panel=options.RESULT,
-        ),
+        result_option("FILE", "Answers: .csv, .tsv, .parquet or .npz. Default: CSV on standard output."),
     ] = None,
-    force: options.Force = False,
-    json: options.Json = False,
-    log: options.Log = None,
 ) -> None:
-    """Same or not: the probability that two rows are, from labels or pairs.
+    """Give the probability that two rows are the same, from labels or pairs.
 
     Learns a distance on part of the rows and calibrates probabilities on pairs
     of the others; then answers the pairs of `--ask`, one line each: first,
     second, distance, probability, same.
     """
-    from .known import Source
-    from .learning import Settings
-    from .same import Calling, answered, learned_classifier, loaded_classifier, summary
-    from .watching import watching
+    from .pair_answers import Threshold, answer_pairs, learn_classifier, load_classifier, summarize
+    from .progress import progress_display
+    from .tables.output_files import write_table
 
-    source = Source(data, label, labels, id, ids, columns, drop, one_hot, pairs, None, encoding)
-    inputs: list[str | Path | None] = [*source.inputs, model, ask]
-    _check(model, save, ask, out, force, inputs)
-    given = options.given(context)
-    if model is not None:
-        _refuse_learning(given)
-    if "fpr" in given and threshold is not Aim.fpr:
-        raise ValueError(f"--fpr {fpr:g} is what --threshold fpr keeps to; give both, or neither.")
-    with watching(log, inputs) as watch:
+    inputs = [*rows.inputs, model, ask]
+    _check_files(model, save, ask, out, output.force, inputs)
+    written = options_on_command_line(context)
+    if model is not None and (unused := [option for name, option in written.items() if name not in _WITH_MODEL]):
+        raise ValueError(f"--model answers with what was learned before; leave out {', '.join(unused)}.")
+    if "fpr" in written and threshold is not Aim.fpr:
+        raise ValueError(f"--fpr {fpr:g} is the rate of --threshold fpr; give both, or neither.")
+    with progress_display(output.log, inputs) as progress:
         if model is None:
-            settings = Settings(embeddings, None, standardise, gamma, prior, kernel, components, holdout, seed)
-            classifier, rows, names = learned_classifier(source, settings, Calling(threshold, fpr, base_rate), watch)
+            aim = Threshold(threshold, fpr, base_rate)
+            classifier, X, ids = learn_classifier(rows, learning, aim, progress)
         else:
-            classifier, rows, names = loaded_classifier(model, source, watch)
+            classifier, X, ids = load_classifier(model, rows, progress)
         if save is not None:
             classifier.save(save)
-        answers = None if ask is None else answered(classifier, rows, names, ask, encoding)
+        answers = None if ask is None else answer_pairs(classifier, X, ids, ask, rows.encoding)
         if answers is not None and out is not None:
-            answers.write(out)
-    _tell(summary(classifier, model is None) | ({} if save is None else {"saved": str(save)}), answers, out, json)
+            write_table(out, answers)
+    summary = summarize(classifier, model is None) | ({} if save is None else {"saved": str(save)})
+    _print(summary, answers, out, output.json)
 
 
-def _refuse_learning(given: dict[str, str]) -> None:
-    if unused := [option for name, option in given.items() if name not in _WITH_MODEL]:
-        raise ValueError(f"--model answers with what was learned before; leave out {', '.join(unused)}.")
-
-
-def _check(
+def _check_files(
     model: Path | None,
     save: Path | None,
     ask: str | None,
@@ -124,8 +103,8 @@ def _check(
     force: bool,
     inputs: Sequence[str | Path | None],
 ) -> None:
-    """Whether there is something to do, and room for what comes of it."""
-    from .tables import check_output
+    """Raise if there is nothing to do, or if a result cannot be written."""
+    from .tables.output_files import check_output
 
     if model is None and save is None and ask is None:
         raise ValueError("nothing to do with what is learned: give --save FILE, --ask FILE or both.")
@@ -139,12 +118,19 @@ def _check(
         check_output(out, force, (".csv", ".tsv", ".parquet", ".npz"), inputs=inputs)
 
 
-def _tell(told: dict[str, Any], answers: Answers | None, out: Path | None, json: bool) -> None:
-    from .showing import facts, print_json
+def _print(
+    summary: dict[str, str | float], answers: dict[str, np.ndarray] | None, out: Path | None, json: bool
+) -> None:
+    from .answer_table import print_csv
+    from .console import print_result
 
-    if json:
-        print_json(told | ({} if answers is None else {"answers": answers.as_json()}))
-    elif answers is not None and out is None:
-        answers.print()
-    else:
-        facts({name: str(value) for name, value in told.items()} | ({} if out is None else {"written": str(out)}))
+    if answers is not None and out is None and not json:
+        print_csv(answers)
+        return
+    columns = {} if answers is None else {name: values.tolist() for name, values in answers.items()}
+    records = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    print_result(
+        json,
+        summary | ({} if answers is None else {"answers": records}),
+        {name: str(value) for name, value in summary.items()} | ({} if out is None else {"written": str(out)}),
+    )

@@ -11,7 +11,7 @@ __all__ = ["discard_output", "print_error_line"]
 
 
 def discard_output(stream: TextIO) -> None:
-    """Send all that is still written to a standard stream to nowhere: at exit Python would fail to write the rest."""
+    """Discard all further output to a standard stream: at exit Python would fail to write the rest."""
     with contextlib.suppress(OSError, ValueError):  # a stream without a descriptor
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

@@ -2,58 +2,50 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from . import options
+from .options import Model, OutputOptions, RowOptions, expand_options, result_option
 
 __all__ = ["report"]
 
 
+@expand_options(omit=("data", "columns", "drop", "one_hot"))
 def report(
-    model: options.Model,
+    model: Model,
     data: Annotated[str, typer.Option(metavar="DATA", help="Rows to show: a file, a folder or a glob.")],
-    out: Annotated[
-        Path, typer.Option(metavar="FILE", help="The page: an .html file.", rich_help_panel=options.RESULT)
-    ] = Path("report.html"),
-    label: options.Label = None,
-    labels: options.Labels = None,
-    id: options.Id = None,
-    ids: options.Ids = None,
-    pairs: options.Pairs = None,
-    triplets: options.Triplets = None,
-    encoding: options.Encoding = "utf-8",
-    force: options.Force = False,
-    json: options.Json = False,
-    log: options.Log = None,
+    rows: RowOptions,
+    output: OutputOptions,
+    out: Annotated[Path, result_option("FILE", "The page: an .html file.")] = Path("report.html"),
 ) -> None:
-    """One page with pictures: what was learned, and how sure it is.
+    """Write a page with pictures of the learned distance and its reliability.
 
     A single HTML file that needs no network. Labels and ids are taken from the
-    columns that the model was fitted with, unless others are given.
+    columns that the model was fitted with, unless options name others.
     """
     from mahalo.report import write
 
-    from .model import load_model, names_of, noted_column, read_for, rows_for, table_of
-    from .showing import facts, print_json
-    from .tables import check_output, read_constraints, read_ids, read_labels
-    from .watching import watching
+    from .console import print_result
+    from .model import FittedModel
+    from .progress import progress_display
+    from .tables.constraint_files import read_constraints
+    from .tables.labels_and_ids import read_ids, read_labels
+    from .tables.output_files import check_output
 
-    inputs: list[str | Path | None] = [model, data, labels, ids, pairs, triplets]
-    check_output(out, force, (".html", ".htm"), inputs=inputs)
-    with watching(log, inputs) as watch:
-        metric = load_model(model)
-        noted = table_of(metric)
-        table = read_for(metric, [data], encoding, watch, [label or noted.label, id])
-        label = noted_column(noted.label, table) if label is None and labels is None else label
-        id = noted_column(noted.id, table) if id is None and ids is None else id
-        X = rows_for(metric, table, model)
-        y, names = read_labels(table, label, labels, encoding), read_ids(table, id, ids, encoding)
-        constraints = read_constraints(pairs, triplets, table.n_rows, names, encoding)
-        write(metric, X, y, out, constraints=constraints, names=names_of(metric), ids=names, verbose=watch.show)
-    if json:
-        print_json({"rows": table.n_rows, "out": str(out)})
-    else:
-        facts({"written": str(out)})
+    rows = replace(rows, data=[data])
+    inputs = [str(model), *rows.inputs]
+    check_output(out, output.force, (".html", ".htm"), inputs=inputs)
+    with progress_display(output.log, inputs) as progress:
+        fitted = FittedModel.load(model)
+        table = fitted.read(rows, progress)
+        rows = fitted.fill_in(rows, table)
+        X = fitted.encode(table)
+        y = read_labels(table, rows.label, rows.labels, rows.encoding)
+        ids = read_ids(table, rows.id, rows.ids, rows.encoding)
+        constraints = read_constraints(rows.pairs, rows.triplets, table.n_rows, ids, rows.encoding)
+        names = fitted.feature_names
+        write(fitted.metric, X, y, out, constraints=constraints, names=names, ids=ids, verbose=progress.show)
+    print_result(output.json, {"rows": table.n_rows, "out": str(out)}, {"written": str(out)})

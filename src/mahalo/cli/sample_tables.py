@@ -1,20 +1,21 @@
-"""Tables to try the commands on, from data that come with scikit-learn."""
+"""Example tables for the commands, from the data sets of scikit-learn."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from .tables import check_output, write
+from .tables.output_files import check_output, write_table
 
 __all__ = ["write_wine"]
 
 _KINDS = (".csv", ".tsv", ".parquet")
-_EVERY, _FIRST = 18, 9  # of the bottles, the new ones
+_NEW = slice(9, None, 18)  # bottles of the second table
 
 
 def write_wine(path: Path, force: bool) -> tuple[Path, Path]:
-    """Write scikit-learn's wine with the columns `bottle` and `cultivar` to `path`, and some bottles of it, left out
-    there and without `cultivar`, to a file `new-bottles` beside it; return both paths.
+    """Write scikit-learn's wine, with columns `bottle` and `cultivar`, to two files and return their paths.
+
+    Most bottles are in `path`; the others, without `cultivar`, in a file `new-bottles` beside it.
     """
     from sklearn.datasets import load_wine
 
@@ -26,9 +27,9 @@ def write_wine(path: Path, force: bool) -> tuple[Path, Path]:
     wine = load_wine()
     bottles = [f"b{k:03}" for k in range(len(wine.data))]
     columns = {"bottle": bottles} | dict(zip(wine.feature_names, wine.data.T.tolist(), strict=True))
-    held_out = range(_FIRST, len(bottles), _EVERY)
-    kept = [k for k in range(len(bottles)) if k not in held_out]
+    held_out = range(len(bottles))[_NEW]
+    rest = [k for k in range(len(bottles)) if k not in held_out]
     cultivar = [str(wine.target_names[code]) for code in wine.target]
-    write(path, {name: [values[k] for k in kept] for name, values in (columns | {"cultivar": cultivar}).items()})
-    write(new, {name: [values[k] for k in held_out] for name, values in columns.items()})
+    write_table(path, {name: [values[k] for k in rest] for name, values in (columns | {"cultivar": cultivar}).items()})
+    write_table(new, {name: [values[k] for k in held_out] for name, values in columns.items()})
     return path, new

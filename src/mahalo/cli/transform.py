@@ -5,46 +5,38 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from . import options
+from .options import NOT_LEARNING, Model, OutputOptions, RowOptions, expand_options, result_option
 
 __all__ = ["transform"]
 
 
+@expand_options(omit=(*NOT_LEARNING, "id", "ids"))
 def transform(
-    model: options.Model,
-    data: options.Data,
-    out: Annotated[
-        Path,
-        typer.Option(
-            metavar="FILE", help="The new table: .csv, .tsv, .parquet, .npy or .npz.", rich_help_panel=options.RESULT
-        ),
-    ],
-    encoding: options.Encoding = "utf-8",
-    force: options.Force = False,
-    json: options.Json = False,
-    log: options.Log = None,
+    model: Model,
+    rows: RowOptions,
+    out: Annotated[Path, result_option("FILE", "The new table: .csv, .tsv, .parquet, .npy or .npz.")],
+    output: OutputOptions,
 ) -> None:
-    """Rows in a space where the learned distance is the ordinary one.
+    """Map rows to a space where the learned distance is the Euclidean one.
 
-    Columns are found by name, whatever their order. Those that the model does
-    not measure, such as ids and labels, are passed on as they are written; the
-    new ones are called mahalo0, mahalo1, … An array in .npy holds those alone.
+    Columns are found by name, in any order. Those that the model does not
+    measure, such as ids and labels, are copied unchanged; the new ones are
+    called mahalo0, mahalo1, … An array in .npy holds those alone.
     """
-    from .model import load_model, parts_for
-    from .showing import facts, print_json
-    from .tables import check_output, write_parts
-    from .watching import watching
+    from .console import print_result
+    from .model import FittedModel
+    from .progress import progress_display
+    from .tables.output_files import check_output, write_parts
 
-    inputs: list[str | Path | None] = [model, *data]
-    check_output(out, force, inputs=inputs)
-    with watching(log, inputs) as watch:
-        metric = load_model(model)
-        n_rows, parts = parts_for(metric, data, encoding, model, watch)
+    inputs = [str(model), *rows.data]
+    check_output(out, output.force, inputs=inputs)
+    with progress_display(output.log, inputs) as progress:
+        fitted = FittedModel.load(model)
+        n_rows, parts = fitted.transform_parts(rows, progress)
         write_parts(out, parts, n_rows, "mahalo")
-    n_columns = metric.n_outputs
-    if json:
-        print_json({"rows": n_rows, "columns": n_columns, "out": str(out)})
-    else:
-        facts({"written": f"{out}: {n_rows:,} rows, {n_columns:,} new columns"})
+    n_columns = fitted.metric.n_outputs
+    print_result(
+        output.json,
+        {"rows": n_rows, "columns": n_columns, "out": str(out)},
+        {"written": f"{out}: {n_rows:,} rows, {n_columns:,} new columns"},
+    )

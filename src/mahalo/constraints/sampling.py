@@ -133,7 +133,7 @@ def _draw(population: int, k: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _unrank(number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return pair (a, b), b < a, of each number, counting (1,0), (2,0), (2,1), (3,0), …"""
+    """Return pair (a, b), b < a, of each number, counting (1,0), (2,0), (2,1), (3,0), … ."""
     a = np.floor((1 + np.sqrt(1 + 8 * number.astype(np.float64))) / 2).astype(np.intp)
     a -= a * (a - 1) // 2 > number  # the root may round up
     return a, number - a * (a - 1) // 2

@@ -21,10 +21,10 @@ _BLOCK = 64  # objects in a block of which only the diagonal is wanted
 
 @dataclass(frozen=True)
 class BaseKernel:
-    """κ0: a name scikit-learn knows, a callable(X, Y), or "precomputed", where rows are their similarities to the
-    training rows and similarities between new rows come from outside.
+    """Base kernel κ0: a name of scikit-learn's, a callable(X, Y), or "precomputed".
 
-    `shift` is added to the similarity of every object with itself, equal objects being the same.
+    Rows of a precomputed kernel are their similarities to the training rows; similarities between new rows come from
+    outside. `shift` is added to the similarity of every object with itself, equal objects being the same.
     """
 
     kind: str | Callable
@@ -120,14 +120,14 @@ def resolve_width(
 
 
 def _equal_objects(X: Any, Y: Any) -> np.ndarray:
-    """Which of X are which of Y."""
+    """Return a Boolean matrix, true where an object of X equals one of Y."""
     number: dict = {}
     x, y = (np.array([number.setdefault(key, len(number)) for key in _keys(objects)]) for objects in (X, Y))
     return np.equal.outer(x, y)
 
 
 def _keys(X: Any) -> list:
-    """One hashable thing for each object, equal where they are."""
+    """Return a hashable key of each object, equal for equal objects."""
     if getattr(X, "ndim", 1) != 2:
         try:
             return [key for key in X if hash(key) is not None]

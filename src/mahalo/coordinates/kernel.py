@@ -166,7 +166,7 @@ class KernelSpace:
 
     @property
     def coordinates(self) -> KernelCoordinates:
-        """Over the basis."""
+        """Coordinates over the basis."""
         if self._fixed is None:
             raise ValueError("without a basis the coordinates of a kernel's feature space depend on the constraints.")
         return self._fixed
@@ -207,7 +207,7 @@ class KernelSpace:
         return rows if self.kernel.precomputed else self.X[rows]
 
     def definite(self, constraints: Constraints) -> KernelSpace:
-        """This space, or one that `psd` asks for where the kernel matrix of the constrained rows is indefinite.
+        """Return this space, or the one that `psd` asks for if the kernel matrix of constrained rows is indefinite.
 
         "shift" adds to the similarity of every object with itself. "clip" keeps the directions with positive
         eigenvalues, and nothing outside them.

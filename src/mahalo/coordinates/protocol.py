@@ -42,11 +42,11 @@ class Coordinates(PosedCoordinates, Protocol):
     def is_linear(self) -> bool: ...
     @property
     def takes_objects(self) -> bool:
-        """Whether rows are objects that only a kernel function understands."""
+        """True if rows are objects that only a kernel function understands."""
 
     @property
     def is_precomputed(self) -> bool:
-        """Whether rows are similarities to the training rows."""
+        """True if rows are similarities to the training rows."""
 
     @property
     def kernel_name(self) -> str:

@@ -23,7 +23,7 @@ class Directions(NamedTuple):
 
 
 def span_of_edges(Z: Any, forms: EdgeForms) -> Directions:
-    """All of space, or the span of the edges between the rows Z where that is clearly smaller.
+    """Return all of space, or the span of the edges between the rows Z if that is clearly smaller.
 
     The optimum is the same in both; steps cost O(r²) and more.
     """
@@ -73,7 +73,7 @@ def _span(Z: Any, component: np.ndarray) -> np.ndarray:
 
 
 def _span_from_gram(Z: Any, mean: Any, component: np.ndarray) -> np.ndarray:
-    """The same for sparse rows, through their n × n Gram matrix, so that nothing as wide as Z and dense but Q is made.
+    """Return the span of sparse rows by way of their n × n Gram matrix; of dense arrays only Q is as wide as Z.
 
     Directions with singular values below about 1e-7 of the largest are lost in a Gram matrix; what they carry is
     kept as offsets of the constraints, so the certificate stays that of the metric returned.

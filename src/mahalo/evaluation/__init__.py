@@ -15,6 +15,7 @@ from .comparison import (
 )
 from .estimate import Estimate, Measured, pool
 from .held_out_view import View, view, view_of_rows
+from .hubs import HubCounts, hub_counts
 from .lda import LDA, lda_projection
 from .pair_distances import PairDistances
 from .queries import N_NEIGHBORS, QueryScores, choose_queries, choose_voters, score_neighbors, score_queries
@@ -23,6 +24,7 @@ from .ranking import (
     average_precision,
     knn_predict,
     known_pairs,
+    ndcg_at,
     nearest_of,
     nearest_rows,
     pair_auc,
@@ -45,6 +47,7 @@ __all__ = [
     "Distance",
     "Estimate",
     "FoldScores",
+    "HubCounts",
     "Measured",
     "PairDistances",
     "QueryScores",
@@ -57,11 +60,13 @@ __all__ = [
     "compare_on_pairs",
     "compare_on_rows",
     "evaluate_pairs",
+    "hub_counts",
     "intervals",
     "knn_predict",
     "known_pairs",
     "lda_projection",
     "measure_title",
+    "ndcg_at",
     "nearest_of",
     "nearest_rows",
     "pair_auc",

@@ -149,7 +149,7 @@ class BeforeAfter:
 
     @property
     def sentence(self) -> str:
-        """One plain sentence: verdict, measure, both values, and on how many queries against how many rows."""
+        """Sentence about the comparison: verdict, measure, both values, numbers of queries and of rows searched."""
         name = self.primary
         first, second = self.names
         learning = " learning" * (self.names == ("before", "after"))

@@ -25,10 +25,10 @@ class View:
     name : str
     error : float
         Share of held-out rows that the vote of their 10 nearest training rows gets wrong.
-    alike, unalike : ndarray
+    similar, dissimilar : ndarray
         Distances of held-out pairs of the same class, and of different classes.
     auc : float
-        Chance that a random alike pair is closer than a random unalike one.
+        Chance that a random similar pair is closer than a random dissimilar one.
     rows : ndarray of shape (n_rows, n_dimensions)
         The held-out rows, in the space where the distance is the Euclidean one.
     labels : ndarray of shape (n_rows,)
@@ -37,8 +37,8 @@ class View:
 
     name: str
     error: float
-    alike: np.ndarray
-    unalike: np.ndarray
+    similar: np.ndarray
+    dissimilar: np.ndarray
     auc: float
     rows: np.ndarray
     labels: np.ndarray
@@ -60,13 +60,13 @@ def view(
     """
     train, test = np.asarray(train, dtype=np.float64), np.asarray(test, dtype=np.float64)
     y_train, y_test = np.asarray(y_train), np.asarray(y_test)
-    alike, unalike = _pair_distances(test, y_test, random_state)
+    similar, dissimilar = _pair_distances(test, y_test, random_state)
     return View(
         name=name,
         error=float(np.mean(knn_predict(train, y_train, test, n_neighbors) != y_test)),
-        alike=alike,
-        unalike=unalike,
-        auc=_auc(alike, unalike),
+        similar=similar,
+        dissimilar=dissimilar,
+        auc=_auc(similar, dissimilar),
         rows=test,
         labels=y_test,
     )
@@ -78,8 +78,8 @@ def view_of_rows(name: str, rows: np.ndarray, labels: np.ndarray) -> View:
     np.fill_diagonal(D, np.inf)
     codes = np.unique(labels, return_inverse=True)[1]
     error = float(np.mean(vote(codes[nearest_of(D, min(10, len(rows) - 1))]) != codes))
-    alike, unalike = _pair_distances(rows, labels, 0)
-    return View(name, error, alike, unalike, _auc(alike, unalike), rows, labels)
+    similar, dissimilar = _pair_distances(rows, labels, 0)
+    return View(name, error, similar, dissimilar, _auc(similar, dissimilar), rows, labels)
 
 
 def _pair_distances(test: np.ndarray, y_test: np.ndarray, random_state: int) -> tuple[np.ndarray, np.ndarray]:

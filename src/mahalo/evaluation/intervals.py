@@ -9,19 +9,19 @@ __all__ = ["of_mean", "over_rows"]
 
 
 def of_mean(values: np.ndarray) -> float | None:
-    """t s/√n, for values such as the scores of folds; None for a single one, which tells nothing of its spread.
+    """Return the half-width t s/√n of a mean's 95% interval; None for a single value, whose spread is unknown.
 
-    Folds share rows that were learned from, so that of their scores is the customary interval rather than an exact one.
+    Folds share training rows, so the interval of their scores is the customary one rather than an exact one.
     """
     values = np.asarray(values, dtype=np.float64)
     return over_rows((values - values.mean()) / len(values))
 
 
 def over_rows(influence: np.ndarray) -> float | None:
-    """t √(n/(n−1) Σ uᵢ²), where row i of n, drawn at random, has the influence uᵢ on what was estimated.
+    """Return the half-width t √(n/(n−1) Σ uᵢ²), where row i of n has the influence uᵢ on the estimate; None for n = 1.
 
-    For a mean over rows, uᵢ = (xᵢ − x̄)/n, this is t s/√n; it holds for the area under an ROC curve over pairs of rows
-    too. That of a difference takes the difference of influences. None for a single row.
+    Rows are drawn at random. For a mean over rows, uᵢ = (xᵢ − x̄)/n, this is t s/√n; it holds for the area under an ROC
+    curve over pairs of rows too. That of a difference takes the difference of influences.
     """
     n = len(influence)
     if n < 2:

@@ -1,4 +1,4 @@
-"""How good a distance is: the vote of nearest neighbours, and how well it tells alike from unalike."""
+"""Measures of a distance: votes of nearest neighbours, retrieval, and the separation of similar from dissimilar."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ __all__ = [
     "average_precision",
     "knn_predict",
     "known_pairs",
+    "ndcg_at",
     "nearest_of",
     "nearest_rows",
     "pair_auc",
@@ -29,10 +30,10 @@ __all__ = [
 
 
 def vote(codes: np.ndarray) -> np.ndarray:
-    """The class that most of each row's neighbours have; among equals the one that had as many first.
+    """Return the class that most of each row's neighbours have; among equals the one that had as many first.
 
     `codes` holds classes 0, 1, …, one row for each row judged, nearest neighbour first. Names and order of the classes
-    have no say: a tie goes to the class whose neighbours are nearer.
+    do not matter: a tie goes to the class whose neighbours are nearer.
     """
     rows = np.arange(len(codes))
     counted = np.zeros((len(codes), int(codes.max(initial=-1)) + 1), dtype=np.intp)
@@ -115,13 +116,13 @@ def auc_of_pairs(
 
 
 def share_below(ordered: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The share of `ordered`, which rises, that each value is above; ties count half."""
+    """Return the share of `ordered`, which rises, that each value is above; ties count half."""
     both = np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")
     return both / (2.0 * len(ordered))
 
 
 def ranked(distances: np.ndarray, relevant: np.ndarray) -> np.ndarray:
-    """Which are relevant, of every row's columns from the nearest on."""
+    """Return `relevant` with the columns of every row in order of distance, nearest first."""
     return np.take_along_axis(relevant, np.argsort(distances, axis=1), axis=1)
 
 
@@ -141,14 +142,22 @@ def _relevant_entries(found: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nda
 
 
 def precision_at(found: np.ndarray, k: int) -> np.ndarray:
-    """Of each ranked row: the share of relevant ones among the first k."""
+    """Return the share of relevant entries among the first k of each ranked row."""
     return found[:, :k].mean(axis=1)
 
 
 def recall_at(found: np.ndarray, k: int) -> np.ndarray:
-    """Of each ranked row: the share of what is relevant that is among the first k; NaN where nothing is."""
+    """Return the share of the relevant entries of each ranked row that are among the first k; NaN without any."""
     total = found.sum(axis=1)
     return np.divide(found[:, :k].sum(axis=1), total, out=np.full(len(found), np.nan), where=total > 0)
+
+
+def ndcg_at(grades: np.ndarray, k: int) -> np.ndarray:
+    """Return Σ g/log₂(rank + 1) over the first k grades of each ranked row, by that of the best order; NaN of zeros."""
+    best = -np.sort(-grades, axis=1)[:, :k]
+    discount = 1.0 / np.log2(np.arange(best.shape[1]) + 2.0)
+    gain, ideal = grades[:, :k] @ discount, best @ discount
+    return np.divide(gain, ideal, out=np.full(len(grades), np.nan), where=ideal > 0)
 
 
 def ranked_auc(found: np.ndarray) -> np.ndarray:

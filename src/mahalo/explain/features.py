@@ -1,4 +1,4 @@
-"""Which features a linear metric weighs, and what each brings to the distances of alike and unalike rows."""
+"""Weights of features in a linear metric, and their contributions to distances of similar and dissimilar pairs."""
 
 from __future__ import annotations
 
@@ -18,30 +18,31 @@ from .linear import LinearWeights
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["FeatureShares", "feature_shares", "known_pairs"]
+__all__ = ["FeatureShares", "feature_shares", "sample_pairs"]
 
-_MOST_PAIRS = 500  # of either kind, that contributions are the mean of
-_FEWEST_PAIRS, _MOST_NUMBERS = 50, 4_000_000  # of wide rows fewer: so many numbers in all
-_MOST_CROSSED = 60  # features whose pairs are looked at, those that bring most
-_BLOCK = 1 << 19  # numbers held at once
+_MOST_PAIRS = 500  # of either kind, to average contributions over
+_FEWEST_PAIRS, _MOST_NUMBERS = 50, 4_000_000  # fewer pairs of wide rows: so many numbers in all
+_MOST_CROSSED = 60  # features with the largest contributions, whose pairs are computed
+_BLOCK = 1 << 19  # numbers in memory at a time
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureShares:
-    """What each feature, and each pair of the leading features, brings to squared distances.
+    """Contributions of features, and of pairs of the leading features, to squared distances.
 
     Attributes
     ----------
     weight : ndarray of shape (n_features,)
         W_jj.
     parts : dict of str to ndarray of shape (n_features,)
-        For "alike" and "unalike" pairs, as far as any are known: the mean of δ_j (Wδ)_j; the sum is that of δᵀWδ.
+        For "similar" and "dissimilar" pairs, if there are any: the mean of δ_j (Wδ)_j. The sum over j is the mean of
+        δᵀWδ.
     leading : ndarray of int
-        The features that bring most.
+        Features with the largest contributions.
     cross_weight : ndarray
-        W_jk among them.
+        W_jk between them.
     cross_parts : dict of str to ndarray
-        The means of δ_j δ_k among them.
+        Means of δ_j δ_k between them.
     deviation : ndarray of shape (n_features,)
         Standard deviations σ_j of the features. Tables show weights per standard deviation, σ_j W_jk σ_k, which do not
         depend on the units of the features.
@@ -55,7 +56,7 @@ class FeatureShares:
     deviation: np.ndarray
 
     def features(self, names: Sequence[str]) -> DataFrame:
-        """One row a feature, those first that bring most to the distances of unalike rows."""
+        """Return one row for each feature, the largest contributions to distances of dissimilar pairs first."""
         weight = self.weight * self.deviation**2
         last = list(self.parts.values())[-1] if self.parts else weight
         order = np.argsort(-last, kind="stable")
@@ -63,7 +64,7 @@ class FeatureShares:
         return data_frame(columns, [names[j] for j in order], "feature")
 
     def pairs(self, names: Sequence[str]) -> DataFrame:
-        """One row a pair of features: W_jk, and 2 W_jk E[δ_j δ_k]; those first that bring or take most."""
+        """Return one row for each pair of features, W_jk and 2 W_jk E[δ_j δ_k], largest absolute values first."""
         j, k = np.triu_indices(len(self.leading), 1)
         weight = self.cross_weight[j, k]
         parts = {kind: 2.0 * weight * moment[j, k] for kind, moment in self.cross_parts.items()}
@@ -76,8 +77,8 @@ class FeatureShares:
         return data_frame(columns, first, "feature")
 
 
-def known_pairs(y: Any, constraints: Constraints | None) -> dict[str, np.ndarray]:
-    """Pairs of rows that are "alike" and "unalike": at random from labels, else those of the constraints."""
+def sample_pairs(y: Any, constraints: Constraints | None) -> dict[str, np.ndarray]:
+    """Return "similar" and "dissimilar" pairs of rows: random ones by label, else those of the constraints."""
     codes = None if y is None else as_labels(y).codes
     n_classes = 0 if codes is None else len(np.unique(codes[codes >= 0]))
     if codes is not None and n_classes >= 2:
@@ -88,8 +89,8 @@ def known_pairs(y: Any, constraints: Constraints | None) -> dict[str, np.ndarray
     pairs, triplets = constraints.pairs, constraints.triplets
     quadruplets = constraints.linear.quadruplet[constraints.linear.is_quadruplet]
     found = {
-        "alike": np.concatenate([pairs.index[pairs.sign > 0], triplets.index[:, :2], quadruplets[:, :2]]),
-        "unalike": np.concatenate([pairs.index[pairs.sign < 0], triplets.index[:, ::2], quadruplets[:, 2:]]),
+        "similar": np.concatenate([pairs.index[pairs.sign > 0], triplets.index[:, :2], quadruplets[:, :2]]),
+        "dissimilar": np.concatenate([pairs.index[pairs.sign < 0], triplets.index[:, ::2], quadruplets[:, 2:]]),
     }
     return {kind: index for kind, index in found.items() if len(index)}
 
@@ -97,7 +98,7 @@ def known_pairs(y: Any, constraints: Constraints | None) -> dict[str, np.ndarray
 def feature_shares(
     metric: Metric, X: Any, pairs: dict[str, np.ndarray], deviation: np.ndarray | None = None
 ) -> FeatureShares:
-    """Over at most 500 pairs of either kind, drawn at random; fewer where rows are wide."""
+    """Return contributions averaged over at most 500 random pairs of either kind; fewer where rows are wide."""
     W = LinearWeights(metric)
     most = int(np.clip(_MOST_NUMBERS // max(1, W.n_features), _FEWEST_PAIRS, _MOST_PAIRS))
     rng = np.random.default_rng(0)
@@ -112,10 +113,10 @@ def feature_shares(
         (_sums(delta, delta, axis=0) / delta.shape[0] for delta in differences.values()), start=np.zeros(W.n_features)
     )
     deviation = _deviation(X) if deviation is None else deviation
-    brought = weight * (spread if differences else deviation**2)
-    leading = np.sort(np.argsort(-brought, kind="stable")[:_MOST_CROSSED])
+    contribution = weight * (spread if differences else deviation**2)
+    leading = np.sort(np.argsort(-contribution, kind="stable")[:_MOST_CROSSED])
     cross = {kind: _moments(delta[:, leading]) for kind, delta in differences.items()}
-    return FeatureShares(weight, parts, leading, W.among(leading), cross, deviation)
+    return FeatureShares(weight, parts, leading, W.submatrix(leading), cross, deviation)
 
 
 def _deviation(X: Any) -> np.ndarray:
@@ -127,7 +128,7 @@ def _deviation(X: Any) -> np.ndarray:
 
 
 def _differences(metric: Metric, W: LinearWeights, X: Any, index: np.ndarray) -> Any:
-    """x − y of every pair, at unit length in the learned space first where the metric compares by cosine."""
+    """Return x − y of every pair, of rows at unit length in the learned space if the metric compares by cosine."""
     rows = InMemoryRows(X)
     first, second = (rows.take(ends).astype(np.float64) for ends in index.T)
     if metric.normalize:
@@ -144,7 +145,7 @@ def _at_unit_length(W: LinearWeights, X: Any) -> Any:
 
 
 def _mean_parts(W: LinearWeights, delta: Any) -> np.ndarray:
-    """The mean over rows of δ_j (Wδ)_j."""
+    """Return the mean over rows of δ_j (Wδ)_j."""
     total = np.zeros(W.n_features)
     for part in _blocks(delta):
         total += _sums(delta[part], W.times(delta[part]), axis=0)
@@ -152,12 +153,12 @@ def _mean_parts(W: LinearWeights, delta: Any) -> np.ndarray:
 
 
 def _sums(A: Any, B: Any, axis: int) -> np.ndarray:
-    """Of the entries of A times those of B, along an axis."""
+    """Return the sums of the elementwise product of A and B along an axis."""
     return np.asarray((A.multiply(B) if sp.issparse(A) else A * B).sum(axis=axis)).ravel()
 
 
 def _moments(delta: Any) -> np.ndarray:
-    """The mean over rows of δδᵀ."""
+    """Return the mean over rows of δδᵀ."""
     delta = delta.toarray() if sp.issparse(delta) else delta
     return delta.T @ delta / len(delta)
 

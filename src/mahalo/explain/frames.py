@@ -1,4 +1,4 @@
-"""Tables of results as pandas data frames; pandas is asked for only where one is made."""
+"""Data frames of results; pandas is imported only to make one."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["data_frame", "names_of_rows", "tuples"]
+__all__ = ["check_row_names", "data_frame", "tuple_column"]
 
 
 def data_frame(columns: dict[str, Any], index: Any, name: str) -> DataFrame:
-    """Columns by name; `name` is what the index holds."""
+    """Return a data frame of these columns, with an index called `name`."""
     try:
         from pandas import DataFrame, Index
     except ImportError:
@@ -22,15 +22,15 @@ def data_frame(columns: dict[str, Any], index: Any, name: str) -> DataFrame:
     return DataFrame(columns, index=Index(index, name=name))
 
 
-def names_of_rows(index: Sequence[Any] | None, n_rows: int | None) -> Sequence[Any] | None:
-    """Names of all rows, one each, or None where rows go by their numbers."""
+def check_row_names(index: Sequence[Any] | None, n_rows: int | None) -> Sequence[Any] | None:
+    """Return the names of rows; raise ValueError unless there is one for each row."""
     if index is not None and n_rows is not None and len(index) != n_rows:
         raise ValueError(f"index must name each of the {n_rows} rows of X, in their order; got {len(index)} names.")
     return index
 
 
-def tuples(rows: Sequence[Any]) -> np.ndarray:
-    """Tuples of different lengths as one column."""
+def tuple_column(rows: Sequence[Any]) -> np.ndarray:
+    """Return a column of tuples, which may have different lengths."""
     column = np.empty(len(rows), dtype=object)
     for k, values in enumerate(rows):
         column[k] = tuple(values)

@@ -1,4 +1,4 @@
-"""Which constraints shaped a metric."""
+"""Constraints that shaped a metric, by their multipliers."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ import numpy as np
 
 from ..constraints import Constraints
 from ..validation import check_count
-from .frames import data_frame, names_of_rows, tuples
+from .frames import check_row_names, data_frame, tuple_column
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["Pulls", "constraint_kinds", "constraint_rows", "influential", "pulls"]
+__all__ = ["InfluentialConstraints", "constraint_kinds", "constraint_rows", "influential", "most_influential"]
 
-_PULLS = 1e-9  # times the largest multiplier: below it a constraint would hold anyway
+_ACTIVE = 1e-9  # share of the largest multiplier above which a constraint is active
 
 
 @dataclass(frozen=True, eq=False)
-class Pulls:
-    """The constraints that pull hardest at a metric, hardest first.
+class InfluentialConstraints:
+    """Constraints with the largest multipliers, largest first.
 
     Attributes
     ----------
     kinds : list of str
     rows : list of list of int
-        Those that each is about.
+        Rows of each constraint.
     bound, value : ndarray
-        What each is held against, and what it has under the learned metric.
+        Bound of each constraint, and its value under the learned metric.
     share : ndarray
-        Of the sum of all multipliers.
+        Multiplier as a share of the sum of all.
     n_active, n_constraints : int
-        How many pull at all, and of how many.
+        Numbers of constraints with a multiplier above zero, and of all.
     """
 
     kinds: list[str]
@@ -46,16 +46,16 @@ class Pulls:
     n_constraints: int
 
 
-def pulls(constraints: Constraints, duals: np.ndarray, values: np.ndarray, n: int) -> Pulls:
-    """The n constraints with the largest multipliers."""
+def most_influential(constraints: Constraints, duals: np.ndarray, values: np.ndarray, n: int) -> InfluentialConstraints:
+    """Return the n constraints with the largest multipliers."""
     order = _largest(duals, n)
-    return Pulls(
+    return InfluentialConstraints(
         kinds=constraint_kinds(constraints)[order].tolist(),
         rows=constraint_rows(constraints, order),
         bound=constraints.bound[order],
         value=values[order],
         share=duals[order] / (float(duals.sum()) or 1.0),
-        n_active=int((duals > _PULLS * duals.max(initial=0.0)).sum()),
+        n_active=int((duals > _ACTIVE * duals.max(initial=0.0)).sum()),
         n_constraints=len(duals),
     )
 
@@ -63,15 +63,15 @@ def pulls(constraints: Constraints, duals: np.ndarray, values: np.ndarray, n: in
 def influential(
     constraints: Constraints, duals: np.ndarray, values: np.ndarray, n: int, index: Sequence[Any] | None
 ) -> DataFrame:
-    """The n constraints with the largest multipliers, largest first."""
+    """Return a table of the n constraints with the largest multipliers, largest first."""
     check_count(n, "n")
-    names = names_of_rows(index, constraints.n_rows)
+    names = check_row_names(index, constraints.n_rows)
     order = _largest(duals, n)
     rows = constraint_rows(constraints, order)
     violation = constraints.sign * (values - constraints.bound) / constraints.scale
-    columns: dict[str, Any] = {"kind": constraint_kinds(constraints)[order], "rows": tuples(rows)}
+    columns: dict[str, Any] = {"kind": constraint_kinds(constraints)[order], "rows": tuple_column(rows)}
     if names is not None:
-        columns["names"] = tuples([[names[i] for i in ends] for ends in rows])
+        columns["names"] = tuple_column([[names[i] for i in ends] for ends in rows])
     columns |= {
         "bound": constraints.bound[order],
         "value": values[order],
@@ -86,14 +86,14 @@ def _largest(duals: np.ndarray, n: int) -> np.ndarray:
 
 
 def constraint_kinds(constraints: Constraints) -> np.ndarray:
-    """One word for each constraint."""
+    """Return the kind of every constraint in one word."""
     pairs = np.where(constraints.pairs.sign > 0, "similar", "dissimilar")
     forms = np.where(constraints.linear.is_quadruplet, "quadruplet", "linear")
     return np.concatenate([pairs, np.full(len(constraints.triplets), "triplet"), forms]).astype(object)
 
 
 def constraint_rows(constraints: Constraints, which: np.ndarray) -> list[list[int]]:
-    """The rows that these constraints are about."""
+    """Return the rows of some constraints, by their numbers."""
     n_pairs, n_indexed = len(constraints.pairs), len(constraints.pairs) + len(constraints.triplets)
     found = []
     for k in which:

@@ -1,4 +1,4 @@
-"""The matrix of a linear metric by its parts, for rows too wide to write it out."""
+"""Matrix of a linear metric in factored form, for rows too wide to write it out."""
 
 from __future__ import annotations
 
@@ -22,42 +22,42 @@ class LinearWeights:
     def __init__(self, metric: Metric) -> None:
         if not metric.is_linear:
             raise ValueError(
-                "explain weighs features, and a metric in the feature space of a kernel has none. Use influential and "
-                "suspects, which work with every kernel, or learn with kernel='linear'."
+                "explain weighs features, and a metric with a kernel has none. Use influential and suspects, which "
+                "work with every kernel, or kernel='linear'."
             )
         c = metric.linear_coordinates
         self.n_features, self._prior, self._basis, self._F = c.n_features, c.prior, c.basis, metric.F
         self._outside = metric.eta * c.residual if c.basis is not None else 0.0
 
     def times(self, X: Any) -> np.ndarray:
-        """W x for every row, dense."""
+        """Return W x for every row x, dense."""
         Z = self._prior.whiten(X)
         if self._basis is None:
             Z = to_dense(Z)
             return self._prior.compose((Z @ self._F).T).T
         inside = np.asarray(Z @ self._basis) @ (self._F - self._outside * np.eye(len(self._F)))
-        moved = self._basis @ inside.T
+        weighted = self._basis @ inside.T
         if self._outside:
-            moved += self._outside * to_dense(Z).T
-        return self._prior.compose(moved).T
+            weighted += self._outside * to_dense(Z).T
+        return self._prior.compose(weighted).T
 
     def diagonal(self) -> np.ndarray:
-        """W_jj of every feature."""
+        """Return W_jj of every feature."""
         Q = np.eye(self.n_features) if self._basis is None else self._basis
         P = self._prior.compose(Q)
         change = self._F - self._outside * np.eye(len(self._F))
         inside = np.einsum("jk,jk->j", P @ change, P)
         return inside + self._outside * _diagonal_of(self._prior, self.n_features) if self._outside else inside
 
-    def among(self, features: np.ndarray) -> np.ndarray:
-        """W_jk of all pairs of these features."""
+    def submatrix(self, features: np.ndarray) -> np.ndarray:
+        """Return W_jk for all pairs of these features."""
         unit = np.zeros((len(features), self.n_features))
         unit[np.arange(len(features)), features] = 1.0
         return self.times(unit)[:, features]
 
 
 def _diagonal_of(prior: Prior, n_features: int) -> np.ndarray:
-    """(W0)_jj."""
+    """Return (W0)_jj of every feature."""
     if prior.root is None:
         return np.ones(n_features)
     if prior.root.ndim == 2:

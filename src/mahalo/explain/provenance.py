@@ -14,6 +14,7 @@ from typing import Any
 from ..evaluation import BeforeAfter
 from ..metric import Metric
 from ..solvers import Certificate, Step
+from .encoder_record import EncoderRecord
 from .fingerprint import Fingerprint
 from .old_provenance import OLD_ENTRIES, upgrade
 from .plain import Reader, to_plain
@@ -23,12 +24,12 @@ __all__ = ["Candidate", "Choice", "DataRecord", "FitRecord", "Provenance", "Tabl
 
 @dataclass(frozen=True)
 class TableRecord:
-    """How the rows of a table become features: what new tables are checked by.
+    """Conversion of the rows of a table to features, by which new tables are checked.
 
     Attributes
     ----------
     columns : tuple of str or None
-        Columns that are measured, in their order; None where they have no names.
+        Columns of features, in their order; None where they have no names.
     one_hot : dict of str to list of str
         Columns that become one 0/1 feature for each value.
     vectors : dict of str to int
@@ -37,8 +38,8 @@ class TableRecord:
         Columns of labels and of row names.
     svmlight_base : int or None
         Number of the first feature in svmlight files.
-    encoder : str or None
-        What made the vectors.
+    encoder : EncoderRecord, str or None
+        Encoder that made the vectors; a str is its name alone.
     """
 
     columns: tuple[str, ...] | None = None
@@ -47,10 +48,10 @@ class TableRecord:
     label: str | None = None
     id: str | None = None
     svmlight_base: int | None = None
-    encoder: str | None = None
+    encoder: EncoderRecord | str | None = None
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the entries of `Metric.about`, without those that say nothing."""
+        """Return the entries of `Metric.about`, without empty ones."""
         values = {name: to_plain(getattr(self, name)) for name in _TABLE}
         empty = () if self.columns is None else ("columns", "one_hot")
         return {name: value for name, value in values.items() if value not in (None, {}) or name in empty}
@@ -63,7 +64,8 @@ class TableRecord:
             one_hot=about.mapping("one_hot"),
             vectors=about.mapping("vectors"),
             svmlight_base=about.count("svmlight_base"),
-            **{name: about.text(name) for name in ("label", "id", "encoder")},
+            encoder=EncoderRecord.read(about),
+            **{name: about.text(name) for name in ("label", "id")},
         )
 
 
@@ -72,7 +74,7 @@ _TABLE = tuple(f.name for f in dataclasses.fields(TableRecord))
 
 @dataclass(frozen=True)
 class DataRecord:
-    """Rows and labels that were learned from; None where something is not known.
+    """Training rows and labels; None where something is not known.
 
     Attributes
     ----------
@@ -141,7 +143,7 @@ class FitRecord:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Settings that were tried, their mean score over folds and half its 95 % interval (None of one fold)."""
+    """Settings, their mean score over folds and half its 95 % interval (None for one fold)."""
 
     gamma: float
     settings: Mapping[str, Any]
@@ -163,7 +165,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """All candidates, best score first, one of them chosen."""
+    """Candidates, best score first, one of them chosen."""
 
     candidates: tuple[Candidate, ...]
 
@@ -172,7 +174,7 @@ class Choice:
         return next(one for one in self.candidates if one.chosen)
 
     def is_start(self, candidate: Candidate) -> bool:
-        """Return whether a candidate is the prior itself: a γ far below all that were to be tried."""
+        """Return whether a candidate is the prior itself: its γ is far below all others."""
         gammas = sorted({one.gamma for one in self.candidates})
         return len(gammas) > 1 and candidate.gamma == gammas[0] and gammas[0] < 1e-5 * gammas[1]
 
@@ -190,21 +192,21 @@ class Choice:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a metric comes from; parts that are not known are None.
+    """Origin of a metric; parts that are not known are None.
 
     Attributes
     ----------
     version : str or None
-        Of mahalo.
+        Version of mahalo.
     table : TableRecord
     data : DataRecord or None
     fit : FitRecord or None
     choice : Choice or None
-        Where settings were chosen among candidates.
+        Candidates, if settings were chosen among some.
     evaluation : BeforeAfter or None
-        On rows held out at the fit.
+        Evaluation on held-out rows at the fit.
     notes : dict or None
-        Constraints and labels worth looking at, as `fit_notes` returns them.
+        Influential constraints and doubtful labels, as `fit_notes` returns them.
     """
 
     version: str | None = None

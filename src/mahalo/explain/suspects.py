@@ -1,9 +1,9 @@
-"""Labels that look wrong: rows nearer to other classes than to their own, constraints that distances contradict.
+"""Labels that look wrong: rows closer to other classes than to their own, constraints that distances contradict.
 
-A metric learned from a wrong label has been told to believe it. So rows are dealt into folds, each fold to be judged by
-a metric learned from the others. One pair among hundreds has little say, and learning without it costs more than it
-brings: constraints are judged by the metric as it is. Multipliers are no better guide: under LogDet they are, within a
-kind, a function of the distance.
+A metric learned from a wrong label fits it. So rows are divided into folds, and each fold is judged by a metric learned
+from the others. One pair among hundreds has little influence, and fitting without it costs more than it gains, so
+constraints are judged by the metric itself. Multipliers are no better criterion: under LogDet they are, within a kind,
+a function of the distance.
 """
 
 from __future__ import annotations
@@ -24,35 +24,38 @@ from ..rows import stratified_sample
 from ..task import FitData, FitSettings, pose
 from ..validation import at_least_single, check_count, in_double, len_of
 from .doubt import N_NEIGHBOURS, log_ratio
-from .frames import data_frame, names_of_rows, tuples
+from .frames import check_row_names, data_frame, tuple_column
 from .influence import constraint_kinds, constraint_rows
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from .mixin import ExplainMixin
 
 __all__ = [
     "OPPOSITE",
     "DoubtfulConstraints",
     "DoubtfulRows",
     "FoldMetric",
-    "Judged",
+    "LabelJudge",
+    "can_be_judged",
     "doubtful_constraints",
-    "doubtful_of_some",
     "doubtful_rows",
+    "doubtful_rows_in_sample",
     "suspect_constraints",
     "suspect_rows",
 ]
 
-_FOLDS, _MORE_FOLDS, _FEW_ROWS = 4, 10, 1_000  # more where rows are few: each is then missed more, and fits are quick
-MOST_JUDGED = 10_000  # rows, where nobody asked for all
-_MOST_DISTANCES = 5_000_000  # held at once
+_FOLDS, _MORE_FOLDS, _FEW_ROWS = 4, 10, 1_000  # more folds where rows are few and fits quick
+MOST_JUDGED = 10_000  # rows of a sample
+_MOST_DISTANCES = 5_000_000  # in memory at a time
 OPPOSITE = {"similar": "dissimilar", "dissimilar": "similar", "triplet": "the other way round"}
-_MOST_REFERENCE = 2_000  # random pairs of rows that a pair is held against where none of the other kind are known
+_N_REFERENCE = 2_000  # random pairs to compare a pair with where there are none of the other kind
 
 
 @dataclass(frozen=True, eq=False)
 class FoldMetric:
-    """A metric learned from the rows `train`, and the rows `test`, whose labels it has not seen."""
+    """Metric learned from the rows `train`, and the held-out rows `test`."""
 
     train: np.ndarray
     test: np.ndarray
@@ -60,43 +63,45 @@ class FoldMetric:
 
 
 @dataclass
-class Judged:
-    """Rows to judge labels among, and how to learn a metric from a part of them.
+class LabelJudge:
+    """Rows whose labels are judged, and the metrics that judge them.
 
     Attributes
     ----------
     X : array, sparse array or array of objects
         With a precomputed kernel the n × n matrix.
     settings : FitSettings or None
-        Settings to learn again with; None where only the metric is known.
+        Settings to fit metrics of folds with; None to judge by `metric` itself.
     metric : Metric
-        What was learned from all rows.
+        Metric learned from all rows.
     pairwise : bool
-        Whether X is a precomputed kernel.
-    plain : callable, optional
-        Distances of some rows to others with nothing learned. Default: Euclidean, or those of the kernel.
+        True if X is a precomputed kernel.
+    prior_distances : callable, optional
+        Distances between rows of two arrays before learning. Default: Euclidean, or those of the kernel.
     folds : sequence of FoldMetric
-        Metrics learned before with these settings, between them held out from every labelled row, once or more often.
-        Empty: they are learned when they are needed.
+        Metrics fitted before with these settings; every labelled row is held out from one or more of them. Empty: they
+        are fitted when they are needed.
     """
 
     X: Any
     settings: FitSettings | None
     metric: Metric
     pairwise: bool = False
-    plain: Callable[[Any, Any], np.ndarray] | None = None
+    prior_distances: Callable[[Any, Any], np.ndarray] | None = None
     verbose: int = 0
     folds: Sequence[FoldMetric] = ()
 
     @classmethod
-    def by(cls, learner: Any, X: Any, again: bool = True, folds: Sequence[FoldMetric] = ()) -> Judged:
-        """Build from a fitted learner; it learns `again` without the labels judged, unless `folds` hold the results."""
-        settings = learner.refit_settings() if again else None
-        verbose = getattr(learner, "verbose", 0)
-        return cls(at_least_single(X), settings, learner.metric_, learner._pairwise, None, verbose, folds)
+    def from_learner(
+        cls, learner: ExplainMixin, X: Any, refit: bool = True, folds: Sequence[FoldMetric] = ()
+    ) -> LabelJudge:
+        """Make a judge from a fitted learner; with `refit` it fits metrics without the labels they judge."""
+        settings = learner.refit_settings() if refit else None
+        metric, verbose = learner.metric_, getattr(learner, "verbose", 0)
+        return cls(at_least_single(X), settings, metric, metric.coordinates.is_precomputed, None, verbose, folds)
 
-    def among(self, rows: np.ndarray) -> Judged:
-        """Return the same for some of the rows, by number; not for a precomputed kernel."""
+    def restricted_to(self, rows: np.ndarray) -> LabelJudge:
+        """Return the judge of some of the rows, by number; not for a precomputed kernel."""
         place = np.full(self.n_rows, -1)
         place[rows] = np.arange(len(rows))
         placed = [(place[fold.train], place[fold.test], fold.metric) for fold in self.folds]
@@ -104,13 +109,13 @@ class Judged:
         return replace(self, X=self.X[rows], folds=folds)
 
     def fold_metrics(self, codes: np.ndarray) -> Sequence[FoldMetric]:
-        """Return metrics that are held out from every labelled row; `codes` are numbered by appearance."""
+        """Return metrics such that every labelled row is held out from one; `codes` are numbered by appearance."""
         if self.folds and self.settings is not None:
             return self.folds
-        fold = _dealt(codes)
+        fold = _assign_folds(codes)
         folds = [(np.flatnonzero(fold == k), np.flatnonzero(fold != k)) for k in range(fold.max() + 1)]
         with progress_for(self.verbose) as progress:
-            work = progress.track(folds, len(folds), "doubting labels:", lambda fold: f"{len(fold[0]):,} rows left out")
+            work = progress.track(folds, len(folds), "judging labels:", lambda fold: f"{len(fold[0]):,} rows held out")
             return [FoldMetric(train, test, self.fold_metric(train, codes)) for test, train in work]
 
     @property
@@ -118,7 +123,7 @@ class Judged:
         return len_of(self.X)
 
     def fold_metric(self, train: np.ndarray, codes: np.ndarray) -> Metric:
-        """Learned from the labels of some of the rows; the one there is, where it cannot be learned again."""
+        """Return a metric fitted to some of the rows, or the metric of all rows if there are no settings."""
         if self.settings is None:
             return self.metric
         X = self.X[np.ix_(train, train)] if self.pairwise else self.X[train]
@@ -126,7 +131,7 @@ class Judged:
         return task.metric(task.solve(self.settings.gamma))
 
     def sq_lengths(self, index: np.ndarray) -> np.ndarray:
-        """Squared learned distances of pairs of rows."""
+        """Return the squared learned distances of pairs of rows."""
         i, j = index.T
         if not len(index):
             return np.empty(0)
@@ -136,7 +141,7 @@ class Judged:
         return self.metric.pair_distances(K[i], K[j], squared=True, cross=K[i, j], diag_x=own[i], diag_y=own[j])
 
     def learned_distances(self, metric: Metric, train: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """Of some rows to all, under a metric learned from `train`."""
+        """Return a function from rows to their distances to all rows, under a metric learned from `train`."""
         if self.pairwise:
             K, own = self.X, np.diagonal(self.X)
             columns = K[:, train]
@@ -146,10 +151,10 @@ class Judged:
             return lambda rows: euclidean_distances(T[rows], T)
         return lambda rows: metric.distances(self.X[rows], self.X)
 
-    def plain_distances(self, rows: np.ndarray) -> np.ndarray:
-        """Of some rows to all, with nothing learned."""
-        if self.plain is not None:
-            return self.plain(self.X[rows], self.X)
+    def distances_before(self, rows: np.ndarray) -> np.ndarray:
+        """Return the distances of some rows to all rows before learning."""
+        if self.prior_distances is not None:
+            return self.prior_distances(self.X[rows], self.X)
         if not self.pairwise:
             return self.metric.without_learning().distances(self.X[rows], self.X)
         own = np.diagonal(self.X)
@@ -164,15 +169,15 @@ class DoubtfulRows:
     ----------
     rows : ndarray of int
     score : ndarray
-        From 0 to 1, above ½ where others are closer.
+        Doubt from 0 to 1, above ½ where rows of other classes are closer.
     suggested : ndarray of int
-        Codes of the classes they look like.
+        Codes of the classes that the rows look like.
     neighbours : list of list of int
-        The nearest rows that have the suggested class.
+        Nearest rows of the suggested class.
     n_judged : int
-        Labelled rows that were looked at.
+        Number of labels judge.
     held_out : bool
-        Whether each was judged by a metric that had not seen its label.
+        True if each label was judged by a metric learned without it.
     """
 
     rows: np.ndarray
@@ -185,7 +190,7 @@ class DoubtfulRows:
 
 @dataclass(frozen=True, eq=False)
 class DoubtfulConstraints:
-    """Pairs and triplets that distances contradict, most doubtful first: which, about which rows, and what they say."""
+    """Pairs and triplets that distances contradict, most doubtful first: numbers, rows, kinds and doubts."""
 
     which: np.ndarray
     rows: list[list[int]]
@@ -197,146 +202,146 @@ class DoubtfulConstraints:
         return [OPPOSITE[kind] for kind in self.given]
 
 
-def doubtful_rows(judged: Judged, codes: np.ndarray, n: int) -> DoubtfulRows:
-    """The n rows whose labels are most doubtful."""
+def doubtful_rows(judge: LabelJudge, codes: np.ndarray, n: int) -> DoubtfulRows:
+    """Return the n rows whose labels are most doubtful."""
     check_count(n, "n")
-    _check_rows(judged, codes)
-    score, others = _row_doubts(judged, codes)
+    _check_rows(judge, codes)
+    score, others = _row_doubts(judge, codes)
     labelled = np.flatnonzero(codes >= 0)
     order = labelled[np.argsort(-score[labelled], kind="stable")][:n]
     found = [others[i][others[i] >= 0] for i in order]
     suggested = np.array([vote(codes[rows][None])[0] for rows in found])
     against = [rows[codes[rows] == c].tolist() for rows, c in zip(found, suggested, strict=True)]
-    return DoubtfulRows(order, score[order], suggested, against, len(labelled), judged.settings is not None)
+    return DoubtfulRows(order, score[order], suggested, against, len(labelled), judge.settings is not None)
 
 
-def doubtful_of_some(judged: Judged, codes: np.ndarray, n: int) -> DoubtfulRows:
-    """The same among at most 10,000 rows, drawn at random in every class; with a precomputed kernel among all."""
-    every = np.arange(judged.n_rows)
-    some = every if judged.pairwise else stratified_sample(len(every), MOST_JUDGED, codes_by_appearance(codes))
-    if len(some) == judged.n_rows:
-        return doubtful_rows(judged, codes, n)
-    found = doubtful_rows(judged.among(some), codes[some], n)
+def doubtful_rows_in_sample(judge: LabelJudge, codes: np.ndarray, n: int) -> DoubtfulRows:
+    """Return the n most doubtful rows of a stratified sample of 10,000 rows; of all rows of a precomputed kernel."""
+    every = np.arange(judge.n_rows)
+    some = every if judge.pairwise else stratified_sample(len(every), MOST_JUDGED, codes_by_appearance(codes))
+    if len(some) == judge.n_rows:
+        return doubtful_rows(judge, codes, n)
+    found = doubtful_rows(judge.restricted_to(some), codes[some], n)
     return replace(found, rows=some[found.rows], neighbours=[some[near].tolist() for near in found.neighbours])
 
 
-def doubtful_constraints(judged: Judged, constraints: Constraints, n: int) -> DoubtfulConstraints:
-    """The n pairs and triplets that learned distances contradict most."""
+def doubtful_constraints(judge: LabelJudge, constraints: Constraints, n: int) -> DoubtfulConstraints:
+    """Return the n pairs and triplets that learned distances contradict most."""
     check_count(n, "n")
-    constraints.check_rows(judged.n_rows)
+    constraints.check_rows(judge.n_rows)
     if not len(constraints.pairs) + len(constraints.triplets):
-        raise ValueError("only pairs and triplets can be doubtful; there are none. Pass y to judge the labels of rows.")
-    score = _contradicted(judged, constraints)
+        raise ValueError(
+            "only pairs and triplets can be judged, and there are none. Pass y to judge the labels of rows."
+        )
+    score = _constraint_doubts(judge, constraints)
     order = np.argsort(-score[: len(constraints.pairs) + len(constraints.triplets)], kind="stable")[:n]
     given = constraint_kinds(constraints)[order].tolist()
     return DoubtfulConstraints(order, constraint_rows(constraints, order), given, score[order])
 
 
-def suspect_rows(judged: Judged, y: Any, n: int, index: Sequence[Any] | None) -> DataFrame:
-    """The n rows whose labels are most doubtful, as a table."""
+def suspect_rows(judge: LabelJudge, y: Any, n: int, index: Sequence[Any] | None) -> DataFrame:
+    """Return a table of the n rows whose labels are most doubtful."""
     labels = as_labels(y)
-    found = doubtful_rows(judged, labels.codes, n)
-    names = names_of_rows(index, judged.n_rows)
+    found = doubtful_rows(judge, labels.codes, n)
+    names = check_row_names(index, judge.n_rows)
     columns: dict[str, Any] = {} if names is None else {"name": [names[i] for i in found.rows]}
     columns |= {
         "score": found.score,
         "given": labels.classes[labels.codes[found.rows]],
         "suggested": labels.classes[found.suggested],
-        "neighbours": tuples(found.neighbours),
+        "neighbours": tuple_column(found.neighbours),
     }
     return data_frame(columns, found.rows, "row")
 
 
-def suspect_constraints(judged: Judged, constraints: Constraints, n: int, index: Sequence[Any] | None) -> DataFrame:
-    """The n pairs and triplets that learned distances contradict most, as a table."""
-    names = names_of_rows(index, judged.n_rows)
-    found = doubtful_constraints(judged, constraints, n)
-    columns: dict[str, Any] = {"rows": tuples(found.rows)}
+def suspect_constraints(judge: LabelJudge, constraints: Constraints, n: int, index: Sequence[Any] | None) -> DataFrame:
+    """Return a table of the n pairs and triplets that learned distances contradict most."""
+    names = check_row_names(index, judge.n_rows)
+    found = doubtful_constraints(judge, constraints, n)
+    columns: dict[str, Any] = {"rows": tuple_column(found.rows)}
     if names is not None:
-        columns["names"] = tuples([[names[i] for i in ends] for ends in found.rows])
+        columns["names"] = tuple_column([[names[i] for i in ends] for ends in found.rows])
     columns |= {"score": found.score, "given": found.given, "suggested": found.suggested}
     return data_frame(columns, found.which, "constraint")
 
 
 def can_be_judged(codes: np.ndarray) -> bool:
-    """Whether there are two classes of two rows or more."""
+    """Return whether there are two classes with two rows or more each."""
     return bool((np.bincount(codes[codes >= 0]) >= 2).sum() >= 2)
 
 
-def _check_rows(judged: Judged, codes: np.ndarray) -> None:
-    n = judged.n_rows
+def _check_rows(judge: LabelJudge, codes: np.ndarray) -> None:
+    n = judge.n_rows
     if len(codes) != n:
         raise ValueError(f"y must have one label for each of the {n} rows of X; got {len(codes)}.")
-    if judged.pairwise and judged.X.shape[0] != judged.X.shape[1]:
+    if judge.pairwise and judge.X.shape[0] != judge.X.shape[1]:
         raise ValueError(
-            f"with a precomputed kernel labels are judged among the training rows: X must be their n × n matrix; got "
-            f"shape {judged.X.shape}."
+            f"with a precomputed kernel X must be the n × n matrix of the training rows to judge labels; got "
+            f"shape {judge.X.shape}."
         )
     if not can_be_judged(codes):
-        raise ValueError(
-            "to tell whether a label is wrong takes two classes with two rows each, at least; pass more labelled rows."
-        )
+        raise ValueError("judging labels needs at least two classes with two rows each; pass more labelled rows.")
 
 
-def _row_doubts(judged: Judged, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of every row its score, r / (1 + r), and the nearest of other classes.
+def _row_doubts(judge: LabelJudge, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the doubt r / (1 + r) about every label, and the nearest rows of other classes.
 
-    r is the geometric mean of two ratios: of plain distances, which no label has shaped, and of learned ones, among
-    rows that are not themselves nearer to others: a doubtful label is no evidence against another.
+    r is the geometric mean of two ratios: of distances before learning, which no label has shaped, and of learned
+    distances to rows that are themselves not closer to other classes, as a doubtful label is no evidence.
     """
-    folds = judged.fold_metrics(codes_by_appearance(codes))
+    folds = judge.fold_metrics(codes_by_appearance(codes))
     labelled = codes >= 0
     every = np.flatnonzero(labelled)
 
-    def learned(has_say: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the mean over the folds of each row, and the nearest rows of other classes in the last of them."""
+    def learned(trusted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the mean log ratio over the folds of each row, and the nearest rows of other classes in the last."""
         total, times = np.zeros(len(codes)), np.zeros(len(codes))
         others = np.full((len(codes), N_NEIGHBOURS), -1)
         for fold in folds:
             held_out = fold.test[labelled[fold.test]]
-            ratio, near = _ratios(judged.learned_distances(fold.metric, fold.train), held_out, codes, has_say)
+            ratio, near = _ratios(judge.learned_distances(fold.metric, fold.train), held_out, codes, trusted)
             total[held_out] += ratio
             times[held_out] += 1
             others[held_out, : near.shape[1]] = near
         return total / np.maximum(times, 1), others
 
-    plain = np.zeros(len(codes))
-    plain[every] = _ratios(judged.plain_distances, every, codes, labelled)[0]
+    before = np.zeros(len(codes))
+    before[every] = _ratios(judge.distances_before, every, codes, labelled)[0]
     first, others = learned(labelled)
-    second, trusted = learned(labelled & (plain + first <= 0))
-    r = np.exp(0.5 * (plain + second))
-    return r / (1.0 + r), np.where(trusted[:, :1] >= 0, trusted, others)
+    second, trusted_others = learned(labelled & (before + first <= 0))
+    r = np.exp(0.5 * (before + second))
+    return r / (1.0 + r), np.where(trusted_others[:, :1] >= 0, trusted_others, others)
 
 
 def _ratios(
-    distances: Callable[[np.ndarray], np.ndarray], rows: np.ndarray, codes: np.ndarray, has_say: np.ndarray
+    distances: Callable[[np.ndarray], np.ndarray], rows: np.ndarray, codes: np.ndarray, trusted: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """`log_ratio` of some rows, so many at a time that their distances to all can be held."""
+    """Return `log_ratio` of some rows against the trusted ones, in blocks that fit in memory."""
     step = max(1, _MOST_DISTANCES // len(codes))
     found = []
     for a in range(0, len(rows), step):
         part = rows[a : a + step]
         D = distances(part)
         D[np.arange(len(part)), part] = np.inf
-        D[:, ~has_say] = np.inf
+        D[:, ~trusted] = np.inf
         found.append(log_ratio(D, codes[part], codes))
     return np.concatenate([ratio for ratio, _ in found]), np.concatenate([others for _, others in found])
 
 
-def _contradicted(judged: Judged, constraints: Constraints) -> np.ndarray:
-    """Of each pair the share of pairs of the other kind (of random ones, if there are none) on its wrong side.
+def _constraint_doubts(judge: LabelJudge, constraints: Constraints) -> np.ndarray:
+    """Return, for each pair, the share of pairs of the other kind on its wrong side.
 
-    Linear forms are about no label, and have 0.
+    Without pairs of the other kind random pairs take their place. Linear forms have 0.
     """
     pairs, triplets = constraints.pairs, constraints.triplets
-    length, similar = judged.sq_lengths(pairs.index), pairs.sign > 0
+    length, similar = judge.sq_lengths(pairs.index), pairs.sign > 0
     score = np.zeros(constraints.n_constraints)
     for kind, side in ((similar, 1.0), (~similar, -1.0)):
         if kind.any():
-            others = length[~kind] if (~kind).any() else judged.sq_lengths(_random_pairs(judged.n_rows))
+            others = length[~kind] if (~kind).any() else judge.sq_lengths(_random_pairs(judge.n_rows))
             score[: len(pairs)][kind] = share_below(np.sort(side * others), side * length[kind])
     a, b, c = triplets.index.T
-    near, far = (judged.sq_lengths(np.column_stack([a, end])) for end in (b, c))
+    near, far = (judge.sq_lengths(np.column_stack([a, end])) for end in (b, c))
     total = near + far
     part = slice(len(pairs), len(pairs) + len(triplets))
     score[part] = np.divide(near, total, out=np.full(len(near), 0.5), where=total > 0)
@@ -345,12 +350,12 @@ def _contradicted(judged: Judged, constraints: Constraints) -> np.ndarray:
 
 def _random_pairs(n_rows: int) -> np.ndarray:
     rng = np.random.default_rng(0)
-    first = rng.integers(n_rows, size=_MOST_REFERENCE)
-    return np.column_stack([first, (first + rng.integers(1, n_rows, size=_MOST_REFERENCE)) % n_rows])
+    first = rng.integers(n_rows, size=_N_REFERENCE)
+    return np.column_stack([first, (first + rng.integers(1, n_rows, size=_N_REFERENCE)) % n_rows])
 
 
-def _dealt(codes: np.ndarray) -> np.ndarray:
-    """The fold of each row, those of a class dealt evenly; unlabelled rows are in none, and learned from by all."""
+def _assign_folds(codes: np.ndarray) -> np.ndarray:
+    """Return the fold of each row, balanced within classes; −1 for unlabelled rows, which are in all training sets."""
     fold = np.full(len(codes), -1)
     labelled = np.flatnonzero(codes >= 0)
     shuffled = np.random.default_rng(0).permutation(labelled)

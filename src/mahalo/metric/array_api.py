@@ -19,7 +19,7 @@ _CPU = 1  # kDLCPU of DLPack
 
 
 def namespace_of(*arrays: Any) -> Any:
-    """The functions of arrays that are not NumPy's, such as tensors of torch; None for all that NumPy takes itself."""
+    """Return the array namespace of arrays such as torch tensors; None for all that NumPy takes itself."""
     given = [array for array in arrays if array is not None]
     kinds = {type(array).__module__.partition(".")[0] for array in given}
     if not kinds & {"torch", "cupy", "jax", "jaxlib"} and not any(_is_standard(array) for array in given):

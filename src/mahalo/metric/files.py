@@ -287,7 +287,7 @@ def _kernel_coordinates(contents: Contents, kernel: Callable | None, points: Seq
 
 
 def _refuse_unused(kernel: Callable | None, points: Sequence | None, name: str) -> None:
-    """What the file holds already is not taken from outside."""
+    """Raise ValueError if a kernel or points are passed that the file itself holds."""
     if kernel is not None:
         raise ValueError(f"kernel= is for metrics learned with a callable; this one has the kernel {name} in the file.")
     if points is not None:

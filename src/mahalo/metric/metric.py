@@ -91,7 +91,7 @@ class Metric:
 
     @property
     def is_linear(self) -> bool:
-        """Whether `transform` is a linear map of the rows."""
+        """True if `transform` is a linear map of the rows."""
         return self.coordinates.is_linear and self.features is None
 
     @property
@@ -148,7 +148,7 @@ class Metric:
             raise ValueError(_NOT_LINEAR.format(problem))
 
     def query_side(self) -> QuerySide:
-        """Return the map of queries under which stored vectors stay unchanged."""
+        """Return the map of queries for search among stored vectors that stay unchanged."""
         return query_side(self)
 
     def at(self, x: ArrayLike) -> np.ndarray:
@@ -318,7 +318,7 @@ class Metric:
         return D if squared else np.sqrt(D)
 
     def kneighbors(self, X: Any, Y: Any, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
-        """The k nearest rows of Y of each row of X: distances and numbers of rows of Y, nearest first.
+        """Return distances and row numbers of the k nearest rows of Y of each row of X, nearest first.
 
         Either may be on Dask; Dask arrays are returned then, and compute(distances, rows) goes through Y once. Beside
         the result distances of some rows to all of Y, or of a block, are held at a time.
@@ -382,7 +382,7 @@ class Metric:
         return self._by_blocks(X, Y, cross, dtype, lambda K, part: cosines(K, own_x[part], own_y))
 
     def _explicit(self, X: Any, Y: Any) -> bool:
-        """Whether rows may be transformed whole: dense, linear."""
+        """Return True if rows may be transformed whole: dense, linear."""
         return self.coordinates.is_linear and (not self.coordinates.residual or not (sp.issparse(X) or sp.issparse(Y)))
 
     def _by_blocks(

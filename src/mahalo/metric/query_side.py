@@ -38,23 +38,23 @@ class QuerySide:
         return self.metric.matrix if scaling is None else self.metric.matrix / scaling.scale
 
     def queries(self, Q: Any) -> np.ndarray:
-        """u, one dense row of n_features for each query, in its precision."""
+        """Return u, one dense row of n_features for each query, in its precision."""
         Q = self.metric.validate_rows(Q)
         U = learned_rows(self.metric, Q.astype(np.float64, copy=False))
         U = U if self.metric.scaling is None else U / self.metric.scaling.scale
         return U.astype(Q.dtype, copy=False)
 
     def shifts(self, Q: Any) -> np.ndarray:
-        """a, one number for each query."""
+        """Return a, one number for each query."""
         U = self.queries(Q).astype(np.float64, copy=False)
         return np.zeros(len(U)) if self.metric.scaling is None else -(U @ self.metric.scaling.mean)
 
     def stored(self, X: Any) -> np.ndarray:
-        """s = κ(x, x), one number for each stored row."""
+        """Return s = κ(x, x), one number for each stored row."""
         return self_similarities(self.metric, self.metric.validate_rows(X))
 
     def scores(self, Q: Any, X: Any) -> np.ndarray:
-        """Larger is nearer, for every query and stored row: what a database is to order by."""
+        """Return a score of every query and stored row for a database to order by; larger is nearer."""
         U = self.queries(Q).astype(np.float64, copy=False)
         s = self.stored(X)
         X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)

@@ -1,7 +1,7 @@
-"""What a learned metric looks like: one page for a browser, numbers on held-out rows, and pictures of them.
+"""Reports: one HTML page about a learned metric, and displays in the manner of scikit-learn's.
 
-`write` makes the page and needs pandas, the extra ``mahalo[report]``; `evaluation` needs nothing beyond the library;
-`figures` needs matplotlib, the extra ``mahalo[plots]``.
+`write` makes the page and needs jinja2 and pandas, the extra ``mahalo[report]``. `MetricDisplay` and
+`ReliabilityDisplay` need matplotlib, the extra ``mahalo[plots]``.
 """
 
 from .page import write

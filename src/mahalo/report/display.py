@@ -1,4 +1,4 @@
-"""Pictures of a learned metric in the manner of scikit-learn's displays."""
+"""Display of a learned metric in the manner of scikit-learn's displays."""
 
 from __future__ import annotations
 
@@ -10,12 +10,24 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import as_labels
+from ..drawing import (
+    Convergence,
+    draw_convergence,
+    draw_distances,
+    draw_maps,
+    draw_path,
+    draw_scores,
+    draw_spectrum,
+    new_figure,
+    overview,
+    require_matplotlib,
+)
 from ..evaluation import View, view_of_rows
 from ..learner import MetricLearner
 from ..linalg import symmetrize
-from ..selection import MetricPath
+from ..metric.input_checks import checked_rows
+from ..selection import MetricLearnerCV, MetricPath
 from ..validation import in_double, len_of
-from . import figures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,21 +35,21 @@ if TYPE_CHECKING:
 __all__ = ["MetricDisplay"]
 
 _KINDS = ("overview", "map", "distances", "spectrum", "convergence", "choosing")
-_OF_ROWS = ("overview", "map", "distances")
-_MOST_ROWS = 2_000  # drawn, at random of more
+_ROW_KINDS = ("overview", "map", "distances")
+_MOST_ROWS = 2_000  # drawn; a random sample of more
 _LARGEST_DENSE = 20_000_000  # numbers
 
 
 class MetricDisplay:
-    """Pictures of a learned metric: rows before and after, what it stretches, its proof, how it was chosen.
+    """Figures of a learned metric: rows before and after, spectrum, convergence, scores of candidates.
 
-    Make one with `from_estimator`, or with `from_path`; `plot` draws again, on axes of yours.
+    Make one with `from_estimator` or `from_path`; `plot` draws again, on axes of yours.
 
     Attributes
     ----------
     figure_ : matplotlib Figure
     axes_ : ndarray of matplotlib Axes
-        Those that were drawn on; `ax_` is the first.
+        Axes of the panels; `ax_` is the first.
 
     Examples
     --------
@@ -77,15 +89,14 @@ class MetricDisplay:
         ----------
         estimator : MetricLearner, MetricLearnerCV or EmbeddingAdapter
         X, y : array-like
-            Rows and labels, best such as were not learned from: for "overview", "map" and "distances". At most 2,000
-            are drawn.
+            Rows and labels, best held-out ones: for "overview", "map" and "distances". At most 2,000 rows are drawn.
         kind : {"overview", "map", "distances", "spectrum", "convergence", "choosing"}
-            All on one page; maps of neighbourhoods; histograms of the distances of alike and unalike pairs; eigenvalues
-            relative to the prior; the gap after every step; scores of the candidates against γ.
+            All in one figure; maps of neighbourhoods; histograms of the distances of similar and dissimilar pairs;
+            eigenvalues relative to the prior; the gap after every step; scores of the candidates against γ.
         ax : Axes or sequence of Axes, optional
-            To draw on. Maps and histograms take two, before and after, or one, after alone. Default: a new figure.
+            Axes to draw on. Maps and histograms take two, before and after, or one, after alone. Default: a new figure.
         class_names : sequence of str, optional
-            Of the classes in sorted order.
+            Names of the classes, in sorted order.
         """
         check_is_fitted(estimator, "metric_")
         _check_kind(kind)
@@ -101,41 +112,45 @@ class MetricDisplay:
 
     def plot(self, kind: str = "overview", *, ax: Any = None) -> MetricDisplay:
         """Draw one kind; see `from_estimator`."""
-        figures.require_matplotlib()
+        require_matplotlib()
         if self.path is not None:
-            self._on(ax, 1)
-            figures.draw_path(self.axes_[0], self.path)
+            self._set_axes(ax, 1)
+            draw_path(self.axes_[0], self.path.gammas, self.path.metrics)
             return self
         _check_kind(kind)
         learner = self.learner
         assert learner is not None
-        if kind in _OF_ROWS and self.views is None:
-            raise ValueError(f"kind={kind!r} is about rows: pass X and y to from_estimator.")
+        if kind in _ROW_KINDS and self.views is None:
+            raise ValueError(f"kind={kind!r} draws rows: pass X and y to from_estimator.")
         if kind == "choosing" and not hasattr(learner, "cv_results_"):
             raise ValueError(
                 f"kind='choosing' shows the candidates of a MetricLearnerCV; got a {type(learner).__name__}."
             )
         if kind in ("overview", "convergence") and not hasattr(learner, "history_"):
             raise ValueError(
-                f"kind={kind!r} shows how a fit went, and a file holds the metric alone; use another kind."
+                f"kind={kind!r} needs the steps of the solver, which a file does not hold; use another kind."
             )
         if kind == "overview":
             return self._overview(ax)
-        self._on(ax, 2 if kind in _OF_ROWS else 1)
+        self._set_axes(ax, 2 if kind in _ROW_KINDS else 1)
         if kind == "map":
-            figures.draw_maps(list(self.axes_), *self._two(), self.class_names)
+            draw_maps(list(self.axes_), *self._before_after(), self.class_names)
         elif kind == "distances":
-            figures.draw_distances(list(self.axes_), *self._two())
+            draw_distances(list(self.axes_), *self._before_after())
+        elif kind == "spectrum":
+            draw_spectrum(self.axes_[0], learner.metric_)
+        elif kind == "convergence":
+            draw_convergence(self.axes_[0], _convergence(learner))
         else:
-            draw = {"spectrum": figures.draw_spectrum, "convergence": figures.draw_convergence}
-            draw.get(kind, figures.draw_choosing)(self.axes_[0], learner)
+            assert isinstance(learner, MetricLearnerCV)
+            draw_scores(self.axes_[0], learner.cv_results_, learner.best_index_)
         return self
 
     @property
     def ax_(self) -> Axes:
         return self.axes_[0]
 
-    def _two(self) -> tuple[View, View]:
+    def _before_after(self) -> tuple[View, View]:
         assert self.views is not None
         return self.views
 
@@ -143,14 +158,16 @@ class MetricDisplay:
         if ax is not None:
             raise ValueError("kind='overview' draws a figure of its own; leave ax out, or choose another kind.")
         assert self.learner is not None
-        self.figure_ = figures.overview(*self._two(), self.learner, class_names=self.class_names)
+        self.figure_ = overview(
+            *self._before_after(), self.learner.metric_, _convergence(self.learner), class_names=self.class_names
+        )
         self.axes_ = np.array(self.figure_.axes, dtype=object)
         return self
 
-    def _on(self, ax: Any, n: int) -> None:
-        """The axes given, or n new ones."""
+    def _set_axes(self, ax: Any, n: int) -> None:
+        """Use these axes, n at most, or n new ones."""
         if ax is None:
-            figure, axes = figures.new_figure(1, n, width=5.5 if n == 1 else 10, height=4.2)
+            figure, axes = new_figure(1, n, width=5.5 if n == 1 else 10, height=4.2)
             self.figure_, self.axes_ = figure, axes[0]
             return
         axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
@@ -164,11 +181,15 @@ def _check_kind(kind: str) -> None:
         raise ValueError(f"kind must be one of {', '.join(map(repr, _KINDS))}; got {kind!r}.")
 
 
+def _convergence(learner: MetricLearner) -> Convergence:
+    return Convergence(learner.history_, learner.certificate_.relative_gap, learner.tol)
+
+
 def _views(learner: MetricLearner, X: Any, y: Any) -> tuple[View, View]:
-    """Labelled rows as they come, and as the learned metric sees them."""
+    """Return the labelled rows before learning and under the learned metric."""
     if y is None:
-        raise ValueError("maps and histograms need to know which rows are alike: pass y.")
-    rows, labels = learner._rows(X), as_labels(y)
+        raise ValueError("maps and histograms need labels to tell similar from dissimilar rows: pass y.")
+    rows, labels = checked_rows(X, learner.metric_.coordinates, learner.metric_.about), as_labels(y)
     if len(labels.codes) != len_of(rows):
         raise ValueError(f"y must have one label for each of the {len_of(rows)} rows of X; got {len(labels.codes)}.")
     part = np.flatnonzero(labels.codes >= 0)
@@ -176,15 +197,15 @@ def _views(learner: MetricLearner, X: Any, y: Any) -> tuple[View, View]:
         part = np.sort(np.random.default_rng(0).choice(part, _MOST_ROWS, replace=False))
     names = labels.classes[labels.codes[part]]
     after = np.asarray(learner.metric_.transform(in_double(rows[part])), dtype=np.float64)
-    return view_of_rows("before", _plain(learner, rows, part), names), view_of_rows("after", after, names)
+    return view_of_rows("before", _rows_before(learner, rows, part), names), view_of_rows("after", after, names)
 
 
-def _plain(learner: MetricLearner, rows: Any, part: np.ndarray) -> np.ndarray:
-    """Rows as points whose Euclidean distance is the one that nothing was learned for."""
+def _rows_before(learner: MetricLearner, rows: Any, part: np.ndarray) -> np.ndarray:
+    """Return points whose Euclidean distance is the distance before learning."""
     c = learner.metric_.coordinates
     if not c.is_linear:
         if c.is_precomputed and rows.shape[0] != rows.shape[1]:
-            raise ValueError("with a precomputed kernel rows are drawn that were learned from: pass the n × n matrix.")
+            raise ValueError("with a precomputed kernel only training rows can be drawn: pass their n × n matrix.")
         K = rows[np.ix_(part, part)] if c.is_precomputed else c.base(rows[part], rows[part])
         values, vectors = np.linalg.eigh(symmetrize(K.astype(np.float64)))
         return vectors * np.sqrt(np.maximum(values, 0.0))
@@ -192,5 +213,5 @@ def _plain(learner: MetricLearner, rows: Any, part: np.ndarray) -> np.ndarray:
     if not sp.issparse(chosen):
         return np.asarray(chosen, dtype=np.float64)
     if np.prod(chosen.shape) > _LARGEST_DENSE:
-        raise ValueError(f"these rows are sparse and {chosen.shape[1]} wide, too wide to draw; pass fewer rows.")
+        raise ValueError(f"these sparse rows have {chosen.shape[1]} columns, too many to draw; pass fewer rows.")
     return chosen.toarray().astype(np.float64)

@@ -1,4 +1,4 @@
-"""The distance before learning, beside the learned one: two objects that are asked the same questions."""
+"""Distance before learning, with the methods of the learned one."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sklearn.metrics.pairwise import paired_euclidean_distances, pairwise_distan
 from ..evaluation import Distance
 from ..metric import Metric
 
-__all__ = ["Euclidean", "among", "before_learning"]
+__all__ = ["Euclidean", "before_learning", "distance_matrix"]
 
 
 @dataclass(frozen=True, eq=False)
 class Euclidean:
-    """Rows compared as they came, dense or sparse, or with columns divided by their scale."""
+    """Euclidean distance between rows, dense or sparse, with columns divided by their scale if there is one."""
 
     scale: np.ndarray | None = None
 
@@ -33,18 +33,17 @@ class Euclidean:
 
 
 def before_learning(metric: Metric, scale: np.ndarray | None = None) -> tuple[Distance, str]:
-    """What rows were compared by before, and its name: the Euclidean distance, or that of the kernel."""
+    """Return the distance before learning and its name: the Euclidean distance, or that of the kernel."""
     if metric.coordinates.is_linear:
-        came = "as they came" if scale is None else "with standardised columns"
-        return Euclidean(scale), f"the Euclidean distance between rows {came}"
+        return Euclidean(scale), "the Euclidean distance" + (" of standardised columns" if scale is not None else "")
     return (
         metric.without_learning(),
-        f"the distance of the kernel ({metric.coordinates.kernel_name}), with nothing learned",
+        f"the distance of the kernel ({metric.coordinates.kernel_name})",
     )
 
 
-def among(distance: Distance, X: Any) -> np.ndarray:
-    """Distances among rows, in double precision, of each with itself infinite: nobody is their own neighbour."""
+def distance_matrix(distance: Distance, X: Any) -> np.ndarray:
+    """Return the distances between rows in double precision, with an infinite diagonal: no row is its own neighbour."""
     D = np.array(distance.distances(X), dtype=np.float64)
     np.fill_diagonal(D, np.inf)
     return D

@@ -1,4 +1,4 @@
-"""All that a page tells, worked out from a model and rows: what is missing says why in one line."""
+"""Findings of a report: everything the page shows, computed from a model and rows when it is first used."""
 
 from __future__ import annotations
 
@@ -13,54 +13,60 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Constraints, Labels, as_constraints, as_labels
-from ..evaluation import BeforeAfter, Distance, compare_on_pairs, compare_on_rows
+from ..drawing import neighbor_maps
+from ..evaluation import BeforeAfter, Distance, HubCounts, compare_on_pairs, compare_on_rows, hub_counts
 from ..explain import Provenance, fingerprint
-from ..explain.features import FeatureShares, feature_shares, known_pairs
+from ..explain.features import FeatureShares, feature_shares, sample_pairs
 from ..explain.fingerprint import Fingerprint, label_hashes
-from ..explain.influence import Pulls, pulls
+from ..explain.influence import InfluentialConstraints, most_influential
 from ..explain.notes import N_NOTED, FitNotes
 from ..explain.provenance import DataRecord
-from ..explain.suspects import DoubtfulConstraints, DoubtfulRows, doubtful_constraints, doubtful_of_some
-from ..explain.suspects import Judged as Suspected
+from ..explain.suspects import (
+    DoubtfulConstraints,
+    DoubtfulRows,
+    LabelJudge,
+    doubtful_constraints,
+    doubtful_rows_in_sample,
+)
 from ..learner import MetricLearner
 from ..metric import Metric, Scaling
 from ..metric.input_checks import names_of_columns
 from ..rows import stratified_sample
 from ..validation import as_objects, at_least_single, len_of
-from .assessment import Assessment, as_stored, on_held_out
-from .distance import among, before_learning
-from .views import Hubs, hubs, maps
+from .assessment import Assessment, evaluate_with_learner, stored_assessment
+from .distance import before_learning, distance_matrix
 
 __all__ = ["Findings", "Missing"]
 
-MOST_MAPPED = 1_500  # rows on the maps, and that hubs are counted among
+_MOST_MAPPED = 1_500  # rows on the maps and in the counts of hubs
 
 
 class Missing(Exception):
-    """Why a part of the page is not there, in words for its reader."""
+    """Raised where a part of the page cannot be shown; the message is the reason, for the reader of the page."""
 
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """A model, rows, and what is known about them.
+    """Model and rows of a report; the properties are computed once, and raise `Missing` where they cannot be.
 
     Attributes
     ----------
     metric : Metric
     learner : MetricLearner or None
-        With its constraints and multipliers; None where only the metric is known.
+        Learner with its constraints and multipliers; None where only the metric is known.
     provenance : Provenance
-        As stored with the metric at its fit.
+        Record of the fit, as stored with the metric.
     X : array, sparse array or array of objects
     y : array-like or None
-        As given.
     labels : Labels or None
     constraints : Constraints or None
-        Those given, or those learned from where they were not drawn from these labels.
+        Constraints passed by the caller, or those of the fit where they were not drawn from these labels.
     names : list of str
-        Of the features; empty where rows are objects.
+        Names of the features; empty where rows are objects.
+    has_names : bool
+        False where the names are mere numbers.
     ids : list of str
-        Of the rows.
+        Names of the rows.
     """
 
     metric: Metric
@@ -71,15 +77,22 @@ class Findings:
     labels: Labels | None
     constraints: Constraints | None
     names: list[str]
-    named: bool
+    has_names: bool
     ids: list[str]
 
     @classmethod
     def of(
-        cls, model: Any, X: Any, y: Any, constraints: Constraints | None, names: Sequence | None, ids: Sequence | None
+        cls,
+        model: MetricLearner | Metric,
+        X: Any,
+        y: Any,
+        constraints: Constraints | None,
+        names: Sequence[str] | None,
+        ids: Sequence[Any] | None,
     ) -> Findings:
-        metric, learner = _taken_apart(model)
-        known = next((n for n in (names, *_column_names(X, model, metric)) if n is not None), None)
+        """Check the arguments of a report and return its findings."""
+        metric, learner = _metric_and_learner(model)
+        columns = next((n for n in (names, *_column_names(X, model, metric)) if n is not None), None)
         rows = _as_rows(metric, X)
         labels = None if y is None else as_labels(y)
         if labels is not None and len(labels.codes) != len_of(rows):
@@ -87,10 +100,11 @@ class Findings:
         constraints = as_constraints(constraints)
         if constraints is not None:
             constraints.check_rows(len_of(rows))
-        elif learner is not None and _about(learner.constraints_, len_of(rows)) and not _from_labels(learner, labels):
+        elif learner is not None and _fits(learner.constraints_, len_of(rows)) and not _from_labels(learner, labels):
             constraints = learner.constraints_
-        default = [f"feature {j}" for j in range(metric.n_features or 0)]
-        listed = _listed(known, len(default), "names", "features") if known is not None and default else default
+        n_features = metric.n_features or 0
+        has_names = columns is not None and n_features > 0
+        default = [f"feature {j}" for j in range(n_features)]
         return cls(
             metric=metric,
             learner=learner,
@@ -99,9 +113,11 @@ class Findings:
             y=y,
             labels=labels if labels is not None and len(labels.classes) else None,
             constraints=constraints,
-            names=listed,
-            named=listed is not default,
-            ids=[str(i) for i in range(len_of(rows))] if ids is None else _listed(ids, len_of(rows), "ids", "rows"),
+            names=default
+            if columns is None or not n_features
+            else _check_names(columns, n_features, "names", "features"),
+            has_names=has_names,
+            ids=_check_names(range(len_of(rows)) if ids is None else ids, len_of(rows), "ids", "rows"),
         )
 
     @property
@@ -112,19 +128,24 @@ class Findings:
     def codes(self) -> np.ndarray | None:
         return None if self.labels is None else self.labels.codes
 
-    def _sample(self, most: int) -> np.ndarray:
-        """The same rows whatever classes are called."""
-        return stratified_sample(self.n_rows, most, None if self.labels is None else self.labels.by_appearance().codes)
+    def class_name(self, code: int) -> str:
+        """Return the name of a class."""
+        assert self.labels is not None
+        return str(self.labels.classes[code])
 
-    # -- how good ------------------------------------------------------------------------------------------------
+    def label(self, row: int) -> str:
+        """Return the label of a row, "no label" for none."""
+        return "no label" if self.codes is None or self.codes[row] < 0 else self.class_name(int(self.codes[row]))
+
+    # -- evaluation ----------------------------------------------------------------------------------------------
 
     @cached_property
-    def learned_here(self) -> bool:
-        """Whether these are the rows that were learned from, as far as can be told."""
+    def are_training_rows(self) -> bool:
+        """Return whether these are the training rows, by fingerprint, or else by the constraints of the learner."""
         noted = self._data.fingerprint
         if noted is not None:
             return noted.has_rows_of(self._prints)
-        return self.learner is not None and _about(self.learner.constraints_, self.n_rows)
+        return self.learner is not None and _fits(self.learner.constraints_, self.n_rows)
 
     @cached_property
     def _prints(self) -> Fingerprint | None:
@@ -135,155 +156,163 @@ class Findings:
         return self.provenance.data or DataRecord()
 
     @property
-    def _learned_labels(self) -> str | None:
-        """Hash of the labels that were learned from; None where there were none, or they are not known."""
+    def _training_labels(self) -> str | None:
+        """Hash of the labels of the fit; None if there were none or they are not known."""
         return None if self._data.fingerprint is None else self._data.fingerprint.labels
 
     @cached_property
-    def _stored(self) -> BeforeAfter | None:
-        """Evaluation made at the fit, if these are its rows and, where it had labels, its labels."""
-        if self.learner is not None or not self.learned_here:
+    def _stored_evaluation(self) -> BeforeAfter | None:
+        """Evaluation made at the fit; None unless these are its rows and, if it had labels, its labels."""
+        if self.learner is not None or not self.are_training_rows:
             return None
-        return self.provenance.evaluation if self._learned_labels is None or self._same_labels else None
+        return self.provenance.evaluation if self._training_labels is None or self._are_training_labels else None
 
     @cached_property
-    def judged(self) -> Assessment:
-        if self.learner is not None and self.learned_here:
+    def assessment(self) -> Assessment:
+        """Evaluation before and after learning: on folds of the learner, as stored at the fit, or on these rows."""
+        if self.learner is not None and self.are_training_rows:
             if self.labels is None and self.constraints is None:
-                raise Missing("nothing says which rows are similar: pass y or constraints=.")
+                raise Missing("it is not known which rows are similar: pass y or constraints=.")
             try:
-                return on_held_out(self.learner, self.X, self.y, self.codes, self.constraints)
+                return evaluate_with_learner(self.learner, self.X, self.y, self.codes, self.constraints)
             except ValueError as error:
-                raise Missing(f"learning anew on a part of the rows did not work: {error}") from None
-        stored = self._stored
+                raise Missing(f"fitting again on a part of the rows failed: {error}") from None
+        stored = self._stored_evaluation
         if stored is not None and stored.pair_distances is not None:
-            return as_stored(stored, None)
+            return stored_assessment(stored, None)
         try:
-            judged = self._judged_as_given()
+            found = self._assess_rows()
         except ValueError as error:
-            raise Missing(f"these rows cannot be judged: {error}") from None
+            raise Missing(f"these rows cannot be evaluated: {error}") from None
         except Missing:
             if stored is None:
                 raise
-            judged = None
-        if judged is None or stored is not None:
-            assert stored is not None
-            return as_stored(stored, judged)
-        return judged
+            return stored_assessment(stored, None)
+        return found if stored is None else stored_assessment(stored, found)
 
-    def _judged_as_given(self) -> Assessment:
+    def _assess_rows(self) -> Assessment:
+        """Evaluate the metric on these rows, without folds."""
         if self.labels is not None and len(self.labels.classes) >= 2:
-            how = self._how_as_given("rows given, each compared with the others")
             codes, names = self.labels.codes, self.labels.classes.tolist()
-            found = compare_on_rows(self.before[0], self.metric, self.X, codes, names)
-            return Assessment("Judged on the rows given.", how, found, "the rows given")
+            evaluation = compare_on_rows(self.before[0], self.metric, self.X, codes, names)
+            how = f"Each of these {self.n_rows:,} rows is compared with the others. {self._optimism}"
+            return Assessment("Evaluated on the rows of this report.", how, evaluation, "the rows of this report")
         known = self.constraints
         if known is not None and len(known.pairs) + len(known.triplets):
-            how = self._how_as_given("rows given, by the pairs that are known of them")
-            found = compare_on_pairs(self.before[0], self.metric, self.X, known)
-            return Assessment("Judged on the pairs given.", how, found, "the pairs given")
-        raise Missing("nothing says which rows are similar: give labels of two classes or more, or pairs.")
+            evaluation = compare_on_pairs(self.before[0], self.metric, self.X, known)
+            how = f"The constraints between these {self.n_rows:,} rows are compared. {self._optimism}"
+            return Assessment(
+                "Evaluated on the pairs of this report.", how, evaluation, "the constraints of this report"
+            )
+        raise Missing("it is not known which rows are similar: pass labels of two classes or more, or pairs.")
+
+    @property
+    def _optimism(self) -> str:
+        """Warning that training rows make the learned distance look better than it is."""
+        n = self._data.n_rows
+        if self.learner is None and self.are_training_rows:
+            return (
+                "The metric was learned from these rows, so “after” is too optimistic. Use rows that were held out, or "
+                "make the report from the fitted learner."
+            )
+        learned_from = "" if n is None else f"The metric was learned from {n:,} rows. "
+        return f"{learned_from}If some of these are training rows, “after” is too optimistic."
 
     @cached_property
     def before(self) -> tuple[Distance, str]:
-        """The distance before learning, and its name."""
+        """Distance before learning, and its name."""
         scale = None
         if self._data.scale is not None:
             scale = np.array(self._data.scale)
-        elif self._data.standardised and not sp.issparse(self.X):  # in older files, which do not say by what
+        elif self._data.standardised and not sp.issparse(self.X):  # older files do not store the scale
             scale = Scaling.of(self.X).scale
         return before_learning(self.metric, scale)
 
-    def _how_as_given(self, judged_on: str) -> str:
-        n = self._data.n_rows
-        text = f"On the {self.n_rows:,} {judged_on}"
-        if self.learner is None and self.learned_here:
-            return (
-                f"{text}. The metric was learned from these rows, so what is said about “after” flatters. Judge with "
-                "rows that were not learned from, or from the fitted learner."
-            )
-        if n is None:
-            return f"{text}. If the metric was learned from some of them, what is said about “after” flatters."
-        return (
-            f"{text}; the metric was learned from {n:,} rows. If these are among them, what is said about “after” "
-            "flatters."
-        )
-
-    # -- what it looks like --------------------------------------------------------------------------------------
+    # -- maps ----------------------------------------------------------------------------------------------------
 
     @cached_property
     def shown(self) -> np.ndarray:
-        return self._sample(MOST_MAPPED)
+        """Numbers of the rows on the maps: all, or a sample that does not depend on the names of classes."""
+        codes = None if self.labels is None else self.labels.by_appearance().codes
+        return stratified_sample(self.n_rows, _MOST_MAPPED, codes)
 
     @cached_property
-    def _tables(self) -> tuple[np.ndarray, np.ndarray]:
-        """Distances among the rows shown, before and after."""
+    def mapped_rows(self) -> frozenset[int]:
+        """Numbers of the rows on the maps, if maps are drawn."""
+        return frozenset() if self.n_rows < 3 else frozenset(self.shown.tolist())
+
+    @cached_property
+    def _distance_matrices(self) -> tuple[np.ndarray, np.ndarray]:
+        """Distances between the rows on the maps, before and after."""
         if self.n_rows < 3:
-            raise Missing(f"a map takes three rows; got {self.n_rows}.")
+            raise Missing(f"a map needs three rows; got {self.n_rows}.")
         X = self.X[self.shown]
-        return among(self.before[0], X), among(self.metric, X)
+        return distance_matrix(self.before[0], X), distance_matrix(self.metric, X)
 
     @cached_property
     def maps(self) -> tuple[np.ndarray, np.ndarray]:
-        return maps(*self._tables)
+        return neighbor_maps(*self._distance_matrices)
 
     @cached_property
-    def hubs(self) -> Hubs:
-        return hubs(*self._tables)
+    def hubs(self) -> tuple[HubCounts, HubCounts]:
+        before, after = self._distance_matrices
+        return hub_counts(before), hub_counts(after)
 
-    # -- why -----------------------------------------------------------------------------------------------------
+    # -- explanations --------------------------------------------------------------------------------------------
 
     @cached_property
     def shares(self) -> FeatureShares:
         if not self.metric.is_linear:
-            raise Missing("a metric in the feature space of a kernel weighs no features; learn with kernel='linear'.")
+            raise Missing("a metric with a kernel has no weights of features; use kernel='linear'.")
         scaling = getattr(self.metric, "scaling", None)
         X = self.X if scaling is None else scaling.apply(self.X)
         deviation = None if scaling is not None or self._data.scale is None else np.array(self._data.scale)
-        return feature_shares(self.metric, X, known_pairs(self.codes, self.constraints), deviation)
+        return feature_shares(self.metric, X, sample_pairs(self.codes, self.constraints), deviation)
 
     @cached_property
     def notes(self) -> FitNotes | None:
-        """What was noted down at the fit about these rows, and about their labels if they are the same."""
+        """Notes of the fit on these rows, without those on labels if these are others; None if the rows are others."""
         noted = self.provenance.notes
-        if noted is None or self.learner is not None or not self.learned_here:
+        if noted is None or self.learner is not None or not self.are_training_rows:
             return None
-        if not self._same_labels:
+        if not self._are_training_labels:
             noted = {**noted, "doubtful_rows": None}
         return FitNotes.read(noted, self.n_rows, [] if self.labels is None else self.labels.classes.tolist())
 
     @cached_property
-    def _same_labels(self) -> bool:
-        """Whether the metric was learned from these labels."""
-        return self._learned_labels is not None and self.y is not None and self._learned_labels in label_hashes(self.y)
+    def _are_training_labels(self) -> bool:
+        """Return whether these are the labels of the fit."""
+        return (
+            self._training_labels is not None and self.y is not None and self._training_labels in label_hashes(self.y)
+        )
 
     @property
-    def believed(self) -> bool:
-        """Whether the metric was learned from labels of these rows, if perhaps not from all of these."""
-        from_labels = self.constraints is None if self.learner else self._learned_labels is not None
-        return self.learned_here and from_labels
+    def learned_from_labels(self) -> bool:
+        """Return whether the metric was learned from labels of these rows."""
+        from_labels = self.constraints is None if self.learner else self._training_labels is not None
+        return self.are_training_rows and from_labels
 
     @cached_property
-    def pulls(self) -> Pulls:
-        if not self.learned_here:
-            raise Missing("the constraints are about the rows that were learned from, and these are others.")
+    def influential(self) -> InfluentialConstraints:
+        if not self.are_training_rows:
+            raise Missing("the constraints are about the training rows, and these rows are others.")
         choice = self.provenance.choice
         if self.learner is None and choice is not None and choice.start_was_chosen:
-            raise Missing("nothing was learned beyond the metric it starts from, so no constraint shaped it.")
+            raise Missing("the prior was chosen, so no constraint shaped the metric.")
         if self.notes is not None:
-            return self.notes.pulls
+            return self.notes.influential
         if self.learner is None:
-            raise Missing("the file holds the metric, not the multipliers of its constraints: report from the learner.")
-        return pulls(self.learner.constraints_, self.learner.duals_, self.learner.values_, N_NOTED)
+            raise Missing("the file holds no multipliers of constraints; make the report from the learner.")
+        return most_influential(self.learner.constraints_, self.learner.duals_, self.learner.values_, N_NOTED)
 
     @cached_property
     def doubtful_rows(self) -> DoubtfulRows:
         if self.labels is None:
-            raise Missing("without labels no label is doubtful.")
+            raise Missing("there are no labels.")
         if self.notes is not None and self.notes.rows is not None:
             return self.notes.rows
         try:
-            return doubtful_of_some(self._suspected, self.labels.codes, N_NOTED)
+            return doubtful_rows_in_sample(self._label_judge, self.labels.codes, N_NOTED)
         except ValueError as error:
             raise Missing(str(error)) from None
 
@@ -292,22 +321,22 @@ class Findings:
         if self.constraints is None:
             if self.notes is not None and self.notes.constraints is not None:
                 return self.notes.constraints
-            raise Missing("the pairs were drawn from the labels, so it is labels that would be wrong.")
+            raise Missing("the pairs were drawn from the labels; see the labels instead.")
         try:
-            return doubtful_constraints(self._suspected, self.constraints, N_NOTED)
+            return doubtful_constraints(self._label_judge, self.constraints, N_NOTED)
         except ValueError as error:
             raise Missing(str(error)) from None
 
     @cached_property
-    def _suspected(self) -> Suspected:
-        """By metrics learned again without a label, where it was from these labels that one was learned."""
-        if self.learner is not None and self.learned_here and self.constraints is None:
-            return Suspected.by(self.learner, self.X)
-        return Suspected(self.X, None, self.metric, plain=self.before[0].distances)
+    def _label_judge(self) -> LabelJudge:
+        """Judge of labels; it fits metrics without the labels it judges, if the learner was fitted to these labels."""
+        if self.learner is not None and self.are_training_rows and self.constraints is None:
+            return LabelJudge.from_learner(self.learner, self.X)
+        return LabelJudge(self.X, None, self.metric, prior_distances=self.before[0].distances)
 
 
-def _taken_apart(model: Any) -> tuple[Metric, MetricLearner | None]:
-    """Return the metric, and the learner if it knows what it learned from."""
+def _metric_and_learner(model: MetricLearner | Metric) -> tuple[Metric, MetricLearner | None]:
+    """Return the metric of a model, and the learner unless it was loaded from a file."""
     if isinstance(model, Metric):
         metric, learner = model, None
     elif isinstance(model, MetricLearner):
@@ -316,13 +345,13 @@ def _taken_apart(model: Any) -> tuple[Metric, MetricLearner | None]:
         learner = model if hasattr(model, "certificate_") else None
     else:
         raise ValueError(
-            f"a report is about a fitted MetricLearner or a Metric; got {type(model).__name__}. From a pipeline pass "
-            "its last step, and rows as they reach it."
+            f"a report needs a fitted MetricLearner or a Metric; got {type(model).__name__}. Of a pipeline pass the "
+            "last step, and the rows transformed by the others."
         )
     if metric.coordinates.is_precomputed:
         raise ValueError(
-            "a report measures rows, and with kernel='precomputed' there are only similarities; learn with the kernel "
-            "itself, by name or as a callable(X, Y)."
+            "a report needs rows, not the similarities of kernel='precomputed'; use the kernel itself, by name or as a "
+            "callable(X, Y)."
         )
     return metric, learner
 
@@ -336,8 +365,8 @@ def _as_rows(metric: Metric, X: Any) -> Any:
     return X
 
 
-def _about(constraints: Constraints, n_rows: int) -> bool:
-    """Whether these constraints can be about so many rows."""
+def _fits(constraints: Constraints, n_rows: int) -> bool:
+    """Return whether constraints can be about this number of rows."""
     try:
         constraints.check_rows(n_rows)
     except ValueError:
@@ -346,25 +375,25 @@ def _about(constraints: Constraints, n_rows: int) -> bool:
 
 
 def _from_labels(learner: MetricLearner, labels: Labels | None) -> bool:
-    """Whether the constraints are such as are drawn from these labels: in agreement with them, and as many."""
+    """Return whether constraints may have been drawn from these labels: they agree with them and are as many."""
     learned = learner.constraints_
     if labels is None or len(labels.classes) < 2 or len(learned.linear):
         return False
     ends = np.concatenate([learned.pairs.index, learned.triplets.index[:, :2], learned.triplets.index[:, ::2]])
     n = len(learned.triplets)
-    alike = np.concatenate([learned.pairs.sign > 0, np.ones(n, dtype=bool), np.zeros(n, dtype=bool)])
+    similar = np.concatenate([learned.pairs.sign > 0, np.ones(n, dtype=bool), np.zeros(n, dtype=bool)])
     first, second = labels.codes[ends].T
     each = learner.pairs_per_class or 500
     n_drawn = min(int((labels.codes >= 0).sum()), each * len(labels.classes))
-    return bool(((first == second) == alike).all()) and learned.n_constraints >= n_drawn / 2
+    return bool(((first == second) == similar).all()) and learned.n_constraints >= n_drawn / 2
 
 
-def _column_names(X: Any, model: Any, metric: Metric) -> list[Any]:
-    of_table = list(X.columns) if hasattr(X, "columns") else None
-    return [of_table, getattr(model, "feature_names_in_", None), names_of_columns(metric.about) or None]
+def _column_names(X: Any, model: MetricLearner | Metric, metric: Metric) -> list[Sequence[str] | None]:
+    table_names = list(X.columns) if hasattr(X, "columns") else None
+    return [table_names, getattr(model, "feature_names_in_", None), names_of_columns(metric.about) or None]
 
 
-def _listed(values: Sequence, n: int, name: str, what: str) -> list[str]:
+def _check_names(values: Sequence[Any], n: int, name: str, what: str) -> list[str]:
     values = [str(value) for value in values]
     if len(values) != n:
         raise ValueError(f"{name} must have one name for each of the {n} {what}; got {len(values)}.")

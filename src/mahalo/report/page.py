@@ -1,45 +1,48 @@
-"""One page about a learned metric: HTML that needs nothing but a browser, with no network."""
+"""The page about a learned metric: HTML that needs nothing but a browser, with no network."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections.abc import Callable, Sequence
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..constraints import Constraints
+from ..drawing import as_json, chart_assets
 from ..learner import MetricLearner
 from ..metric import Metric
 from ..persistence import write_bytes
 from ..progress import Progress, progress_for
-from .blame import constraints as pulling
-from .blame import doubtful
+from ..version import VERSION
+from .constraint_section import ConstraintSection, LabelSection
+from .feature_section import FeatureSection
 from .findings import Findings
-from .markup import as_json, escaped
-from .nearness import hubs, maps
-from .proof import proof
-from .results import distances, results, summary
-from .sheet import Sheet
-from .weighing import features
+from .formatting import number, percent, visible
+from .map_section import HubSection, MapSection
+from .parts import NotShown, Section, charts_of
+from .proof_section import ProofSection
+from .result_section import DistanceSection, ResultSection
+from .summary_section import SummarySection
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 __all__ = ["write"]
 
-# Maps come before what points at rows on them.
-_SECTIONS = {
-    "summary": ("Summary", summary),
-    "better": ("Results", results),
-    "map": ("Map", maps),
-    "distances": ("Distances", distances),
-    "features": ("Features", features),
-    "sure": ("How sure", proof),
-    "constraints": ("Constraints", pulling),
-    "doubtful": ("Labels", doubtful),
-    "hubs": ("Hubs", hubs),
-}
+_SECTIONS: tuple[type[Section], ...] = (
+    SummarySection,
+    ResultSection,
+    MapSection,
+    DistanceSection,
+    FeatureSection,
+    ProofSection,
+    ConstraintSection,
+    LabelSection,
+    HubSection,
+)
 
 
 def write(
@@ -53,25 +56,24 @@ def write(
     ids: Sequence[Any] | None = None,
     verbose: int | Callable[[str], None] = 0,
 ) -> Path:
-    """Write one self-contained HTML page on what was learned, how sure it is, and what it does to these rows.
+    """Write one self-contained HTML page about a metric: what it learned, its proof, its effect on these rows.
 
     Parameters
     ----------
     model : MetricLearner, MetricLearnerCV, EmbeddingAdapter or Metric
-        Fitted, or loaded from a file; what the file does not hold is left out, and the page says so.
+        Fitted, or loaded from a file. The page says which parts a file does not hold.
     X : array-like, sparse matrix or sequence of objects
-        The rows that were learned from: the metric is then judged on held-out parts of them. Or new rows: they judge
-        it as they are.
+        The training rows, which are evaluated on held-out folds; or other rows, which are evaluated directly.
     y : array-like or None
         Labels of the rows, if there are any.
     path : path of the file
         Written whole or not at all.
     constraints : Constraints, optional
-        What was learned from, by row of X. Default: the learner's own, unless they were drawn from y.
+        Constraints of the fit, by row of X. Default: the learner's own, unless they were drawn from y.
     names : sequence of str, optional
-        Of the features. Default: the columns of X, or those seen at fit.
+        Names of the features. Default: the columns of X, or those seen at fit.
     ids : sequence, optional
-        What to call the rows; default their numbers, from 0.
+        Names of the rows. Default: their numbers, from 0.
     verbose : int or callable, default=0
         1: a line of progress for each section; a callable receives the lines.
 
@@ -79,32 +81,50 @@ def write(
     -------
     Path
     """
-    sheet = Sheet(Findings.of(model, X, y, constraints, names, ids))
+    environment = _environment()
+    findings = Findings.of(model, X, y, constraints, names, ids)
     path = Path(path)
     with progress_for(verbose) as progress:
-        write_bytes(path, _rendered(sheet, progress).encode("utf-8"))
+        write_bytes(path, _render(environment, findings, progress).encode("utf-8"))
     return path
 
 
-def _rendered(sheet: Sheet, progress: Progress) -> str:
-    from .. import __version__
+def _render(environment: Environment, findings: Findings, progress: Progress) -> str:
+    work = progress.track(_SECTIONS, len(_SECTIONS), "drawing:", lambda section: section.title.lower())
+    sections = [section.of(findings) for section in work]
+    chart_style, chart_script = chart_assets()
+    style, script = _asset("page.css") + chart_style, chart_script + _asset("page.js")
+    maps = next(section.chart for section in sections if isinstance(section, MapSection))
+    charts = {chart.name: chart.data for section in sections for chart in charts_of(section)}
+    return environment.get_template("page.html").render(
+        version=VERSION,
+        style=style,
+        style_hash=_hash(style),
+        script=script,
+        script_hash=_hash(script),
+        sections=sections,
+        data=as_json({"charts": charts, "map": maps}),
+    )
 
-    sections = progress.track(_SECTIONS.values(), len(_SECTIONS), "drawing:", lambda section: section[0].lower())
-    style, script = _asset("page.css"), _asset("page.js")
-    values = {
-        "title": "A learned distance · mahalo report",
-        "version": escaped(__version__),
-        "style": style,
-        "style_hash": _hash(style),
-        "script": script,
-        "script_hash": _hash(script),
-        "links": "\n".join(f'<li><a href="#{name}">{title}</a></li>' for name, (title, _) in _SECTIONS.items()),
-        "body": "".join(made(sheet) for _, made in sections),
-        "foot": f"Made by mahalo {escaped(__version__)}. This page holds all its data and loads nothing.",
-        "data": as_json({"charts": sheet.charts, "map": sheet.map}),
-    }
-    # One pass: what is filled in is not looked at again.
-    return re.sub(r"\{\{(\w+)\}\}", lambda slot: values[slot[1]], _asset("page.html"))
+
+def _environment() -> Environment:
+    """Return the templates, which escape every text and replace characters that cannot be printed."""
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+        from markupsafe import Markup
+    except ImportError:
+        raise ImportError("a report is rendered with jinja2: pip install 'mahalo[report]'") from None
+    environment = Environment(
+        loader=PackageLoader(__package__, "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: value if isinstance(value, Markup) else visible(value),
+    )
+    environment.filters |= {"number": number, "percent": percent}
+    environment.tests["shown"] = lambda part: not isinstance(part, NotShown)
+    return environment
 
 
 def _asset(name: str) -> str:
@@ -112,5 +132,5 @@ def _asset(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """What the page's own security policy knows its one style and its one script by."""
+    """Return the hash by which the security policy of the page allows its style or script."""
     return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()

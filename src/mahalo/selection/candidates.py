@@ -35,7 +35,7 @@ class Variant(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ProblemCandidate:
-    """One problem, solved for every γ, with the variants that its solutions are scored under.
+    """Problem to solve for every γ, with the variants under which its solutions are judged.
 
     `settings` has the least residual of all variants, all components, and no normalisation. `space` names the space:
     "unlearned", "LDA", "linear", "quadratic", "local" or a kernel. An unlearned problem has one candidate, the least γ.

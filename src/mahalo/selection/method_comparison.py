@@ -35,7 +35,7 @@ Distances = Callable[[Any, Any], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fitted learner, or a metric as it was given, and how long it took."""
+    """Fitted learner, or a metric that was passed, and how long it took."""
 
     learner: Any
     seconds: float
@@ -51,7 +51,7 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class ComparedMetrics:
-    """What each distance reached on held-out rows; print it, or look at it in a notebook.
+    """Scores of each distance on held-out rows; prints as a table, in a notebook as HTML.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class ComparedMetrics:
         return tuple(self.scores)
 
     def mean(self, name: str) -> dict[str, float]:
-        """Of every measure."""
+        """Return the mean of every measure."""
         return dict(zip(MEASURES, self.scores[name].mean(axis=1).tolist(), strict=True))
 
     def interval(self, name: str) -> dict[str, float | None]:
@@ -87,7 +87,7 @@ class ComparedMetrics:
         return dict(zip(MEASURES, map(self._half_width, self.scores[name]), strict=True))
 
     def difference(self, name: str) -> dict[str, tuple[float, float | None]]:
-        """Above the Euclidean distance, row by row: mean and half the width of its 95 % interval."""
+        """Return mean and half-width of the 95 % interval of the difference to the Euclidean distance, row by row."""
         change = self.scores[name] - self.scores[PLAIN]
         return {m: (float(one.mean()), self._half_width(one)) for m, one in zip(MEASURES, change, strict=True)}
 
@@ -97,7 +97,7 @@ class ComparedMetrics:
         return intervals.over_rows(influence * np.sqrt(1.0 + self.queries_per_index_row))
 
     def _cells(self) -> list[list[str]]:
-        """One row a distance; after the Euclidean one, a star where the difference is beyond its interval."""
+        """Return a row of cells for each distance; a star: difference to the Euclidean one beyond its interval."""
         rows = []
         for name in self.names:
             mean, half, change = self.mean(name), self.interval(name), self.difference(name)

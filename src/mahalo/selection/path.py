@@ -19,7 +19,7 @@ __all__ = ["MetricPath", "checked_gammas", "metric_path"]
 
 @dataclass(frozen=True)
 class MetricPath:
-    """One metric for each γ, in the order the γ were given.
+    """Metrics of a path, one for each γ, in the order in which the γ were passed.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ _MAX_ROUNDING = 1e-12  # of the largest score
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One problem at one γ under one variant."""
+    """Candidate of a search: a problem at one γ under one variant."""
 
     problem: ProblemCandidate
     variant: Variant
@@ -80,7 +80,7 @@ class CandidateSearch:
 
     @cached_property
     def candidates(self) -> list[Candidate]:
-        """Every candidate, simpler ones first."""
+        """Candidates, simpler ones first."""
         return [
             Candidate(problem, variant, gamma)
             for problem in self.problems

@@ -24,7 +24,7 @@ _FEW_SCREENED = 900  # rows of the screening fold
 
 @dataclass(frozen=True)
 class Splitting:
-    """How rows are split into folds.
+    """Rule by which rows are split into folds.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""One posed task between data and solver."""
+"""Posed task between data and solver."""
 
 from .sample import sample_lazy_rows
 from .settings import FitData, FitSettings

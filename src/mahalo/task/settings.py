@@ -78,17 +78,17 @@ class FitSettings:
 
     @property
     def is_linear(self) -> bool:
-        """Whether rows are compared as vectors, without a kernel."""
+        """True if rows are compared as vectors, without a kernel."""
         return is_linear(self.kernel)
 
     @property
     def is_precomputed(self) -> bool:
-        """Whether rows are similarities to the training rows."""
+        """True if rows are similarities to the training rows."""
         return is_precomputed(self.kernel)
 
     @property
     def has_identity_prior(self) -> bool:
-        """Whether the metric to stay close to is the Euclidean one, or the kernel's own."""
+        """True if the metric to stay close to is the Euclidean one, or the kernel's own."""
         return isinstance(self.prior, str) and self.prior == "identity"
 
     def _check_space(self) -> None:

@@ -1,4 +1,4 @@
-"""One task: constraints on data, posed once and solved for any γ."""
+"""Task: constraints on data, posed once and solved for any γ."""
 
 from __future__ import annotations
 

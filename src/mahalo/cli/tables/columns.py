@@ -1,4 +1,4 @@
-"""Which columns are learned from, and rows of numbers from them."""
+"""Columns to learn from, and their conversion to rows of numbers."""
 
 from __future__ import annotations
 
@@ -7,71 +7,75 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
+from ...linalg import Matrix
 from ...metric.input_checks import names_of_columns
-from .reading import Named, Table, is_number, some
-from .vectors import check_vectors, is_list, is_vector, vector_lengths, vectors_of
+from .table import Table, TableInfo
+from .text import is_number, list_some
+from .vectors import check_vectors, is_list, is_vector, vector_lengths, vector_matrix
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = [
-    "Columns",
+    "ColumnChoice",
     "Encoding",
     "Missing",
-    "Rows",
     "check_column",
-    "chosen_columns",
-    "column_of",
-    "encoded",
-    "encoding_of",
-    "not_finite_in",
-    "nulls_in",
-    "numbers_of",
+    "check_matrix",
+    "distinct_values",
+    "encode",
+    "encode_table",
+    "find_nonfinite",
+    "find_nulls",
+    "make_encoding",
     "numeric_columns",
-    "refuse_missing",
-    "refuse_text",
-    "rows_of",
-    "values_in",
+    "raise_if_missing",
+    "raise_if_text",
+    "select_columns",
+    "to_numbers",
 ]
 
-_MOST_VALUES = 200  # of a column that becomes one column each
+_MOST_VALUES = 200  # of a one-hot column
 _ROW_INDEX = re.compile(r"|__index_level_\d+__|Unnamed: \d+")  # as pandas calls it: in .csv, .parquet, read and written
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How columns of a table become numbers: as they are, or one 0/1 column for each value in `one_hot`.
+    """Conversion of columns to numbers: one 0/1 column for each value in `one_hot`, one for each entry of `vectors`.
 
-    `vectors` has the lengths of the vectors of columns that hold some; each entry becomes a column.
+    `one_hot` maps column names to their values, `vectors` to their length. All other columns are numbers already.
     """
 
     columns: tuple[str, ...]
     one_hot: dict[str, list[str]] = field(default_factory=dict)
     vectors: dict[str, int] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the entries that a model stores."""
-        vectors = {"vectors": self.vectors} if self.vectors else {}
-        return {"columns": list(self.columns), "one_hot": self.one_hot} | vectors
+    @property
+    def plain(self) -> list[str]:
+        """Columns of numbers and vectors."""
+        return [name for name in self.columns if name not in self.one_hot]
 
     @property
     def names(self) -> list[str]:
-        """Names of the columns that come out."""
-        return names_of_columns(self.to_dict())
+        """Names of the encoded columns."""
+        return names_of_columns(vars(self))
 
     @property
     def sources(self) -> list[str]:
-        """What to call each column that comes out where its values are missing: a vector by its column."""
+        """Name of each encoded column in messages: entries of a vector have the name of its column."""
         widths = [self.vectors.get(column, len(self.one_hot.get(column, [column]))) for column in self.columns]
-        told = np.repeat(self.columns, widths).tolist()
-        return [column if column in self.vectors else name for column, name in zip(told, self.names, strict=True)]
+        columns = np.repeat(self.columns, widths).tolist()
+        return [column if column in self.vectors else name for column, name in zip(columns, self.names, strict=True)]
 
 
 @dataclass(frozen=True)
-class Columns:
-    """What the user said about columns."""
+class ColumnChoice:
+    """Columns that options name."""
 
     label: str | None = None
     id: str | None = None
@@ -80,59 +84,43 @@ class Columns:
     one_hot: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Rows as numbers; `encoding` is None for arrays, whose columns have no names."""
-
-    X: Any
-    encoding: Encoding | None
-
-    @property
-    def names(self) -> list[str] | None:
-        return None if self.encoding is None else self.encoding.names
-
-
-def rows_of(table: Table, columns: Columns, may_drop: bool = True) -> Rows:
-    """The numbers to learn from."""
+def encode_table(table: Table, choice: ColumnChoice) -> tuple[Matrix, Encoding | None]:
+    """Return the rows to learn from as numbers, and their encoding, which is None for arrays."""
     if table.frame is None:
-        given = columns.only or columns.drop or columns.one_hot
-        if given:
-            raise ValueError(f"{table.source} is an array, whose columns have no names; got {some(given)}.")
-        return Rows(_checked_matrix(table), None)
-    names = chosen_columns(table, columns)
-    one_hot = [name for name in columns.one_hot if name in names]
+        if names := choice.only or choice.drop or choice.one_hot:
+            raise ValueError(f"{table.source} is an array, whose columns have no names; got {list_some(names)}.")
+        return check_matrix(table), None
+    names = tuple(select_columns(table, choice))
+    one_hot = [name for name in choice.one_hot if name in names]
     vectors = vector_lengths(table, [name for name in names if name not in one_hot])
-    encoding = encoding_of(table, names, values_in(table, one_hot), vectors)
-    return Rows(encoded(table, encoding, may_drop), encoding)
+    encoding = make_encoding(table, names, distinct_values(table, one_hot), vectors)
+    return encode(table, encoding), encoding
 
 
-def chosen_columns(table: Named, columns: Columns) -> list[str]:
-    """Those named, those that become 0/1 columns too, or all; without label, id and what is dropped."""
-    for name in (*columns.only, *columns.drop, *columns.one_hot):
+# -- selection -----------------------------------------------------------------------------------------------------
+
+
+def select_columns(table: TableInfo, choice: ColumnChoice) -> list[str]:
+    """Return the columns of --columns and --one-hot, or all; without label, id and those of --drop."""
+    for name in (*choice.only, *choice.drop, *choice.one_hot):
         check_column(table, name)
-    asked = (*columns.only, *columns.one_hot) if columns.only else table.names
-    left_out = {columns.label: "--label", columns.id: "--id"} | dict.fromkeys(columns.drop, "--drop")
-    _refuse_both(columns, left_out)
-    names = [name for name in dict.fromkeys(asked) if name not in left_out]
-    if not names:
-        raise ValueError(f"no columns of {table.source} are left to learn from; it has {some(table.names)}.")
-    if not columns.only:
-        _refuse_row_index(table, [name for name in names if name not in columns.one_hot])
-    return names
-
-
-def _refuse_both(columns: Columns, left_out: dict[str | None, str]) -> None:
-    """A column cannot be learned from and left out."""
-    for option, names in (("--columns", columns.only), ("--one-hot", columns.one_hot)):
-        both = next((name for name in names if name in left_out), None)
-        if both is not None:
+    left_out = {choice.label: "--label", choice.id: "--id"} | dict.fromkeys(choice.drop, "--drop")
+    for option, chosen in (("--columns", choice.only), ("--one-hot", choice.one_hot)):
+        if (both := next((name for name in chosen if name in left_out), None)) is not None:
             raise ValueError(
                 f"{option} names {both!r} to learn from, which {left_out[both]} leaves out; name it in one of them."
             )
+    names = dict.fromkeys((*choice.only, *choice.one_hot) if choice.only else table.names)
+    found = [name for name in names if name not in left_out]
+    if not found:
+        raise ValueError(f"no columns of {table.source} are left to learn from; it has {list_some(table.names)}.")
+    if not choice.only:
+        _refuse_row_index(table, [name for name in found if name not in choice.one_hot])
+    return found
 
 
-def _refuse_row_index(table: Named, names: Sequence[str]) -> None:
-    """A table that was sorted by class has the classes in the numbers of its rows."""
+def _refuse_row_index(table: TableInfo, names: Sequence[str]) -> None:
+    """Raise ValueError for a row index, which holds the classes if the table is sorted by them."""
     index = next((name for name in names if _ROW_INDEX.fullmatch(name)), None)
     if index is not None:
         called = f"is called {index!r}" if index else "has no name"
@@ -142,52 +130,61 @@ def _refuse_row_index(table: Named, names: Sequence[str]) -> None:
         )
 
 
-def column_of(table: Table, name: str, what: str = "column") -> Any:
-    """A column by its name, or an error that says which there are."""
-    check_column(table, name, what)
-    return table.frame.column(name)
-
-
-def check_column(table: Named, name: str, what: str = "column") -> None:
+def check_column(table: TableInfo, name: str, what: str = "column") -> None:
+    """Raise ValueError with the nearest name if a table has no such column."""
     if name not in table.names:
         near = get_close_matches(name, table.names, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"it has {some(table.names)}."
+        hint = f"did you mean {near[0]!r}?" if near else f"it has {list_some(table.names)}."
         raise ValueError(f"no {what} {name!r} in {table.source}; {hint}")
 
 
-def encoded(table: Table, encoding: Encoding, may_drop: bool = True) -> np.ndarray:
-    """Rows of numbers; text and missing values are refused, all columns of them at once.
+def numeric_columns(table: Table) -> tuple[str, ...]:
+    """Return the columns of numbers and vectors, without a row index; none for an array."""
+    named = [name for name in table.names if not _ROW_INDEX.fullmatch(name)]
+    return tuple(name for name in named if _is_numeric(table.column(name).type))
 
-    `may_drop` says whether columns may still be left out: not those of a model.
+
+def _is_numeric(column_type: pa.DataType) -> bool:
+    from pyarrow import types
+
+    kinds = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null, is_vector)
+    return any(kind(column_type) for kind in kinds)
+
+
+# -- conversion ----------------------------------------------------------------------------------------------------
+
+
+def encode(table: Table, encoding: Encoding, may_drop: bool = True) -> np.ndarray:
+    """Return rows of numbers; raise ValueError for text and missing values, naming all columns that hold some.
+
+    `may_drop=False`: messages do not propose to drop columns, because a model needs them.
     """
-    refuse_text(table, encoding, may_drop)
-    check_vectors(table, [name for name in encoding.columns if name not in encoding.one_hot], encoding.vectors)
-    refuse_missing(table, nulls_in(table, encoding), may_drop)
-    X = numbers_of(table, encoding, may_drop)
-    refuse_missing(table, not_finite_in(X, encoding), may_drop)
+    raise_if_text(table, encoding, may_drop)
+    check_vectors(table, encoding.plain, encoding.vectors)
+    raise_if_missing(table, find_nulls(table, encoding), may_drop)
+    X = to_numbers(table, encoding, may_drop)
+    raise_if_missing(table, find_nonfinite(X, encoding), may_drop)
     return X
 
 
-def numbers_of(table: Table, encoding: Encoding, may_drop: bool = True) -> np.ndarray:
-    """Rows of numbers, as they are, from columns that are neither text nor null."""
+def to_numbers(table: Table, encoding: Encoding, may_drop: bool = True) -> np.ndarray:
+    """Return rows of numbers, finite or not, of columns without text and nulls."""
     X = np.empty((table.n_rows, len(encoding.names)))
     k = 0
     for name in encoding.columns:
-        column = table.frame.column(name)
+        column = table.column(name)
         if name in encoding.one_hot:
-            values = encoding.one_hot[name]
-            X[:, k : k + len(values)] = _indicators(column, name, values, table.source)
-            k += len(values)
+            block = _one_hot(column, name, encoding.one_hot[name], table.source)
         elif name in encoding.vectors:
-            X[:, k : k + encoding.vectors[name]] = vectors_of(column, encoding.vectors[name])
-            k += encoding.vectors[name]
+            block = vector_matrix(column, encoding.vectors[name])
         else:
-            X[:, k] = _numbers(column, name, table.source, may_drop)
-            k += 1
+            block = _floats(column, name, table.source, may_drop)[:, None]
+        X[:, k : k + block.shape[1]] = block
+        k += block.shape[1]
     return X
 
 
-def _numbers(column: Any, name: str, source: str, may_drop: bool) -> np.ndarray:
+def _floats(column: pa.ChunkedArray, name: str, source: str, may_drop: bool) -> np.ndarray:
     import pyarrow as pa
 
     try:
@@ -200,72 +197,97 @@ def _numbers(column: Any, name: str, source: str, may_drop: bool) -> np.ndarray:
         ) from None
 
 
-def numeric_columns(table: Table) -> tuple[str, ...]:
-    """Names of the columns of numbers and vectors, without a row index; none of an array."""
-    if table.frame is None:
-        return ()
-    named = [name for name in table.names if not _ROW_INDEX.fullmatch(name)]
-    return tuple(name for name in named if _is_numeric(table.frame.column(name).type))
+def _one_hot(column: pa.ChunkedArray, name: str, values: list[str], source: str) -> np.ndarray:
+    from sklearn.preprocessing import OneHotEncoder
+
+    texts, categories = _texts(column)[:, None], np.array(values, dtype=object)
+    encoder = OneHotEncoder(categories=[categories], handle_unknown="ignore", sparse_output=False)
+    block = encoder.fit(categories[:, None]).transform(texts)
+    if unseen := sorted(set(texts[~block.any(axis=1), 0])):
+        raise ValueError(
+            f"{name!r} of {source} has values that were not there in fitting: {list_some(unseen)}. Leave out these "
+            "rows, or fit again with them."
+        )
+    return block
 
 
-def _is_numeric(column_type: Any) -> bool:
-    from pyarrow import types
-
-    kinds = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null, is_vector)
-    return any(kind(column_type) for kind in kinds)
+def _texts(column: pa.ChunkedArray) -> np.ndarray:
+    return np.array([None if value is None else str(value) for value in column.to_pylist()], dtype=object)
 
 
-def refuse_text(table: Table, encoding: Encoding, may_drop: bool = True) -> None:
-    as_numbers = [name for name in encoding.columns if name not in encoding.one_hot]
-    text = [name for name in as_numbers if not _is_numeric(table.frame.column(name).type)]
+def distinct_values(table: Table, names: Sequence[str]) -> dict[str, set[str]]:
+    """Return the distinct values of each of these columns, as text, for --one-hot."""
+    for name in names:
+        if is_list(table.column(name).type):
+            raise ValueError(
+                f"{name!r} of {table.source} holds lists, which --one-hot makes no columns of; leave it out (--drop "
+                f"{name})."
+            )
+    return {name: set(_texts(table.column(name).unique())) - {None} for name in names}
+
+
+def make_encoding(
+    table: TableInfo, names: Sequence[str], values: Mapping[str, set[str]], vectors: Mapping[str, int]
+) -> Encoding:
+    """Return the encoding of columns with these one-hot `values` and lengths of `vectors`."""
+    for name, found in values.items():
+        if len(found) > _MOST_VALUES:
+            raise ValueError(
+                f"{name!r} of {table.source} has {len(found):,} values; --one-hot makes a column of each, of at most "
+                f"{_MOST_VALUES}. Leave it out: --drop {name}."
+            )
+    return Encoding(tuple(names), {name: sorted(found) for name, found in values.items()}, dict(vectors))
+
+
+# -- refusals ------------------------------------------------------------------------------------------------------
+
+
+def raise_if_text(table: Table, encoding: Encoding, may_drop: bool = True) -> None:
+    """Raise ValueError if columns that should be numbers hold text or dates."""
+    text = [name for name in encoding.plain if not _is_numeric(table.column(name).type)]
     if not text:
         return
-    listed, column = ",".join(text[:10]), table.frame.column(text[0])
+    listed, column = ",".join(text[:10]), table.column(text[0])
     odd = _first_odd_value(column)
     where = f" ({odd[1]!r} in row {odd[0]} of {text[0]!r}, the first being row 0)" if odd else ""
+    found = f"{table.source} has text or dates, not numbers, in {list_some(text)}{where}"
     if not may_drop:
-        raise ValueError(
-            f"{table.source} has text or dates, not numbers, in {some(text)}{where}, where the model measures numbers: "
-            "mend the values."
-        )
-    named = f"name rows by it (--id {text[0]}), " if len(text) == 1 and _names_rows(column) else ""
+        raise ValueError(f"{found}, where the model measures numbers: mend the values.")
+    unique = not is_list(column.type) and len(column.unique()) == len(column) > 1
+    as_id = f"name rows by it (--id {text[0]}), " if len(text) == 1 and unique else ""
     raise ValueError(
-        f"{table.source} has text or dates, not numbers, in {some(text)}{where}: mend the values, {named}leave them "
-        f"out (--drop {listed}), or make 0/1 columns of the values (--one-hot {listed})."
+        f"{found}: mend the values, {as_id}leave them out (--drop {listed}), or make 0/1 columns of the values "
+        f"(--one-hot {listed})."
     )
 
 
-def _names_rows(column: Any) -> bool:
-    return not is_list(column.type) and len(column.unique()) == len(column) > 1
-
-
-def _first_odd_value(column: Any) -> tuple[int, str] | None:
-    """The first value that is no number, in a column where most are."""
-    values = [None if value is None else str(value) for value in column.slice(0, 100_000).to_pylist()]
+def _first_odd_value(column: pa.ChunkedArray) -> tuple[int, str] | None:
+    """Return the row and value of the first text in a column of mostly numbers."""
+    values = _texts(column.slice(0, 100_000))
     odd = [(k, value) for k, value in enumerate(values) if value is not None and not is_number(value)]
     return odd[0] if odd and 2 * len(odd) < len(values) else None
 
 
 @dataclass(frozen=True)
 class Missing:
-    """Values of one column: how many are missing or not finite, and the first of their rows."""
+    """Number of missing or infinite values of a column, and the first row with one."""
 
     count: int
     row: int
 
 
-def nulls_in(table: Table, encoding: Encoding) -> dict[str, Missing]:
-    """By the name of the column, where there are any."""
-    found = {}
-    for name in encoding.columns:
-        column = table.frame.column(name)
-        if column.null_count:
-            found[name] = Missing(column.null_count, int(np.argmax(column.is_null().to_numpy())))
-    return found
+def find_nulls(table: Table, encoding: Encoding) -> dict[str, Missing]:
+    """Return the nulls of columns that have some, by name."""
+    columns = {name: table.column(name) for name in encoding.columns}
+    return {
+        name: Missing(column.null_count, int(np.argmax(column.is_null().to_numpy())))
+        for name, column in columns.items()
+        if column.null_count
+    }
 
 
-def not_finite_in(X: np.ndarray, encoding: Encoding) -> dict[str, Missing]:
-    """Return the values that are not finite by the name of their column, where there are any."""
+def find_nonfinite(X: np.ndarray, encoding: Encoding) -> dict[str, Missing]:
+    """Return the values that are not finite, by the name of their column."""
     if np.isfinite(X.sum()):
         return {}
     bad = ~np.isfinite(X)
@@ -278,62 +300,25 @@ def not_finite_in(X: np.ndarray, encoding: Encoding) -> dict[str, Missing]:
     return found
 
 
-def refuse_missing(table: Named, missing: Mapping[str, Missing], may_drop: bool = True) -> None:
+def raise_if_missing(table: TableInfo, missing: Mapping[str, Missing], may_drop: bool = True) -> None:
+    """Raise ValueError if columns have missing values, naming the first."""
     if not missing:
         return
-    names, where = list(missing), table.where(next(iter(missing.values())).row, next(iter(missing)))
+    names, where = list(missing), table.locate(next(iter(missing.values())).row, next(iter(missing)))
     remedy = f", remove these rows, or leave columns out (--drop {','.join(names[:10])})"
     remedy = remedy if may_drop else ", or remove these rows"
-    told = [f"{name!r} ({found.count})" for name, found in missing.items()]
+    counts = [f"{name!r} ({found.count})" for name, found in missing.items()]
     raise ValueError(
-        f"values are missing or not finite in {some(told, str)} of {table.source}, first in {where} (the first "
+        f"values are missing or not finite in {list_some(counts, str)} of {table.source}, first in {where} (the first "
         f"row is 0): fill them in{remedy}."
     )
 
 
-def _texts(column: Any) -> np.ndarray:
-    return np.array([None if value is None else str(value) for value in column.to_pylist()], dtype=object)
-
-
-def values_in(table: Table, names: Sequence[str]) -> dict[str, set[str]]:
-    """The values of each of these columns, as text."""
-    for name in names:
-        if is_list(column_of(table, name).type):
-            raise ValueError(
-                f"{name!r} of {table.source} holds lists, which --one-hot makes no columns of; leave it out (--drop "
-                f"{name})."
-            )
-    return {name: set(_texts(column_of(table, name).unique())) - {None} for name in names}
-
-
-def encoding_of(
-    table: Named, names: Sequence[str], values: Mapping[str, set[str]], vectors: Mapping[str, int]
-) -> Encoding:
-    """Of columns of these names, those that become one column for each value with their values."""
-    for name, found in values.items():
-        if len(found) > _MOST_VALUES:
-            raise ValueError(
-                f"{name!r} of {table.source} has {len(found):,} values; --one-hot makes a column of each, of at most "
-                f"{_MOST_VALUES}. Leave it out: --drop {name}."
-            )
-    return Encoding(tuple(names), {name: sorted(found) for name, found in values.items()}, dict(vectors))
-
-
-def _indicators(column: Any, name: str, values: list[str], source: str) -> np.ndarray:
-    texts = _texts(column)
-    place = {value: k for k, value in enumerate(values)}
-    unseen = sorted({text for text in texts if text not in place})
-    if unseen:
-        raise ValueError(
-            f"{name!r} of {source} has values that were not there in fitting: {some(unseen)}. Leave out these rows, or "
-            "fit again with them."
-        )
-    return np.eye(len(values))[[place[text] for text in texts]]
-
-
-def _checked_matrix(table: Table) -> Any:
+def check_matrix(table: Table) -> Matrix:
+    """Return the finite rows of an array as floating point numbers."""
     X = table.matrix
-    values = X.data if sp.issparse(X) else X
+    assert X is not None
+    values: np.ndarray = X.data if sp.issparse(X) else X  # type: ignore[assignment]
     if not np.isfinite(values.sum()) and not (finite := np.isfinite(values)).all():
         row = "" if sp.issparse(X) else f", first in row {int(np.argwhere(~finite)[0, 0])} (the first row is 0)"
         raise ValueError(

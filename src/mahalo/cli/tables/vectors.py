@@ -3,72 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .reading import Table, arrow
+from .table import Table
 
-__all__ = ["check_vectors", "is_list", "is_vector", "refuse_lists", "vector_lengths", "vectors_of"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["check_vectors", "is_list", "is_vector", "refuse_lists", "vector_lengths", "vector_matrix"]
 
 
-def is_list(column_type: Any) -> bool:
+def is_list(column_type: pa.DataType) -> bool:
     """Return whether a column holds lists, of anything."""
-    types = arrow().types
+    from pyarrow import types
+
     return types.is_list(column_type) or types.is_large_list(column_type) or types.is_fixed_size_list(column_type)
 
 
-def is_vector(column_type: Any) -> bool:
+def is_vector(column_type: pa.DataType) -> bool:
     """Return whether a column holds lists of numbers."""
-    types = arrow().types
+    from pyarrow import types
+
     return is_list(column_type) and (
         types.is_integer(column_type.value_type) or types.is_floating(column_type.value_type)
     )
 
 
-def refuse_lists(column_type: Any, name: str, source: str, what: str) -> None:
-    """Raise ValueError where a column of labels or ids holds lists."""
+def refuse_lists(column_type: pa.DataType, name: str, source: str, what: str) -> None:
+    """Raise ValueError if a column of labels or ids holds lists."""
     if is_list(column_type):
         raise ValueError(f"{name!r} of {source} holds lists; wanted one {what} a row. Name another column.")
 
 
 def vector_lengths(table: Table, names: Sequence[str]) -> dict[str, int]:
-    """Return the length of the vectors of each column that holds some; raise ValueError if a column has several."""
+    """Return the length of the vectors of each column of them; raise ValueError if a column has several lengths."""
     found = {}
     for name in names:
-        column = table.frame.column(name)
+        column = table.column(name)
         if is_vector(column.type) and (lengths := _lengths(column)).size:
             _check_length(table, name, lengths, int(lengths[lengths >= 0][0]) if (lengths >= 0).any() else 0)
             found[name] = int(lengths.max())
-    if empty := next((name for name, length in found.items() if length == 0), None):
-        raise ValueError(
-            f"{empty!r} of {table.source} holds empty lists; wanted vectors. Leave it out: --drop {empty}."
-        )
+            if found[name] == 0:
+                raise ValueError(
+                    f"{name!r} of {table.source} holds empty lists; wanted vectors. Leave it out: --drop {name}."
+                )
     return found
 
 
 def check_vectors(table: Table, columns: Sequence[str], lengths: Mapping[str, int]) -> None:
-    """Raise ValueError where columns of vectors, or of numbers, are not those of a model or of other pieces."""
+    """Raise ValueError unless exactly the columns in `lengths` hold vectors, each of its length."""
     for name in columns:
-        vector = is_vector(table.frame.column(name).type)
+        vector = is_vector(table.column(name).type)
         if vector != (name in lengths):
             has, wanted = (
                 ("vectors", "one number a row") if vector else ("no vectors", f"{lengths[name]} numbers a row")
             )
             raise ValueError(f"{name!r} of {table.source} holds {has}; wanted {wanted}, as in the rows learned from.")
         if vector:
-            _check_length(table, name, _lengths(table.frame.column(name)), lengths[name])
+            _check_length(table, name, _lengths(table.column(name)), lengths[name])
 
 
-def vectors_of(column: Any, length: int) -> np.ndarray:
+def vector_matrix(column: pa.ChunkedArray, length: int) -> np.ndarray:
     """Return the vectors of a column without nulls as rows, NaN where one of their numbers is null."""
+    import pyarrow as pa
     from pyarrow import compute
 
-    values = compute.list_flatten(column).cast(arrow().float64())
-    return values.to_numpy().reshape(len(column), length)
+    return compute.list_flatten(column).cast(pa.float64()).to_numpy().reshape(len(column), length)
 
 
-def _lengths(column: Any) -> np.ndarray:
+def _lengths(column: pa.ChunkedArray) -> np.ndarray:
     """Return the number of entries of every list, −1 for null."""
     from pyarrow import compute
 
@@ -79,10 +84,9 @@ def _check_length(table: Table, name: str, lengths: np.ndarray, wanted: int) -> 
     odd = np.flatnonzero((lengths != wanted) & (lengths >= 0))
     if not len(odd):
         return
-    row = int(odd[0])
-    same = np.flatnonzero(lengths == wanted)
-    beside = f" where row {table.first + int(same[0])} has {wanted}" if len(same) else f"; wanted {wanted}"
+    row, right = int(odd[0]), np.flatnonzero(lengths == wanted)
+    expected = f" where row {table.first_row + int(right[0])} has {wanted}" if len(right) else f"; wanted {wanted}"
     raise ValueError(
-        f"{name!r} of {table.source} must hold vectors of one length: row {table.first + row} has {int(lengths[row])} "
-        f"numbers{beside} (the first row is 0). Make all the same length, or remove the others."
+        f"{name!r} of {table.source} must hold vectors of one length: row {table.first_row + row} has "
+        f"{int(lengths[row])} numbers{expected} (the first row is 0). Make all the same length, or remove the others."
     )

@@ -1,0 +1,142 @@
+"""Results of commands on standard output: tables and facts on 80 columns, or JSON."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+from sklearn.base import BaseEstimator
+
+from ..evaluation import BeforeAfter, measure_title
+
+if TYPE_CHECKING:
+    from .estimation import FitOutcome, Outcome
+
+__all__ = ["print_evaluation", "print_fit", "print_json", "print_result"]
+
+# Printed beside "converged", where violations would look like a fault.
+_SLACK = ", as a finite γ allows, each at its price"
+
+
+def print_json(record: Mapping[str, Any]) -> None:
+    """Print one JSON object."""
+    print(json.dumps(record, ensure_ascii=False, allow_nan=False))
+
+
+def print_result(as_json: bool, record: Mapping[str, Any], facts: Mapping[str, str]) -> None:
+    """Print a record as JSON, or facts as a list."""
+    if as_json:
+        print_json(record)
+    else:
+        _print_facts(facts)
+
+
+def print_fit(outcome: FitOutcome, out: Path) -> None:
+    """Print the evaluation, the certificate and the file of a fit."""
+    learner = outcome.learner
+    certificate = learner.certificate_
+    print_evaluation(outcome)
+    ended = "converged" if certificate.converged else "NOT converged"
+    _print_facts(
+        {
+            "certificate": f"relative gap {certificate.relative_gap:.1e} (tolerance {learner.tol:.0e}), {ended} in "
+            f"{learner.n_iter_} step{'s' * (learner.n_iter_ != 1)}; {certificate.n_violated:,} of "
+            f"{len(learner.duals_):,} constraints violated{_SLACK * bool(certificate.n_violated)}",
+            "written": str(out),
+            "next": _next(outcome, out),
+        }
+    )
+
+
+def _next(outcome: FitOutcome, out: Path) -> str:
+    """Return a command that this model can do."""
+    data = outcome.dataset.options.data
+    if outcome.metric.is_too_wide(outcome.dataset.X):
+        return shlex.join(["mahalo", "neighbors", str(out), "--index", data[0]])
+    suffix = Path(data[0]).suffix
+    suffix = suffix if suffix in (".csv", ".tsv", ".parquet", ".npy", ".npz") else ".npy"
+    return shlex.join(["mahalo", "transform", str(out), *data, "--out", f"{out.stem}-rows{suffix}"])
+
+
+def print_evaluation(outcome: Outcome) -> None:
+    """Print the dataset, its evaluation on held-out rows, and the settings."""
+    dataset, classes, constraints = outcome.dataset, outcome.dataset.classes, outcome.dataset.constraints
+    what = [f"{dataset.table.n_rows:,} rows", f"{dataset.X.shape[1]:,} columns"]
+    what += [f"{len(classes.names):,} classes"] if classes is not None else []
+    what += [f"{classes.n_unlabelled:,} rows without a label"] if classes is not None and classes.n_unlabelled else []
+    what += [f"{constraints.n_constraints:,} constraints"] if constraints is not None else []
+    console = _console()
+    if outcome.evaluation is not None:
+        console.print(f"[bold]{escape(outcome.evaluation.sentence)}[/bold]\n")
+    scaled = "; columns standardised" if outcome.scaling is not None else ""
+    console.print(f"[bold]{escape(dataset.table.source)}[/bold]: {', '.join(what)}{scaled}\n")
+    if outcome.evaluation is not None:
+        console.print(_comparison(outcome.evaluation))
+        console.print("\n".join(_footnotes(outcome, outcome.evaluation)), style="dim")
+        console.print()
+    _print_facts({"chosen" if outcome.n_candidates > 1 else "settings": _describe_choice(outcome)})
+
+
+def _comparison(evaluation: BeforeAfter) -> Table:
+    table = Table(show_edge=False, pad_edge=False, header_style="dim")
+    lda = ("LDA",) if evaluation.lda else ()
+    for k, name in enumerate(
+        ("held-out pairs" if evaluation.n_pairs else "held-out queries", *evaluation.names, "difference", *lda)
+    ):
+        table.add_column(name, justify="left" if k == 0 else "right")
+    for name, before in evaluation.before.items():
+        style = {"better": "green", "worse": "red"}.get(evaluation.verdict(name))
+        beside = [f"{evaluation.lda[name]:.3f}" if name in evaluation.lda else ""] if lda else []
+        figures = f"{before:.3f}", f"{evaluation.after[name]:.3f}", evaluation.difference(name)
+        table.add_row(measure_title(name), *figures, *beside, style=style)
+    return table
+
+
+def _footnotes(outcome: Outcome, evaluation: BeforeAfter) -> Iterator[str]:
+    yield from evaluation.notes
+    n_rows, n_pieces = outcome.dataset.table.n_rows, outcome.dataset.n_pieces
+    if outcome.n_sampled < n_rows:
+        yield f"settings chosen on a sample of {outcome.n_sampled:,} of {n_rows:,} rows"
+    if n_pieces is not None:
+        yield f"rows read in {n_pieces:,} piece{'s' * (n_pieces > 1)}, as they do not fit into memory"
+
+
+def _describe_choice(outcome: Outcome) -> str:
+    chosen, start = outcome.settings, _describe_prior(outcome.settings.prior)
+    parts = [f"γ {chosen.gamma:.3g}", f"start {start}"]
+    parts += [f"{chosen.strategy} pairs"] if outcome.dataset.constraints is None else []
+    parts = [f"the start itself, {start}, nothing beyond it"] if outcome.prior_only else parts
+    parts += [f"residual {float(chosen.residual):g}"] if chosen.residual is not True else []
+    parts += ["by cosine"] if chosen.normalize else []
+    parts += [f"{chosen.n_components} directions"] if chosen.n_components else []
+    among = f", chosen among {outcome.n_candidates:,} candidates" if outcome.n_candidates > 1 else ""
+    return ", ".join(parts) + among
+
+
+def _describe_prior(prior: str | BaseEstimator) -> str:
+    """Return the name of a prior, with parameters that differ from their defaults."""
+    if isinstance(prior, str):
+        return prior
+    defaults = type(prior)().get_params()
+    parameters = [f"{name} {value}" for name, value in prior.get_params().items() if value != defaults[name]]
+    return type(prior).__name__.lower() + (f" ({', '.join(parameters)})" if parameters else "")
+
+
+def _print_facts(facts: Mapping[str, str]) -> None:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(min_width=11, style="cyan")
+    grid.add_column(overflow="fold")
+    for name, text in facts.items():
+        grid.add_row(name, Text(text))  # file names may look like markup
+    _console().print(grid)
+
+
+def _console() -> Console:
+    return Console(highlight=False, markup=True)

@@ -1,0 +1,107 @@
+"""A pair classifier by the options of a command, and its answers."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from ..embeddings import EmbeddingAdapter
+from ..explain import Provenance
+from ..learner import MetricLearner
+from ..linalg import Matrix
+from ..metric import absorb_scaling
+from ..pairs import PairClassifier
+from ..selection import MetricLearnerCV
+from .answer_table import name_rows
+from .dataset import load_in_memory
+from .estimation import cv_parameters, fixed_learner, make_scaling
+from .model import FittedModel
+from .options import LearningOptions, RowOptions
+from .progress import ProgressDisplay
+from .tables.constraint_files import read_pair_rows
+
+__all__ = ["Threshold", "answer_pairs", "learn_classifier", "load_classifier", "summarize"]
+
+_Loaded: TypeAlias = tuple[PairClassifier, Matrix, list[str] | None]  # with rows in their own units, and their ids
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Aim of the threshold between same and not, and the share of same pairs among those to answer."""
+
+    aim: str
+    fpr: float
+    base_rate: float | None
+
+
+def learn_classifier(
+    rows: RowOptions, options: LearningOptions, threshold: Threshold, progress: ProgressDisplay
+) -> _Loaded:
+    """Load rows and fit a classifier."""
+    dataset = load_in_memory(rows, progress)
+    scaling = make_scaling(dataset, options)
+    progress.show("learning: same or not")
+    classifier = PairClassifier(
+        _make_learner(options, progress),
+        threshold=str(threshold.aim),
+        fpr=threshold.fpr,
+        base_rate=threshold.base_rate,
+        holdout=str(options.holdout),
+        random_state=options.seed,
+    )
+    X = dataset.X if scaling is None else dataset.scaled(scaling)
+    classifier.fit(X, dataset.y, constraints=dataset.constraints)
+    metric = classifier.metric_ if scaling is None else absorb_scaling(classifier.metric_, scaling)
+    made = Provenance.of(metric)
+    made = dataclasses.replace(made, table=dataset.table_record(), data=dataset.data_record(scaling))
+    classifier.metric_ = made.attach(metric)
+    return classifier, dataset.X, dataset.ids
+
+
+def _make_learner(options: LearningOptions, progress: ProgressDisplay) -> MetricLearner:
+    if options.gamma is not None:
+        return fixed_learner(options, progress.show)
+    values = cv_parameters(options, progress.show)
+    if options.embeddings:
+        return EmbeddingAdapter(**values)
+    return MetricLearnerCV(**values, normalize=[False, True], scoring="auc")
+
+
+def load_classifier(model: Path, rows: RowOptions, progress: ProgressDisplay) -> _Loaded:
+    """Load a classifier and rows for it."""
+    classifier = PairClassifier.load(model)
+    return classifier, *FittedModel(model, classifier.metric_).read_rows(rows, progress)
+
+
+def answer_pairs(
+    classifier: PairClassifier, X: Matrix, ids: list[str] | None, file: str, encoding: str
+) -> dict[str, np.ndarray]:
+    """Return columns with one entry for each pair of the file: its rows, distance, probability and answer."""
+    pairs = read_pair_rows(file, X.shape[0], ids, encoding)
+    distances = classifier.distances(X, pairs)
+    first, second = (name_rows(ends, ids) for ends in pairs.T)
+    return {
+        "first": first,
+        "second": second,
+        "distance": distances,
+        "probability": classifier.calibration_(distances),
+        "same": (distances <= classifier.distance_threshold_).astype(np.int64),
+    }
+
+
+def summarize(classifier: PairClassifier, fitted: bool) -> dict[str, str | float]:
+    """Return threshold and calibration, and, after a fit, the AUC on held-out pairs."""
+    found: dict[str, str | float] = {
+        "threshold": round(classifier.threshold_, 4),
+        "calibration": classifier.calibration_.method,
+    }
+    if fitted:
+        pairs = classifier.held_out_
+        auc = roc_auc_score(pairs.same, -pairs.distances)
+        found |= {"held-out pairs": len(pairs.same), "AUC": round(float(auc), 4)}
+    return found

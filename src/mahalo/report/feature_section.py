@@ -1,0 +1,100 @@
+"""Weights of features, of pairs of features and of directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from ..drawing import learned_spectrum
+from .findings import Findings
+from .formatting import number, percent
+from .parts import Cell, Chart, Column, NotShown, Section, Table, part_or_reason, share_cell
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["FeatureSection", "FeatureTables"]
+
+_N_FEATURES, _N_PAIRS = 30, 20
+_HINT = "Squared distance that a difference of one standard deviation adds"
+
+
+@dataclass(frozen=True)
+class FeatureTables:
+    """Features by their shares of squared distances, or by weight where it is not known which rows are similar."""
+
+    has_shares: bool
+    has_names: bool
+    n_features: int
+    features: Table
+    pairs: Table | None
+
+    @property
+    def n_listed(self) -> int:
+        """Number of features in the table."""
+        return len(self.features.rows)
+
+
+@dataclass(frozen=True)
+class FeatureSection(Section):
+    """Features and directions that the metric weighs."""
+
+    name: ClassVar[str] = "features"
+    title: ClassVar[str] = "Features"
+    tables: FeatureTables | NotShown
+    spectrum: Chart
+
+    @classmethod
+    def of(cls, findings: Findings) -> FeatureSection:
+        return cls(part_or_reason(_feature_tables, findings), _spectrum(findings))
+
+
+def _feature_tables(findings: Findings) -> FeatureTables:
+    features, pairs = findings.shares.features(findings.names), findings.shares.pairs(findings.names)
+    totals = {kind: float(features[kind].sum()) or 1.0 for kind in ("similar", "dissimilar") if kind in features}
+    largest = {kind: max(float(features[kind].max()) / total, 1e-12) for kind, total in totals.items()}
+    columns = [Column("Feature"), Column("Weight", True, _HINT)]
+    columns += [Column(f"Share of {kind} pairs", True) for kind in totals]
+    rows = [
+        [
+            Cell(str(name)),
+            _number_cell(row["weight"]),
+            *(share_cell(row[kind] / total, largest[kind], kind) for kind, total in totals.items()),
+        ]
+        for name, row in features.head(_N_FEATURES).iterrows()
+    ]
+    caption = f"Features, by their share of the squared distances of {list(totals)[-1]} pairs" if totals else ""
+    return FeatureTables(
+        has_shares=bool(totals),
+        has_names=findings.has_names,
+        n_features=len(features),
+        features=Table(caption or "Features, by weight", columns, rows, "features-table"),
+        pairs=_pair_table(pairs, totals) if len(pairs) else None,
+    )
+
+
+def _pair_table(pairs: DataFrame, totals: dict[str, float]) -> Table:
+    columns = [Column("Feature"), Column("With"), Column("Weight", True)]
+    columns += [Column(f"Share of {kind} pairs", True) for kind in totals]
+    rows = [
+        [
+            Cell(str(name)),
+            Cell(row["with"]),
+            _number_cell(row["weight"]),
+            *(Cell(percent(row[kind] / total), f"{row[kind] / total:.6g}") for kind, total in totals.items()),
+        ]
+        for name, row in pairs.head(_N_PAIRS).iterrows()
+    ]
+    return Table("Pairs of features, by the size of what they add or subtract", columns, rows, "feature-pairs-table")
+
+
+def _number_cell(value: float) -> Cell:
+    return Cell(number(value), f"{value:.6g}")
+
+
+def _spectrum(findings: Findings) -> Chart:
+    spectrum = learned_spectrum(findings.metric)
+    words = (
+        f"{spectrum.n_stretched:,} of {spectrum.n_directions:,} directions are stretched, {spectrum.n_shrunk:,} shrunk"
+    )
+    return Chart("spectrum", f"Eigenvalues relative to the prior: {words}", f"{words}.", spectrum)

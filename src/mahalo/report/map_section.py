@@ -1,0 +1,141 @@
+"""Maps of the rows before and after learning, and hubs among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..drawing.charts import HubChart, HubCurve, MapChart
+from ..evaluation import HubCounts
+from .findings import Findings, Missing
+from .formatting import percent
+from .parts import Cell, Chart, Column, NotShown, Section, Table, part_or_reason, row_cell
+
+__all__ = ["HubSection", "Hubs", "MapSection", "Maps"]
+
+_N_HUBS = 15
+_MOST_CHIPS = 12  # classes beyond which they can be searched by name
+_HUB_BINS = 24
+
+
+@dataclass(frozen=True, eq=False)
+class Maps:
+    """Linked maps, with the numbers that the text beside them names."""
+
+    chart: MapChart
+    n_rows: int
+    n_classes: int
+    shows_training_rows: bool
+
+    @property
+    def n_shown(self) -> int:
+        """Number of rows on the maps."""
+        return len(self.chart.rows)
+
+    @property
+    def has_class_search(self) -> bool:
+        """Return whether there are so many classes that one is searched by name."""
+        return self.n_classes > _MOST_CHIPS
+
+
+@dataclass(frozen=True)
+class MapSection(Section):
+    """Maps of neighbourhoods before and after learning."""
+
+    name: ClassVar[str] = "map"
+    title: ClassVar[str] = "Map"
+    maps: Maps | NotShown
+
+    @classmethod
+    def of(cls, findings: Findings) -> MapSection:
+        return cls(part_or_reason(_maps, findings))
+
+    @property
+    def chart(self) -> MapChart | None:
+        """Numbers of the maps, for the script."""
+        return None if isinstance(self.maps, NotShown) else self.maps.chart
+
+
+def _maps(findings: Findings) -> Maps:
+    before, after = findings.maps
+    shown, labels = findings.shown, findings.labels
+    chart = MapChart(
+        before=before.round(3),
+        after=after.round(3),
+        rows=shown,
+        ids=[findings.ids[i] for i in shown],
+        codes=np.full(len(shown), -1) if labels is None else labels.codes[shown],
+        classes=[] if labels is None else [str(name) for name in labels.classes],
+        notes=_notes(findings, shown),
+    )
+    return Maps(chart, findings.n_rows, len(chart.classes), findings.are_training_rows)
+
+
+def _notes(findings: Findings, shown: np.ndarray) -> list[str]:
+    """Return a remark for each row whose label looks wrong, an empty text for the others."""
+    notes = dict.fromkeys(shown.tolist(), "")
+    try:
+        found = findings.doubtful_rows
+    except Missing:
+        return list(notes.values())
+    for row, score, code in zip(found.rows.tolist(), found.score, found.suggested, strict=True):
+        if row in notes and score > 0.5:
+            notes[row] = f"doubtful label: looks like {findings.class_name(code)}"
+    return list(notes.values())
+
+
+# -- hubs ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Hubs:
+    """Neighbour counts before and after, their distribution, and the rows with the largest."""
+
+    before: HubCounts
+    after: HubCounts
+    chart: Chart
+    table: Table
+
+
+@dataclass(frozen=True)
+class HubSection(Section):
+    """Rows that are neighbours of very many others."""
+
+    name: ClassVar[str] = "hubs"
+    title: ClassVar[str] = "Hubs"
+    hubs: Hubs | NotShown
+
+    @classmethod
+    def of(cls, findings: Findings) -> HubSection:
+        return cls(part_or_reason(_hubs, findings))
+
+
+def _hubs(findings: Findings) -> Hubs:
+    before, after = findings.hubs
+    width = max(1, int(np.ceil((max(before.counts.max(), after.counts.max()) + 1) / _HUB_BINS)))
+    chart = Chart(
+        "hubs",
+        f"Distribution of how often rows are among the {after.k} nearest neighbours of others: 1 % of the rows make up "
+        f"{percent(before.top_share)} of all neighbours before, {percent(after.top_share)} after",
+        "A long tail to the right means hubs.",
+        HubChart(after.k, _distribution(before.counts, width), _distribution(after.counts, width)),
+    )
+    return Hubs(before, after, chart, _hub_table(findings, before, after))
+
+
+def _hub_table(findings: Findings, before: HubCounts, after: HubCounts) -> Table:
+    labelled = findings.labels is not None
+    columns = [Column("Row"), *([Column("Label")] if labelled else []), Column("After", True), Column("Before", True)]
+    rows = []
+    for k in np.argsort(-after.counts, kind="stable")[:_N_HUBS]:
+        row = int(findings.shown[k])
+        counts = [Cell(f"{n:,}", int(n)) for n in (after.counts[k], before.counts[k])]
+        rows.append([row_cell(findings, [row]), *([Cell(findings.label(row))] if labelled else []), *counts])
+    return Table(f"Rows most often among the {after.k} nearest neighbours", columns, rows, "hubs-table")
+
+
+def _distribution(counts: np.ndarray, width: int) -> HubCurve:
+    shares = np.bincount(counts // width) / len(counts)
+    return HubCurve(width * np.arange(len(shares)), shares)

@@ -1,0 +1,199 @@
+"""Proof: the certificate of the solution, the steps of the solver, and the candidates that were compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..drawing.charts import GapChart, ScoreCurve, ScoresChart
+from ..explain.provenance import Candidate, Choice, FitRecord
+from .findings import Findings, Missing
+from .formatting import gap_text, number, percent
+from .parts import Cell, Chart, Column, NotShown, Section, Table, part_or_reason
+
+__all__ = ["CandidateScores", "Proof", "ProofSection"]
+
+_N_CANDIDATES = 30
+_SETTINGS = {
+    "prior": "Prior",
+    "strategy": "Pairs from labels",
+    "residual": "Weight outside the basis",
+    "normalize": "Compared by",
+    "n_components": "Components",
+}
+
+
+@dataclass(frozen=True)
+class CandidateScores:
+    """Scores of all candidates against γ, and a table of the best."""
+
+    has_intervals: bool
+    n_candidates: int
+    chart: Chart
+    table: Table
+
+    @property
+    def n_listed(self) -> int:
+        """Number of candidates in the table."""
+        return len(self.table.rows)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Certificate in words and numbers.
+
+    Attributes
+    ----------
+    status : str
+        "prior chosen", "converged" or "stopped early".
+    gap : str
+        Relative gap in percent.
+    n_constraints, n_violated : int
+    largest_violation : str
+        Violation relative to its bound, in words.
+    facts : dict of str to str
+        Settings of the fit by name.
+    chart : Chart or None
+        Gap after every step; None where the solver made none.
+    candidates : CandidateScores or None
+    """
+
+    status: str
+    gap: str
+    n_constraints: int
+    n_violated: int
+    largest_violation: str
+    facts: dict[str, str]
+    chart: Chart | None
+    candidates: CandidateScores | None
+
+
+@dataclass(frozen=True)
+class ProofSection(Section):
+    """Bound on the distance of the solution to the optimum."""
+
+    name: ClassVar[str] = "proof"
+    title: ClassVar[str] = "Proof"
+    proof: Proof | NotShown
+
+    @classmethod
+    def of(cls, findings: Findings) -> ProofSection:
+        return cls(part_or_reason(_proof, findings))
+
+    @property
+    def candidates(self) -> CandidateScores | None:
+        """Scores of the candidates, where settings were chosen."""
+        return None if isinstance(self.proof, NotShown) else self.proof.candidates
+
+
+def _proof(findings: Findings) -> Proof:
+    fit, choice = findings.provenance.fit, findings.provenance.choice
+    if fit is None:
+        raise Missing("the file does not hold how the metric was found; make the report from the learner.")
+    certificate = fit.certificate
+    status = "converged" if certificate.converged else "stopped early"
+    return Proof(
+        status="prior chosen" if choice is not None and choice.start_was_chosen else status,
+        gap=gap_text(certificate.relative_gap),
+        n_constraints=sum(fit.n_constraints.values()),
+        n_violated=certificate.n_violated,
+        largest_violation=_relative_to_bound(certificate.max_violation),
+        facts=_facts(fit, choice),
+        chart=_gap_chart(fit),
+        candidates=None if choice is None else _candidate_scores(choice),
+    )
+
+
+def _relative_to_bound(violation: float) -> str:
+    return f"{percent(violation, 0)} of" if violation < 2 else f"{number(float(f'{violation:.2g}'))} times"
+
+
+def _facts(fit: FitRecord, choice: Choice | None) -> dict[str, str]:
+    facts = {"γ": number(fit.gamma), "Steps of the solver": f"{fit.n_iter:,}"}
+    if choice is not None:
+        settings = dict(choice.chosen.settings)
+        if settings.get("residual") in (True, 1.0):
+            del settings["residual"]  # the default
+        facts |= {name: _setting(k, settings[k]) for k, name in _SETTINGS.items() if settings.get(k) is not None}
+        facts["Score on held-out rows"] = f"{choice.chosen.score:.3f}"
+    left_out = {"Constraints dropped: identical rows": fit.n_dropped, "Constraints dropped: absent rows": fit.n_outside}
+    facts |= {name: f"{n:,}" for name, n in left_out.items() if n}
+    return facts | {"Estimator": fit.estimator}
+
+
+def _setting(name: str, value: Any) -> str:
+    if name == "normalize":
+        return "cosine" if value else "distance"
+    return number(float(value)) if isinstance(value, (int, float)) else str(value)
+
+
+def _gap_chart(fit: FitRecord) -> Chart | None:
+    gap = tuple(_positive_or_zero(step.relative_gap) for step in fit.history)
+    if not any(gap):
+        return None
+    gamma = tuple(_positive_or_zero(step.gamma) for step in fit.history)
+    return Chart(
+        "gap",
+        f"Relative gap after each of {len(gap)} steps, ending at {gap_text(fit.certificate.relative_gap)}",
+        "The gap bounds how far the solution can be from the optimum. Where the curve starts again, the solver "
+        "continued with a larger γ.",
+        GapChart(gap, gamma, fit.tol),
+    )
+
+
+def _positive_or_zero(value: float) -> float:
+    return value if np.isfinite(value) and value > 0 else 0.0
+
+
+# -- candidates ----------------------------------------------------------------------------------------------------
+
+
+def _candidate_scores(choice: Choice) -> CandidateScores:
+    candidates = choice.candidates
+    varied = [k for k in _SETTINGS if len({str(c.settings.get(k)) for c in candidates}) > 1]
+    has_intervals = all(c.interval is not None for c in candidates)
+    caption = f"In colour the chosen settings{', with their interval over folds' * has_intervals}; in grey the others."
+    return CandidateScores(
+        has_intervals,
+        len(candidates),
+        Chart("scores", "Score of every candidate on held-out rows against γ", caption, _curves(choice, varied)),
+        _candidate_table(choice, varied, has_intervals),
+    )
+
+
+def _candidate_table(choice: Choice, varied: list[str], has_intervals: bool) -> Table:
+    columns = [Column("γ", True), *(Column(_SETTINGS[k]) for k in varied), Column("Score", True)]
+    columns += [Column("± 95 %", True)] if has_intervals else []
+    rows = []
+    for c in _best_and_chosen(choice.candidates):
+        score = f"{c.score:.3f} chosen" if c.chosen else f"{c.score:.3f}"
+        rows.append(
+            [
+                Cell("prior alone" if choice.is_start(c) else number(c.gamma), f"{c.gamma:.6g}"),
+                *(Cell(_setting(k, c.settings.get(k))) for k in varied),
+                Cell(score, f"{c.score:.6f}", strong=c.chosen),
+                *([Cell(f"{c.interval:.3f}", f"{c.interval:.6f}")] if has_intervals else []),
+            ]
+        )
+    return Table("Candidates, best first", columns, rows, "candidates-table")
+
+
+def _best_and_chosen(candidates: tuple[Candidate, ...]) -> list[Candidate]:
+    return [c for k, c in enumerate(candidates) if k < _N_CANDIDATES or c.chosen]
+
+
+def _curves(choice: Choice, varied: list[str]) -> ScoresChart:
+    """Return scores against γ, one curve for each combination of the other settings."""
+    groups: dict[tuple[str, ...], list[Candidate]] = {}
+    prior_scores = [c.score for c in choice.candidates if choice.is_start(c)]
+    for c in choice.candidates:
+        if np.isfinite(c.gamma) and not choice.is_start(c):
+            groups.setdefault(tuple(str(c.settings.get(k)) for k in varied), []).append(c)
+    curves = tuple(
+        ScoreCurve(tuple(sorted((c.gamma, c.score, c.interval or 0.0) for c in group)), any(c.chosen for c in group))
+        for group in groups.values()
+    )
+    chosen = next(((c.gamma, c.score) for group in groups.values() for c in group if c.chosen), None)
+    return ScoresChart(curves, chosen, max(prior_scores, default=0.0))
