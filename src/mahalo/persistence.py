@@ -23,6 +23,7 @@ import scipy.sparse as sp
 
 __all__ = [
     "CLASSIFIER",
+    "FEEDBACK",
     "INDEX",
     "METRIC",
     "STREAM",
@@ -121,6 +122,7 @@ class FileKind:
 METRIC = FileKind("mahalo-metric", 2, 1, "Save the metric again with metric.save(path).")
 INDEX = FileKind("mahalo-index", 2, 1, "Build the index again and save it with index.save(path).")
 CLASSIFIER = FileKind("mahalo-pairs", 1, 1, "Save it again with classifier.save(path).")
+FEEDBACK = FileKind("mahalo-feedback", 1, 1, "Save it again with adapter.save(path).")
 STREAM = FileKind("mahalo-stream", 2, 2, "Save it again with learner.save(path).")
 
 

@@ -25,6 +25,7 @@ from mahalo.cli.app import app
 from mahalo.cluster import MetricKMeans
 from mahalo.embeddings import EmbeddingAdapter
 from mahalo.evaluation import VOTE_NOTE
+from mahalo.feedback import QueryAdapter
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("[A-Z]*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -100,6 +101,7 @@ INTERNAL += " Estimate FoldScores LDA Measured QueryScores VOTE_NOTE auc_of_pair
 INTERNAL += " compare_folds intervals known_pairs lda_projection measure_title nearest_of pair_auc pool precision_at"
 INTERNAL += " ranked ranked_auc recall_at score_queries share_below Distance N_NEIGHBORS choose_voters compare_on_pairs"
 INTERNAL += " compare_on_rows evaluate_pairs nearest_rows score_neighbors view_of_rows ndcg_at HubCounts hub_counts"
+INTERNAL += " SEARCH_MEASURES score_searches"
 
 
 def listed_names() -> list[str]:
@@ -148,7 +150,9 @@ def test_properties_are_documented(kind):
     assert not [name for name in silent if not name.startswith("_")]
 
 
-@pytest.mark.parametrize("kind", [mahalo.MetricLearner, mahalo.MetricLearnerCV, EmbeddingAdapter, MetricKMeans])
+@pytest.mark.parametrize(
+    "kind", [mahalo.MetricLearner, mahalo.MetricLearnerCV, EmbeddingAdapter, MetricKMeans, QueryAdapter]
+)
 def test_parameters_of_estimators_are_documented(kind):
     inherited = "".join(inspect.getdoc(base) for base in kind.__mro__ if base.__module__.startswith("mahalo."))
     assert not [

@@ -63,6 +63,12 @@ def test_documents_without_words_are_searched_by_vectors():
     assert index.search(["!"], k=1).scores.shape == (1, 1)
 
 
+def test_digits_are_warned_of_once(wordllama):
+    with pytest.warns(UserWarning, match="only digits") as caught:
+        HybridIndex(["12", "13"], wordllama)
+    assert len(caught) == 1
+
+
 def test_more_than_there_are_is_all(index):
     assert index.search(["card", "bank"], k=99).rows.shape == (2, 5)
 

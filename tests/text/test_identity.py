@@ -10,7 +10,7 @@ import pytest
 import mahalo
 from mahalo import MetricLearner
 from mahalo.explain import Provenance
-from mahalo.text import EncoderRecord, check_encoder, encoder_of, load_encoder, with_encoder
+from mahalo.text import EncoderRecord, check_encoder, encoder_of, load_encoder, load_encoder_for, with_encoder
 
 
 @pytest.fixture(scope="module")
@@ -56,3 +56,19 @@ def test_a_name_alone_is_compared_by_name(metric, letter_encoder):
 def test_a_damaged_record_is_reported(metric, letter_encoder, stored):
     with pytest.raises(ValueError, match="provenance stored with this model is damaged"):
         encoder_of(dataclasses.replace(metric, about={"encoder": stored}))
+
+
+def test_wordllama_is_loaded_by_its_name(wordllama):
+    X = np.random.default_rng(0).normal(size=(20, 256))
+    metric = MetricLearner(random_state=0).fit(X, np.arange(20) % 2).metric_
+    assert load_encoder_for(metric, cache=False).record == wordllama.record
+    assert load_encoder_for(with_encoder(metric, wordllama), cache=False).record == wordllama.record
+
+
+def test_other_encoders_are_not_loaded_by_name(metric, letter_encoder, letters):
+    named = with_encoder(metric, letter_encoder)
+    with pytest.raises(ValueError, match=r"learned with vectors of letters 1 .* not loaded by its name alone"):
+        load_encoder_for(named)
+    assert load_encoder_for(named, letters, name="letters", version="1").record == letter_encoder.record
+    with pytest.raises(ValueError, match="got the encoder letters 2"):
+        load_encoder_for(named, letters, name="letters", version="2")

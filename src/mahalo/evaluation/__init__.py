@@ -36,10 +36,12 @@ from .ranking import (
     vote,
 )
 from .row_comparison import Distance, compare_on_pairs, compare_on_rows, evaluate_pairs
+from .search_scores import SEARCH_MEASURES, score_searches
 
 __all__ = [
     "LDA",
     "N_NEIGHBORS",
+    "SEARCH_MEASURES",
     "VOTE_NOTE",
     "BeforeAfter",
     "ClassResult",
@@ -77,6 +79,7 @@ __all__ = [
     "recall_at",
     "score_neighbors",
     "score_queries",
+    "score_searches",
     "share_below",
     "view",
     "view_of_rows",

@@ -33,6 +33,7 @@ _TITLES = {
     "AUC": "AUC of own class against others",
     "pair AUC": "AUC of similar against dissimilar pairs",
     "retrieval": "mean of P@1, P@10 and MAP",
+    "MRR": "mean reciprocal rank",
 }
 _MOST_CONFUSIONS = 200
 

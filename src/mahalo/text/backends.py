@@ -19,8 +19,9 @@ from ..explain.encoder_record import EncoderRecord
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["Backend", "CallableModel", "WordVectors", "file_digest", "load_wordllama"]
+__all__ = ["WORDLLAMA", "Backend", "CallableModel", "WordVectors", "file_digest", "load_wordllama"]
 
+WORDLLAMA = "wordllama"  # name of the default encoder
 _WORD_START = "▁"  # begins a token that begins a word
 _SHORTEST_WORD = 3
 _DIGEST_CHARACTERS = 16
@@ -87,7 +88,7 @@ def load_wordllama() -> WordVectors:
             f"the installed wordllama lacks its vectors ({error}): pip install --force-reinstall wordllama"
         ) from None
     model.tokenizer.no_padding()  # or one long text would make all others of its batch as long
-    return WordVectors(EncoderRecord("wordllama", version, model.embedding.shape[1]), model.embedding, model.tokenizer)
+    return WordVectors(EncoderRecord(WORDLLAMA, version, model.embedding.shape[1]), model.embedding, model.tokenizer)
 
 
 @contextmanager

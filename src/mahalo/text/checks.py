@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 
-__all__ = ["MAX_CHARACTERS", "check_texts", "is_blank"]
+__all__ = ["MAX_CHARACTERS", "check_texts", "is_blank", "warn_of_numbers"]
 
 MAX_CHARACTERS = 100_000  # of one text; the mean over more words than these says nothing
 _MISSING = ("None", "nan", "<NA>", "NaT")  # missing values of Python, NumPy and pandas, as they print
@@ -13,9 +13,9 @@ _SHOWN = 40  # characters of a wrong value in a message
 
 
 def check_texts(texts: Iterable[str]) -> list[str]:
-    """Return texts as a list of str, long ones cut; raise ValueError for values that are not text.
+    """Return texts as a list of str, those longer than `MAX_CHARACTERS` cut with a warning.
 
-    Warns once of texts longer than `MAX_CHARACTERS`, and where all texts are only digits.
+    Raise ValueError for values that are not text.
     """
     if isinstance(texts, (str, bytes)):
         raise ValueError(f"expected a list of texts; got a single {type(texts).__name__}. Pass [text].")
@@ -29,9 +29,7 @@ def check_texts(texts: Iterable[str]) -> list[str]:
             raise ValueError(
                 f"text {row} is not valid Unicode: {text[:_SHOWN]!r}. Read its file again with the right encoding."
             ) from None
-    found = [str(text) for text in found]
-    _warn_of_numbers(found)
-    return _cut(found)
+    return _cut([str(text) for text in found])
 
 
 def is_blank(text: str) -> bool:
@@ -46,13 +44,14 @@ def _describe(value: object) -> str:
     return f"is {shown[:_SHOWN]!r} of type {type(value).__name__}"
 
 
-def _warn_of_numbers(texts: list[str]) -> None:
+def warn_of_numbers(texts: list[str]) -> None:
+    """Warn if all of several texts are only digits."""
     filled = [text for text in texts if not is_blank(text)]
     if len(filled) > 1 and all("".join(text.split()).isdigit() for text in filled):
         warnings.warn(
             f"all {len(filled)} texts are only digits. Encoders know words, not quantities: pass numbers as features.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
 
 

@@ -15,11 +15,13 @@ from ..explain.encoder_record import EncoderRecord
 from ..progress import SILENT, Progress
 from .backends import Backend, CallableModel, load_wordllama
 from .cache import VectorCache, cache_folder
-from .checks import check_texts, is_blank
+from .checks import check_texts, is_blank, warn_of_numbers
 from .local_models import load_folder
 
-__all__ = ["Encoder", "TextEncoder", "load_encoder"]
+__all__ = ["Cache", "Encoder", "EncoderSource", "TextEncoder", "load_encoder"]
 
+EncoderSource = str | PathLike | Callable[[list[str]], ArrayLike] | None
+Cache = bool | str | PathLike
 _BATCH = 1024  # texts between two lines of progress and two writes of the cache
 
 
@@ -102,6 +104,7 @@ class TextEncoder:
         ndarray of shape (n_texts, dimension), float32
         """
         checked = check_texts(texts)
+        warn_of_numbers(checked)
         wanted = list(dict.fromkeys(text for text in checked if not is_blank(text)))
         known = {} if self._cache is None else self._cache.read(wanted)
         missing = [text for text in wanted if text not in known]
@@ -148,11 +151,11 @@ class TextEncoder:
 
 
 def load_encoder(
-    source: str | PathLike | Callable[[list[str]], ArrayLike] | None = None,
+    source: EncoderSource = None,
     *,
     name: str | None = None,
     version: str | None = None,
-    cache: bool | str | PathLike = True,
+    cache: Cache = True,
 ) -> TextEncoder:
     """Return an encoder of texts; nothing is ever downloaded.
 

@@ -7,9 +7,10 @@ import dataclasses
 from ..explain import Provenance
 from ..explain.encoder_record import EncoderRecord
 from ..metric import Metric
-from .encoder import Encoder
+from .backends import WORDLLAMA
+from .encoder import Cache, Encoder, EncoderSource, TextEncoder, load_encoder
 
-__all__ = ["check_encoder", "encoder_of", "with_encoder"]
+__all__ = ["check_encoder", "encoder_of", "load_encoder_for", "with_encoder"]
 
 
 def with_encoder(metric: Metric, encoder: Encoder) -> Metric:
@@ -42,6 +43,29 @@ def check_encoder(metric: Metric, encoder: Encoder) -> None:
             f"this model was learned with vectors of {stored}; got the encoder {current}. Pass that encoder, or fit "
             "the model again with this one."
         )
+
+
+def load_encoder_for(
+    metric: Metric,
+    source: EncoderSource = None,
+    *,
+    name: str | None = None,
+    version: str | None = None,
+    cache: Cache = True,
+) -> TextEncoder:
+    """Return the encoder of a model: wordllama if the model names it or none, any other from `source`.
+
+    Arguments are those of `load_encoder`. ValueError if the model names another encoder than the one loaded.
+    """
+    stored = encoder_of(metric)
+    if source is None and stored is not None and stored.name != WORDLLAMA:
+        raise ValueError(
+            f"this model was learned with vectors of {stored}, which is not loaded by its name alone. Pass the folder "
+            "of that model, or its function with name= and version=."
+        )
+    encoder = load_encoder(source, name=name, version=version, cache=cache)
+    check_encoder(metric, encoder)
+    return encoder
 
 
 def _check_dimension(metric: Metric, encoder: Encoder) -> None:

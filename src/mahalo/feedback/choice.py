@@ -1,0 +1,230 @@
+"""Choice of λ and T by held-out searches, with the frozen vectors as a candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..evaluation import (
+    SEARCH_MEASURES,
+    BeforeAfter,
+    Estimate,
+    FoldScores,
+    choose_queries,
+    compare_folds,
+    intervals,
+    score_searches,
+)
+from ..progress import Progress
+from .folds import WITH, WITHOUT, Fold
+from .posing import Searches
+from .problem import spanning_basis
+from .solver import minimise
+
+__all__ = ["FROZEN", "Candidate", "Lead", "SearchScores", "score_candidates"]
+
+PRIMARY = SEARCH_MEASURES[0]
+_LOOSE_TOL = 1e-3  # of solutions that are only ranked
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """λ and T; λ = ∞ are the frozen vectors."""
+
+    lam: float
+    temperature: float
+
+
+FROZEN = Candidate(np.inf, np.inf)
+
+
+@dataclass(frozen=True)
+class Lead:
+    """Mean of a measure with frozen vectors, mean gain of a candidate, and half its paired 95 % interval."""
+
+    frozen: float
+    gain: float
+    half: float | None
+
+    def excludes_loss(self, tolerated: float) -> bool:
+        """Return True if the interval excludes a loss of more than `tolerated`."""
+        return self.half is not None and self.gain - self.half >= -tolerated
+
+    def __str__(self) -> str:
+        return f"{self.gain:+.3f}" + ("" if self.half is None else f" ± {self.half:.3f}")
+
+
+@dataclass(frozen=True, eq=False)
+class SearchScores:
+    """Measures of held-out queries, of frozen vectors and of every candidate.
+
+    Attributes
+    ----------
+    candidates : tuple of Candidate
+    queries : dict of str to ndarray
+        Rows of the held-out queries, by kind of fold.
+    values : dict of str to dict of str to ndarray of shape (1 + n_candidates, n_queries)
+        By kind of fold and measure; the frozen vectors come first.
+    folds : dict of str to ndarray
+        Fold of each query, by kind.
+    n_documents : int
+    """
+
+    candidates: tuple[Candidate, ...]
+    queries: dict[str, np.ndarray]
+    values: dict[str, dict[str, np.ndarray]]
+    folds: dict[str, np.ndarray]
+    n_documents: int
+
+    def lead(self, kind: str, k: int, besides: np.ndarray | None = None) -> Lead | None:
+        """Return the gain in nDCG@10 of candidate k, without the queries `besides`; None if no query is left."""
+        if kind not in self.queries:
+            return None
+        scores = self.values[kind][PRIMARY]
+        if besides is not None:
+            scores = scores[:, ~np.isin(self.queries[kind], besides)]
+        if not scores.shape[1]:
+            return None
+        gain = scores[k + 1] - scores[0]
+        return Lead(float(scores[0].mean()), float(gain.mean()), intervals.of_mean(gain))
+
+    def choose(self, max_loss: float | None, besides: np.ndarray | None = None) -> Candidate:
+        """Return the candidate with the largest gain on documents with feedback, or the frozen vectors.
+
+        Candidates must exclude a loss on documents with feedback, and one of more than `max_loss` on the others, by
+        the paired interval over queries; on the others they must not be clearly worse either. With `max_loss` None
+        frozen vectors are no candidate, and all others are admitted.
+        """
+        best, chosen = (-np.inf, self.candidates[0]) if max_loss is None else (0.0, FROZEN)
+        for k, candidate in enumerate(self.candidates):
+            seen, unseen = (self.lead(kind, k, besides) for kind in (WITH, WITHOUT))
+            admitted = max_loss is None or _harmless(seen, unseen, max_loss)
+            if seen is not None and admitted and seen.gain > best:
+                best, chosen = seen.gain, candidate
+        return chosen
+
+    def compare(self, kind: str, max_loss: float | None) -> BeforeAfter | None:
+        """Compare frozen with adapted queries of one kind; each fold has the candidate that other queries chose.
+
+        None if no query of this kind was held out.
+        """
+        if kind not in self.queries:
+            return None
+        rows, folds = self.queries[kind], self.folds[kind]
+        column = np.empty(len(rows), dtype=np.intp)
+        for fold in np.unique(folds):
+            chosen = self.choose(max_loss, besides=rows[folds == fold])
+            column[folds == fold] = 0 if chosen is FROZEN else 1 + self.candidates.index(chosen)
+        sides = []
+        for select in (np.zeros_like(column), column):
+            found = {name: scores[select, np.arange(len(rows))] for name, scores in self.values[kind].items()}
+            sides.append({name: Estimate.mean(rows, values) for name, values in found.items()})
+        scores = FoldScores(self.n_documents, measured=(sides[0], sides[1]))
+        return compare_folds([scores], primary=PRIMARY, names=("frozen", "adapted"), searched="documents")
+
+    def explain(self, chosen: Candidate, max_loss: float | None) -> str:
+        """Return a sentence that says what was chosen, and why."""
+        if chosen is FROZEN and WITH not in self.queries:
+            return (
+                "Frozen vectors stay: no held-out query has a relevant document that is relevant to another query too, "
+                "so that no gain could be measured."
+            )
+        shown = self.choose(None) if chosen is FROZEN else chosen
+        k = self.candidates.index(shown)
+        gains = [f"{lead} for {kind}" for kind in (WITH, WITHOUT) if (lead := self.lead(kind, k)) is not None]
+        named = f"λ = {shown.lam:g}, T = {shown.temperature:g}"
+        gained = f"the gain in {PRIMARY} is {' and '.join(gains)}"
+        if chosen is not FROZEN:
+            return f"Queries are adapted ({named}{' as set' * (max_loss is None)}): {gained}."
+        return (
+            f"Frozen vectors stay: no candidate excludes a loss for {WITH} and one of more than {max_loss:g} for "
+            f"{WITHOUT}; with the best ({named}) {gained}."
+        )
+
+    def table(self) -> dict[str, np.ndarray]:
+        """Return λ, T, and gain and half interval of both kinds of documents, by candidate; NaN where none."""
+        columns = {
+            "lam": np.array([one.lam for one in self.candidates]),
+            "temperature": np.array([one.temperature for one in self.candidates]),
+        }
+        for kind, name in ((WITH, "with_feedback"), (WITHOUT, "without_feedback")):
+            leads = [self.lead(kind, k) for k in range(len(self.candidates))]
+            columns[f"gain_{name}"] = np.array([np.nan if one is None else one.gain for one in leads])
+            columns[f"interval_{name}"] = np.array(
+                [np.nan if one is None or one.half is None else one.half for one in leads]
+            )
+        return columns
+
+
+def _harmless(seen: Lead | None, unseen: Lead | None, max_loss: float) -> bool:
+    """Return True if intervals exclude a loss with feedback, and one of more than `max_loss` without."""
+    if seen is None or unseen is None or unseen.half is None:
+        return False
+    return seen.excludes_loss(0.0) and unseen.excludes_loss(max_loss) and unseen.gain + unseen.half >= 0
+
+
+def score_candidates(
+    searches: Searches,
+    folds: Sequence[Fold],
+    lams: Sequence[float],
+    temperatures: Sequence[float],
+    *,
+    n_components: int | None,
+    tol: float,
+    max_iter: int,
+    rng: np.random.Generator,
+    progress: Progress,
+) -> SearchScores:
+    """Solve every fold for every λ and T, and score its held-out queries."""
+    lams = sorted(lams, reverse=True)  # each solution starts the next, less constrained one
+    candidates = tuple(Candidate(lam, T) for T in temperatures for lam in lams)
+    queries: dict[str, list[np.ndarray]] = {}
+    values: dict[str, list[list[dict[str, np.ndarray]]]] = {}
+    numbers: dict[str, list[np.ndarray]] = {}
+    for number, fold in enumerate(progress.track(folds, len(folds), "fold")):
+        rows = choose_queries(np.unique(fold.searched.query), len(searches.documents), rng, 1.0 / len(folds))
+        maps = _fold_maps(searches, fold, candidates, n_components, max(tol, _LOOSE_TOL), max_iter)
+        queries.setdefault(fold.kind, []).append(rows)
+        numbers.setdefault(fold.kind, []).append(np.full(len(rows), number))
+        values.setdefault(fold.kind, []).append([_score(searches, fold, rows, B) for B in (None, *maps)])
+    return SearchScores(
+        candidates,
+        {kind: np.concatenate(parts) for kind, parts in queries.items()},
+        {kind: _stack(parts) for kind, parts in values.items()},
+        {kind: np.concatenate(parts) for kind, parts in numbers.items()},
+        len(searches.documents),
+    )
+
+
+def _fold_maps(
+    searches: Searches, fold: Fold, candidates: Sequence[Candidate], n_components: int | None, tol: float, max_iter: int
+) -> list[np.ndarray]:
+    """Return the matrix of every candidate, learned from the fold."""
+    problem = searches.pose(fold.train)
+    basis = spanning_basis(problem, n_components)
+    maps, start, temperature = [], None, None
+    for candidate in candidates:
+        start = start if candidate.temperature == temperature else None
+        temperature = candidate.temperature
+        posed = problem.at(lam=candidate.lam, temperature=temperature * searches.unit)
+        start = minimise(posed, basis, tol=tol, max_iter=max_iter, start=start).M
+        maps.append(basis.full(start))
+    return maps
+
+
+def _score(searches: Searches, fold: Fold, rows: np.ndarray, B: np.ndarray | None) -> dict[str, np.ndarray]:
+    mapped = searches.queries[rows]
+    if B is not None:
+        mapped = mapped @ B.astype(mapped.dtype)
+    gains, left_out = fold.searched.matrix()[rows], fold.left_out.matrix()[rows]
+    return score_searches(lambda block: mapped[block] @ searches.documents.T, gains, left_out)
+
+
+def _stack(folds: list[list[dict[str, np.ndarray]]]) -> dict[str, np.ndarray]:
+    """Return measures of shape (1 + n_candidates, n_queries) from scores by fold and candidate."""
+    return {
+        name: np.array([np.concatenate([fold[k][name] for fold in folds]) for k in range(len(folds[0]))])
+        for name in SEARCH_MEASURES
+    }
