@@ -16,18 +16,18 @@ HEAD = """# The command line
 
 <!-- Made by docs/make_cli.py from the code; change the code, then run it. -->
 
-`pip install ".[cli,tables]"` brings the command `mahalo`; from a table to neighbours in [tables](tables.md).
+`pip install ".[cli,tables]"` installs the command `mahalo`; [tables](tables.md) is the page to begin with.
 
 | exit code | |
 |---|---|
 | 0 | done |
-| 1 | done, but not as asked (a fit that did not converge is written all the same), or a package is missing |
-| 2 | something to mend: an option, a file, a value in it; said in one line on standard error |
+| 1 | a fit did not converge (its model is written all the same), or a package is missing |
+| 2 | an option, a file or a value in it is wrong; one line on standard error says which and what to do |
 | 130 | interrupted |
 
-A file is written whole or not at all, and one that exists is kept unless `--force` says otherwise. Progress, with the
-time left, is on standard error after two seconds, and in the file that `--log` names; what `--json` prints on standard
-output is one JSON object. `mahalo --install-completion` teaches your shell the commands and options.
+A file is written whole or not at all, and an existing one only with `--force`. Progress, with the time left, is printed
+on standard error after two seconds, and added to the file that `--log` names. With `--json`, standard output is one
+JSON object. `mahalo --install-completion` makes your shell complete commands and options.
 """
 
 
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def page() -> str:
-    """The page as it should be."""
+    """Return the page for the commands of today."""
     group: Any = typer.main.get_command(app)
     commands = [command for command in group.commands.values() if not command.hidden]
     return HEAD + "".join(_section(command) for command in commands)

@@ -305,7 +305,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
 
     @property
     def _may_be_linear(self) -> bool:
-        """Whether the rows may be compared as vectors, without a kernel."""
+        """True if the rows may be compared as vectors, without a kernel."""
         return is_linear(self.kernel)
 
     @property

@@ -32,6 +32,12 @@ def write_csv(path, columns: dict[str, list]):
     return path
 
 
+@pytest.fixture(autouse=True)
+def no_progress_on_slow_machines(monkeypatch):
+    """What a command prints does not depend on its time; tests of progress set the patience they need."""
+    monkeypatch.setattr("mahalo.cli.progress._PATIENCE", 3600.0)
+
+
 @pytest.fixture
 def run(capsys):
     """(exit code, what was printed, what was said on standard error) of a command."""

@@ -276,7 +276,7 @@ def test_a_report_tells_rows_of_the_fit_from_as_many_others(model, run):
     for name, noted in (("trees.csv", True), ("other.csv", False)):
         code, _, err = run("report", model, "--data", name, "--out", "page.html", "--force")
         assert (code, err) == (0, "")
-        assert ("As stored with the metric when" in Path("page.html").read_text(encoding="utf-8")) == noted
+        assert ("As stored with the metric at its fit" in Path("page.html").read_text(encoding="utf-8")) == noted
 
 
 @pytest.mark.parametrize("zero_based", [True, False])

@@ -57,7 +57,7 @@ def page_of(run):
 
 def test_wrong_labels_are_found_from_the_file(fitted, page_of):
     page = page_of(fitted, "--data", "wine.csv")
-    assert "judged at the fit" in page and "had not seen its label" in page
+    assert "judged at the fit" in page and "metrics learned without this label" in page
     first = [row[0] for row in rows_of(page, "doubtful-rows")[:8]]
     assert len(set(first) & {f"b{i}" for i in WRONG}) >= 5
     assert 'class="missing"' not in page
@@ -80,10 +80,10 @@ def test_notes_are_about_the_rows_and_labels_of_the_fit_alone(fitted, page_of):
     columns = wine()
     write_csv(Path("other.csv"), columns | {"f0": [v + 1 for v in columns["f0"]]})
     other = page_of(fitted, "--data", "other.csv")
-    assert "these are others" in other and "judged at the fit" not in other
+    assert "these rows are others" in other and "judged at the fit" not in other
     write_csv(Path("mended.csv"), wine({}))
     mended = page_of(fitted, "--data", "mended.csv")
-    assert "judged at the fit" not in mended and "what it was told it believes" in mended
+    assert "judged at the fit" not in mended and "so fewer stand out" in mended
     as_fitted = page_of(fitted, "--data", "wine.csv")
     assert [r[:2] for r in rows_of(mended, "constraints-table")] == [
         r[:2] for r in rows_of(as_fitted, "constraints-table")
@@ -94,7 +94,7 @@ def test_a_file_without_notes_is_still_told_about(fitted, page_of):
     metric = mahalo.load(fitted)
     dataclasses.replace(Provenance.of(metric), notes=None).attach(metric).save("old.safetensors")
     page = page_of("old.safetensors", "--data", "wine.csv")
-    assert "Not shown: the file holds the metric" in page and "what it was told it believes" in page
+    assert "Not shown: the file holds no multipliers" in page and "so fewer stand out" in page
 
 
 def test_pairs_that_were_learned_from_need_not_be_given_again(fitted, run, page_of):
@@ -113,7 +113,7 @@ def test_pairs_that_were_learned_from_need_not_be_given_again(fitted, run, page_
     assert len(set(first) & {f"b{i} – b{j}" for i, j in zip(a[:5], b[:5], strict=True)}) >= 3
     assert rows_of(page, "constraints-table")
     labelled = page_of("p.safetensors", "--data", "wine.csv", "--label", "kind")
-    assert rows_of(labelled, "constraints-table") and "what it was told it believes" not in labelled
+    assert rows_of(labelled, "constraints-table") and "so fewer stand out" not in labelled
 
 
 @pytest.mark.parametrize("notes", [3, {"constraints": []}, {"constraints": {"count": -1}}])

@@ -48,7 +48,7 @@ def test_fit_prints_what_evaluate_prints_and_only_fit_writes(tmp_path, monkeypat
         assert stopped.value.code == 0
         printed[command] = capsys.readouterr().out.splitlines()
         assert Path("iris.safetensors").exists() == (command == "fit")
-    assert "held out" in " ".join(printed["evaluate"])
+    assert "held-out" in " ".join(printed["evaluate"])
     assert not [line for line in printed["evaluate"] if line not in printed["fit"]]
 
 

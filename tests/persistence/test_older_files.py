@@ -86,7 +86,7 @@ def test_a_report_of_one_hot_columns_needs_no_names(tmp_path):
     table = pd.read_csv(FOLDER / "rows.csv")
     X = pd.get_dummies(table.drop(columns=["id", "species"]), dtype=float).to_numpy()
     page = write(mahalo.load(FOLDER / "command.safetensors"), X, table["species"], tmp_path / "page.html").read_text()
-    assert "colour=green" in page and "As stored with the metric when it was learned" in page
+    assert "colour=green" in page and "As stored with the metric at its fit" in page
 
 
 def test_provenance_of_a_command_that_chose(tmp_path):

@@ -8,15 +8,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-from rich.text import Text
-from sklearn.base import BaseEstimator
-
-from ..evaluation import BeforeAfter, measure_title
-
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from sklearn.base import BaseEstimator
+
+    from ..evaluation import BeforeAfter
     from .estimation import FitOutcome, Outcome
 
 __all__ = ["print_evaluation", "print_fit", "print_json", "print_result"]
@@ -67,6 +64,8 @@ def _next(outcome: FitOutcome, out: Path) -> str:
 
 def print_evaluation(outcome: Outcome) -> None:
     """Print the dataset, its evaluation on held-out rows, and the settings."""
+    from rich.markup import escape
+
     dataset, classes, constraints = outcome.dataset, outcome.dataset.classes, outcome.dataset.constraints
     what = [f"{dataset.table.n_rows:,} rows", f"{dataset.X.shape[1]:,} columns"]
     what += [f"{len(classes.names):,} classes"] if classes is not None else []
@@ -85,17 +84,20 @@ def print_evaluation(outcome: Outcome) -> None:
 
 
 def _comparison(evaluation: BeforeAfter) -> Table:
+    from rich.table import Table
+
+    from ..evaluation import measure_title
+
     table = Table(show_edge=False, pad_edge=False, header_style="dim")
     lda = ("LDA",) if evaluation.lda else ()
-    for k, name in enumerate(
-        ("held-out pairs" if evaluation.n_pairs else "held-out queries", *evaluation.names, "difference", *lda)
-    ):
-        table.add_column(name, justify="left" if k == 0 else "right")
+    table.add_column("held-out pairs" if evaluation.n_pairs else "held-out queries")
+    for name in (*evaluation.names, "difference", *lda):
+        table.add_column(name, justify="right")
     for name, before in evaluation.before.items():
         style = {"better": "green", "worse": "red"}.get(evaluation.verdict(name))
-        beside = [f"{evaluation.lda[name]:.3f}" if name in evaluation.lda else ""] if lda else []
-        figures = f"{before:.3f}", f"{evaluation.after[name]:.3f}", evaluation.difference(name)
-        table.add_row(measure_title(name), *figures, *beside, style=style)
+        figures = [f"{before:.3f}", f"{evaluation.after[name]:.3f}", evaluation.difference(name)]
+        figures += [f"{evaluation.lda[name]:.3f}" if name in evaluation.lda else ""] if lda else []
+        table.add_row(measure_title(name), *figures, style=style)
     return table
 
 
@@ -130,6 +132,9 @@ def _describe_prior(prior: str | BaseEstimator) -> str:
 
 
 def _print_facts(facts: Mapping[str, str]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
     grid = Table.grid(padding=(0, 2))
     grid.add_column(min_width=11, style="cyan")
     grid.add_column(overflow="fold")
@@ -139,4 +144,6 @@ def _print_facts(facts: Mapping[str, str]) -> None:
 
 
 def _console() -> Console:
+    from rich.console import Console
+
     return Console(highlight=False, markup=True)

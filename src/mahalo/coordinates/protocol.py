@@ -60,7 +60,7 @@ class Coordinates(PosedCoordinates, Protocol):
 
     @property
     def leaves_out(self) -> bool:
-        """Whether φ leaves out a part of κ0."""
+        """True if φ leaves out a part of κ0."""
 
     def shares_map(self, other: Coordinates) -> bool:
         """Return whether φ is the very same as that of other coordinates, whatever their residual."""

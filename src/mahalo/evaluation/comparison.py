@@ -68,32 +68,32 @@ class Confusion:
 
 @dataclass(frozen=True)
 class BeforeAfter:
-    """Measures on held-out rows, with rows compared as they came and by the learned distance.
+    """Measures on held-out rows before and after learning.
 
-    Each fold is judged with the settings that the other folds chose, so that no figure was chosen by what it says.
-    Print it for a table.
+    Each fold is evaluated with settings chosen on the other folds, so no figure is biased by the choice. Print it for a
+    table.
 
     Attributes
     ----------
     before, after : dict of str to float
-        Every measure; `lda` holds the same in the space of `LinearDiscriminantAnalysis` fitted to the same training
+        Measures by name; `lda` holds those in the space of `LinearDiscriminantAnalysis` fitted to the same training
         rows, and is empty where there are no labels or LDA cannot be fitted.
     interval : dict of str to float or None
         Half the width of the 95 % interval of the difference after − before, over rows; None for a single row.
     n_queries, n_index : int
-        Rows that were judged; rows that each of them was compared with (0 where pairs are judged).
+        Numbers of queries, and of rows that each was compared with (0 for an evaluation of pairs).
     n_ranked : int
-        Queries whose whole ranking was judged, for MAP and AUC: a sample where there are many. 0: all of them.
+        Number of queries with a complete ranking, for MAP and AUC, where that is a sample; 0: all of them.
     n_pairs : int
-        Held-out pairs that were judged; 0 where labelled rows are.
+        Number of held-out pairs; 0 for an evaluation of labelled rows.
     names : (str, str)
         Names of the two sides.
     searched : str
-        What the queries were compared with.
+        Name of the rows that queries were compared with.
     before_interval, after_interval, lda_interval : dict of str to float or None
-        The same of each side by itself; of LDA that of the difference after − LDA.
+        Half-widths of the values before and after, and of the difference after − LDA.
     held_out : bool
-        False where rows were judged that the metric may have been learned from.
+        False if some rows may be training rows.
     primary : str
         Measure by which settings were chosen; the verdict is about it.
     lda_fitted_to : str
@@ -162,7 +162,7 @@ class BeforeAfter:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Remarks that belong beside the figures, each without a full stop."""
+        """Remarks on the figures, each without a full stop."""
         notes = ["± is a 95 % interval of the difference, over rows"]
         if "10-NN" in self.before:
             notes.append(VOTE_NOTE)
@@ -185,7 +185,7 @@ class BeforeAfter:
         return "\n".join([*lines, self.judged_on, *self.notes])
 
     def with_class_names(self, names: Sequence[Any]) -> BeforeAfter:
-        """Return the same with class codes 0, 1, … replaced by these names."""
+        """Return the comparison with class codes 0, 1, … replaced by these names."""
         named = {str(code): str(name) for code, name in enumerate(names)}
         return replace(
             self,
@@ -271,7 +271,7 @@ class FoldScores:
     pairs: np.ndarray | None = None
     pair_distances: tuple[PairDistances, PairDistances] | None = None
 
-    def sides(self) -> tuple[Measured, Measured, Measured | None]:
+    def estimates(self) -> tuple[Measured, Measured, Measured | None]:
         if self.scores is None:
             assert self.measured is not None
             return *self.measured, None
@@ -295,15 +295,15 @@ def compare_folds(
     class_names: Sequence[Any] = (),
 ) -> BeforeAfter:
     """Pool the scores of all folds; a row that several folds hold out counts once in the intervals."""
-    sides = [fold.sides() for fold in folds]
+    found = [fold.estimates() for fold in folds]
     joined: dict[str, list[Estimate | None]] = {}
-    for name in sides[0][0]:
-        parts = [[side[name] if side is not None else None for side in three] for three in sides]
+    for name in found[0][0]:
+        parts = [[one[name] if one is not None else None for one in three] for three in found]
         both = [(a, b, c) for a, b, c in parts if a is not None and b is not None]
         if both:
-            rivals = [c for *_, c in both if c is not None]
+            of_lda = [c for *_, c in both if c is not None]
             joined[name] = [pool([a for a, *_ in both]), pool([b for _, b, _ in both])]
-            joined[name].append(pool(rivals) if len(rivals) == len(both) else None)
+            joined[name].append(pool(of_lda) if len(of_lda) == len(both) else None)
     if not joined:
         raise ValueError("no two similar rows and two dissimilar ones were held out together")
     estimates: dict[str, tuple[Estimate, Estimate, Estimate | None]] = joined  # type: ignore[assignment]
@@ -337,7 +337,7 @@ def compare_folds(
 def _pair_distances(
     folds: Sequence[FoldScores], auc: tuple[Estimate, Estimate, Estimate | None] | None
 ) -> tuple[PairDistances, PairDistances] | None:
-    """Pool the histograms of all folds; where pairs are what is judged, with the AUC of the evaluation."""
+    """Pool the histograms of all folds; an evaluation of pairs replaces their AUC by its own."""
     drawn = [fold.pair_distances for fold in folds if fold.pair_distances is not None]
     if not drawn:
         return None

@@ -1,4 +1,4 @@
-"""Views of held-out rows under one distance: votes and distances of pairs, for pictures."""
+"""Views of held-out rows under one distance: votes and distances of pairs, for figures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_ROWS = 2000  # held-out rows beyond which pairs are formed among a random 
 
 @dataclass(frozen=True)
 class View:
-    """Held-out rows as one distance sees them.
+    """Held-out rows under one distance.
 
     Attributes
     ----------
@@ -28,11 +28,11 @@ class View:
     similar, dissimilar : ndarray
         Distances of held-out pairs of the same class, and of different classes.
     auc : float
-        Chance that a random similar pair is closer than a random dissimilar one.
+        Probability that a similar pair is closer than a dissimilar one.
     rows : ndarray of shape (n_rows, n_dimensions)
-        The held-out rows, in the space where the distance is the Euclidean one.
+        Held-out rows in a space where the distance is Euclidean.
     labels : ndarray of shape (n_rows,)
-        Their classes.
+        Classes of the rows.
     """
 
     name: str
@@ -54,9 +54,9 @@ def view(
     n_neighbors: int = 10,
     random_state: int = 0,
 ) -> View:
-    """Return the view of held-out rows in a space where the distance is the Euclidean one, as `metric.transform` gives.
+    """Return the view of held-out rows in a space where the distance is Euclidean, such as that of `metric.transform`.
 
-    Each held-out row is judged by the vote of its `n_neighbors` nearest training rows.
+    The error is that of the vote of the `n_neighbors` nearest training rows.
     """
     train, test = np.asarray(train, dtype=np.float64), np.asarray(test, dtype=np.float64)
     y_train, y_test = np.asarray(y_train), np.asarray(y_test)
@@ -73,7 +73,7 @@ def view(
 
 
 def view_of_rows(name: str, rows: np.ndarray, labels: np.ndarray) -> View:
-    """Return the view of rows whose neighbours are looked for among themselves; no row is its own neighbour."""
+    """Return the view of rows with neighbours among themselves; no row is its own neighbour."""
     D = euclidean_distances(rows)
     np.fill_diagonal(D, np.inf)
     codes = np.unique(labels, return_inverse=True)[1]

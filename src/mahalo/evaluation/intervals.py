@@ -1,4 +1,4 @@
-"""Half the width of a 95 % interval by Student's t, of a mean over values or of anything that rows have a say in."""
+"""Half-widths of 95 % intervals by Student's t, of means and of estimates with a known influence of every row."""
 
 from __future__ import annotations
 

@@ -30,10 +30,10 @@ __all__ = [
 
 
 def vote(codes: np.ndarray) -> np.ndarray:
-    """Return the class that most of each row's neighbours have; among equals the one that had as many first.
+    """Return the majority class of the neighbours of each query.
 
-    `codes` holds classes 0, 1, …, one row for each row judged, nearest neighbour first. Names and order of the classes
-    do not matter: a tie goes to the class whose neighbours are nearer.
+    `codes` holds the classes 0, 1, … of the neighbours, one row for each query, nearest first. A tie goes to the class
+    that reached its count with nearer neighbours, whatever the names and order of the classes.
     """
     rows = np.arange(len(codes))
     counted = np.zeros((len(codes), int(codes.max(initial=-1)) + 1), dtype=np.intp)
@@ -46,7 +46,7 @@ def vote(codes: np.ndarray) -> np.ndarray:
 
 
 def knn_predict(train: Any, y_train: ArrayLike, test: Any, k: int = 10) -> np.ndarray:
-    """Labels of `test` by the vote of the k nearest rows of `train`, in a space where distance is the Euclidean one."""
+    """Predict the labels of `test` by the vote of the k nearest rows of `train` in Euclidean distance."""
     classes, codes = np.unique(y_train, return_inverse=True)
     return classes[vote(codes[nearest_rows(test, train, k)])]
 
@@ -66,13 +66,13 @@ def pair_auc(
     constraints: Constraints | None,
     rows: ArrayLike | None,
 ) -> float:
-    """Area under the ROC curve of "similar" against learned distance; triplets count as pairs (a,b) and (a,c)."""
+    """Return the area under the ROC curve of similar pairs by learned distance; a triplet (a, b, c) is two pairs."""
     from sklearn.metrics import roc_auc_score
 
     if constraints is None:
         if y is None:
-            raise ValueError("score needs labels y or constraints= to know which rows are alike.")
-        codes = codes_by_appearance(y)  # or the names of classes would have a say in which pairs are drawn
+            raise ValueError("score needs labels y or constraints= to tell similar from dissimilar rows.")
+        codes = codes_by_appearance(y)  # the pairs drawn must not depend on the names of classes
         if len(codes) != n_rows:
             raise ValueError(f"y must have one label for each of the {n_rows} rows of X; got {len(codes)}.")
         if (n := codes.max(initial=-1) + 1) < 2:
@@ -86,37 +86,37 @@ def pair_auc(
     index, similar = known_pairs(constraints)
     if similar.all() or not similar.any():
         raise ValueError(
-            f"score needs similar and dissimilar pairs among the rows that are judged; got {int(similar.sum())} and "
+            f"score needs similar and dissimilar pairs among the rows to score; got {int(similar.sum())} and "
             f"{int((~similar).sum())}. Use more pairs or larger folds."
         )
     return float(roc_auc_score(similar, -sq_distances(index)))
 
 
 def known_pairs(constraints: Constraints) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of rows, and whether they are alike; a triplet is two of them, (a, b) and (a, c)."""
+    """Return pairs of rows and whether they are similar; a triplet is two of them, (a, b) and (a, c)."""
     pairs, triplets = constraints.pairs, constraints.triplets.index
     index = np.concatenate([pairs.index, triplets[:, :2], triplets[:, ::2]])
     return index, np.concatenate([pairs.sign > 0, np.arange(2 * len(triplets)) < len(triplets)])
 
 
 def auc_of_pairs(
-    distance: np.ndarray, ends: np.ndarray, alike: np.ndarray, n_rows: int
+    distance: np.ndarray, ends: np.ndarray, similar: np.ndarray, n_rows: int
 ) -> tuple[float, np.ndarray] | None:
-    """P(an alike pair is closer than an unalike one), and the influence of every row on it; None without both kinds."""
-    near, far = np.sort(distance[alike]), np.sort(distance[~alike])
+    """Return P(a similar pair is closer than a dissimilar one) and every row's influence; None without both kinds."""
+    near, far = np.sort(distance[similar]), np.sort(distance[~similar])
     if not len(near) or not len(far):
         return None
-    # of every pair, the share of the other kind on the right side of it, ties counting half
-    placed = np.empty(len(distance))
-    placed[alike] = 1.0 - share_below(far, distance[alike])
-    placed[~alike] = share_below(near, distance[~alike])
-    auc = float(placed[alike].mean())
-    influence = (placed - auc) / np.where(alike, len(near), len(far))
+    # share of the pairs of the other kind on the right side of each pair, ties counting half
+    share = np.empty(len(distance))
+    share[similar] = 1.0 - share_below(far, distance[similar])
+    share[~similar] = share_below(near, distance[~similar])
+    auc = float(share[similar].mean())
+    influence = (share - auc) / np.where(similar, len(near), len(far))
     return auc, np.bincount(ends[:, 0], influence, n_rows) + np.bincount(ends[:, 1], influence, n_rows)
 
 
 def share_below(ordered: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return the share of `ordered`, which rises, that each value is above; ties count half."""
+    """Return the share of the sorted values `ordered` that are below each value; ties count half."""
     both = np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")
     return both / (2.0 * len(ordered))
 

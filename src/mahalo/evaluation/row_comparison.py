@@ -1,4 +1,4 @@
-"""Comparison of two distances on rows or pairs that are at hand, without folds."""
+"""Comparison of two distances on rows or pairs, without folds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .ranking import auc_of_pairs, known_pairs
 
 __all__ = ["Distance", "compare_on_pairs", "compare_on_rows", "evaluate_pairs"]
 
-_MOST_PAIRED = 2_000  # rows whose pairs are counted in histograms
+_MOST_PAIRED = 2_000  # rows whose pairs are in the histograms
 _LDA_FOLDS = 5
 
 
@@ -66,8 +66,8 @@ def compare_on_rows(
     return compare_folds(
         [fold],
         primary="10-NN",
-        searched="other rows given",
-        lda_fitted_to="the rows given, in folds that leave the query out",
+        searched="other rows",
+        lda_fitted_to="the other folds of these rows",
         held_out=False,
         class_names=class_names,
     )
@@ -112,7 +112,7 @@ def compare_on_pairs(before: Distance, after: Distance, X: Any, constraints: Con
     measured = [evaluate_pairs(d, ends, similar, np.arange(X.shape[0])) for d in sides]
     drawn = [PairDistances.of(d, similar) for d in sides]
     fold = FoldScores(0, measured=(measured[0], measured[1]), pairs=ends, pair_distances=(drawn[0], drawn[1]))
-    return compare_folds([fold], primary="pair AUC", searched="rows given", held_out=False)
+    return compare_folds([fold], primary="pair AUC", searched="rows", held_out=False)
 
 
 def evaluate_pairs(distance: np.ndarray, ends: np.ndarray, similar: np.ndarray, rows: np.ndarray) -> Measured:

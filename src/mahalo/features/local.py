@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import softmax
 from sklearn.base import BaseEstimator
-from sklearn.cluster import KMeans
 from sklearn.metrics.pairwise import euclidean_distances
 
 from .base import Standardisation, standardise
@@ -40,6 +39,8 @@ class Local(BaseEstimator):
 
     def fit_map(self, X: np.ndarray, seed: int) -> LocalMap:
         """Return the map fitted to rows: their standardisation and the centres of the regions."""
+        from sklearn.cluster import KMeans  # slow to import, and not needed to load a metric
+
         self._check()
         standardisation = standardise(X)
         Z = standardisation.apply(X)

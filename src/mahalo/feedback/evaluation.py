@@ -33,13 +33,13 @@ class FeedbackEvaluation:
 
     @property
     def rows(self) -> dict[str, BeforeAfter]:
-        """Both comparisons by name, without those that could not be made."""
+        """Comparisons by name, without those that could not be made."""
         both = {WITH: self.with_feedback, WITHOUT: self.without_feedback}
         return {name: one for name, one in both.items() if one is not None}
 
     @property
     def sentence(self) -> str:
-        """What was chosen and why, and the verdict on both kinds of documents."""
+        """Choice with its reason, and the verdict on both kinds of documents."""
         verdicts = [f"{name[0].upper()}{name[1:]}: {_lower(one.sentence)}" for name, one in self.rows.items()]
         return " ".join([self.decision, *verdicts])
 

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Constraints, Labels, as_constraints, as_labels
 from ..drawing import neighbor_maps
@@ -30,11 +28,11 @@ from ..explain.suspects import (
 )
 from ..learner import MetricLearner
 from ..metric import Metric, Scaling
-from ..metric.input_checks import names_of_columns
 from ..rows import stratified_sample
-from ..validation import as_objects, at_least_single, len_of
+from ..validation import len_of
 from .assessment import Assessment, evaluate_with_learner, stored_assessment
 from .distance import before_learning, distance_matrix
+from .inputs import check_names, column_names, cover_rows, drawn_from_labels, metric_and_learner, rows_of_metric
 
 __all__ = ["Findings", "Missing"]
 
@@ -91,21 +89,21 @@ class Findings:
         ids: Sequence[Any] | None,
     ) -> Findings:
         """Check the arguments of a report and return its findings."""
-        metric, learner = _metric_and_learner(model)
-        columns = next((n for n in (names, *_column_names(X, model, metric)) if n is not None), None)
-        rows = _as_rows(metric, X)
+        metric, learner = metric_and_learner(model)
+        columns = next((n for n in (names, *column_names(X, model, metric)) if n is not None), None)
+        rows = rows_of_metric(metric, X)
         labels = None if y is None else as_labels(y)
         if labels is not None and len(labels.codes) != len_of(rows):
             raise ValueError(f"y must have one label for each of the {len_of(rows)} rows; got {len(labels.codes)}.")
         constraints = as_constraints(constraints)
         if constraints is not None:
             constraints.check_rows(len_of(rows))
-        elif learner is not None and _fits(learner.constraints_, len_of(rows)) and not _from_labels(learner, labels):
-            constraints = learner.constraints_
+        elif learner is not None and cover_rows(learner.constraints_, len_of(rows)):
+            constraints = None if drawn_from_labels(learner, labels) else learner.constraints_
         n_features = metric.n_features or 0
         has_names = columns is not None and n_features > 0
         default = [f"feature {j}" for j in range(n_features)]
-        return cls(
+        findings = cls(
             metric=metric,
             learner=learner,
             provenance=Provenance.of(metric),
@@ -115,10 +113,12 @@ class Findings:
             constraints=constraints,
             names=default
             if columns is None or not n_features
-            else _check_names(columns, n_features, "names", "features"),
+            else check_names(columns, n_features, "names", "features"),
             has_names=has_names,
-            ids=_check_names(range(len_of(rows)) if ids is None else ids, len_of(rows), "ids", "rows"),
+            ids=check_names(range(len_of(rows)) if ids is None else ids, len_of(rows), "ids", "rows"),
         )
+        _ = findings.notes  # raises ValueError if they are damaged
+        return findings
 
     @property
     def n_rows(self) -> int:
@@ -145,7 +145,7 @@ class Findings:
         noted = self._data.fingerprint
         if noted is not None:
             return noted.has_rows_of(self._prints)
-        return self.learner is not None and _fits(self.learner.constraints_, self.n_rows)
+        return self.learner is not None and cover_rows(self.learner.constraints_, self.n_rows)
 
     @cached_property
     def _prints(self) -> Fingerprint | None:
@@ -333,68 +333,3 @@ class Findings:
         if self.learner is not None and self.are_training_rows and self.constraints is None:
             return LabelJudge.from_learner(self.learner, self.X)
         return LabelJudge(self.X, None, self.metric, prior_distances=self.before[0].distances)
-
-
-def _metric_and_learner(model: MetricLearner | Metric) -> tuple[Metric, MetricLearner | None]:
-    """Return the metric of a model, and the learner unless it was loaded from a file."""
-    if isinstance(model, Metric):
-        metric, learner = model, None
-    elif isinstance(model, MetricLearner):
-        check_is_fitted(model)
-        metric = model.metric_
-        learner = model if hasattr(model, "certificate_") else None
-    else:
-        raise ValueError(
-            f"a report needs a fitted MetricLearner or a Metric; got {type(model).__name__}. Of a pipeline pass the "
-            "last step, and the rows transformed by the others."
-        )
-    if metric.coordinates.is_precomputed:
-        raise ValueError(
-            "a report needs rows, not the similarities of kernel='precomputed'; use the kernel itself, by name or as a "
-            "callable(X, Y)."
-        )
-    return metric, learner
-
-
-def _as_rows(metric: Metric, X: Any) -> Any:
-    if metric.n_features is None:
-        return as_objects(X)
-    X = check_array(at_least_single(X), accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
-    if X.shape[1] != metric.n_features:
-        raise ValueError(f"X has {X.shape[1]} features, but this metric was learned on {metric.n_features} features.")
-    return X
-
-
-def _fits(constraints: Constraints, n_rows: int) -> bool:
-    """Return whether constraints can be about this number of rows."""
-    try:
-        constraints.check_rows(n_rows)
-    except ValueError:
-        return False
-    return True
-
-
-def _from_labels(learner: MetricLearner, labels: Labels | None) -> bool:
-    """Return whether constraints may have been drawn from these labels: they agree with them and are as many."""
-    learned = learner.constraints_
-    if labels is None or len(labels.classes) < 2 or len(learned.linear):
-        return False
-    ends = np.concatenate([learned.pairs.index, learned.triplets.index[:, :2], learned.triplets.index[:, ::2]])
-    n = len(learned.triplets)
-    similar = np.concatenate([learned.pairs.sign > 0, np.ones(n, dtype=bool), np.zeros(n, dtype=bool)])
-    first, second = labels.codes[ends].T
-    each = learner.pairs_per_class or 500
-    n_drawn = min(int((labels.codes >= 0).sum()), each * len(labels.classes))
-    return bool(((first == second) == similar).all()) and learned.n_constraints >= n_drawn / 2
-
-
-def _column_names(X: Any, model: MetricLearner | Metric, metric: Metric) -> list[Sequence[str] | None]:
-    table_names = list(X.columns) if hasattr(X, "columns") else None
-    return [table_names, getattr(model, "feature_names_in_", None), names_of_columns(metric.about) or None]
-
-
-def _check_names(values: Sequence[Any], n: int, name: str, what: str) -> list[str]:
-    values = [str(value) for value in values]
-    if len(values) != n:
-        raise ValueError(f"{name} must have one name for each of the {n} {what}; got {len(values)}.")
-    return values

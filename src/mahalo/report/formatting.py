@@ -1,4 +1,4 @@
-"""Texts of numbers on the page."""
+"""Texts of numbers on the page, with no-break spaces before units and powers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Iterable
 
 __all__ = ["change_text", "gap_text", "joined", "measure_text", "number", "percent", "visible"]
 
+_SPACE = "\N{NO-BREAK SPACE}"
+
 
 def visible(value: object) -> str:
     """Return a text with every character that cannot be printed replaced by U+FFFD."""
-    return "".join(c if c.isprintable() or c == " " else "\N{REPLACEMENT CHARACTER}" for c in str(value))
+    return "".join(c if c.isprintable() or c in (" ", _SPACE) else "\N{REPLACEMENT CHARACTER}" for c in str(value))
 
 
 def number(value: float) -> str:
@@ -22,7 +24,7 @@ def number(value: float) -> str:
     if size >= 1e6 or size < 1e-4:
         mantissa, _, exponent = f"{value:.1e}".partition("e")
         power = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-        return f"{_minus(mantissa.removesuffix('.0'))} × 10{power}"
+        return f"{_minus(mantissa.removesuffix('.0'))}{_SPACE}×{_SPACE}10{power}"
     if size >= 100:
         return _minus(f"{value:,.0f}")
     return _minus(f"{float(f'{value:.3g}'):g}")
@@ -30,14 +32,14 @@ def number(value: float) -> str:
 
 def percent(share: float, digits: int = 1) -> str:
     """Return a share in percent."""
-    return _minus(f"{100 * share:.{digits}f}") + " %"
+    return _minus(f"{100 * share:.{digits}f}") + f"{_SPACE}%"
 
 
 def gap_text(gap: float) -> str:
     """Return a relative gap in percent, or "rounding" where it is no more than that."""
     if not gap > 1e-15:
         return "rounding"
-    return percent(gap, 0) if gap >= 0.1 else f"{number(float(f'{100 * gap:.1g}'))} %"
+    return percent(gap, 0) if gap >= 0.1 else f"{number(float(f'{100 * gap:.1g}'))}{_SPACE}%"
 
 
 def joined(parts: Iterable[str]) -> str:

@@ -112,7 +112,7 @@ def _measure_table(e: BeforeAfter) -> Table:
                 Cell(verdict, kind=verdict),
             ]
         )
-    caption = "Every measure, with half the width of its 95 % interval over rows"
+    caption = "Every measure, with half the width of its 95\N{NO-BREAK SPACE}% interval over rows"
     return Table(caption, [Column("Measure"), *numeric, Column("Verdict")], rows)
 
 

@@ -31,14 +31,14 @@ _MAIN_MEASURES = ("10-NN", "MAP", "AUC", "pair AUC")
 
 @dataclass(frozen=True)
 class Tile:
-    """Main figure with a note below; `change` is coloured by `verdict`, and `after_change` follows it."""
+    """Main figure with a note below, the change (coloured by `verdict`) and the figure of LDA."""
 
     title: str
     value: str
     note: str
     change: str = ""
     verdict: str = ""
-    after_change: str = ""
+    lda: str = ""
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,8 @@ def _measure_tile(evaluation: BeforeAfter, name: str) -> Tile:
     return Tile(
         title=short_title(name),
         value=measure_text(name, after),
-        note=f"before: {measure_text(name, before)} · ",
+        note=f"before: {measure_text(name, before)}",
         change=change_text(name, after - before, evaluation.interval.get(name)),
         verdict=evaluation.verdict(name),
-        after_change="" if lda is None else f" · LDA: {measure_text(name, lda)}",
+        lda="" if lda is None else measure_text(name, lda),
     )

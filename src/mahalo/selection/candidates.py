@@ -48,12 +48,12 @@ class ProblemCandidate:
 
     @property
     def is_unlearned(self) -> bool:
-        """Whether the candidate is the ordinary distance, with nothing learned."""
+        """True if the candidate is the ordinary distance, with nothing learned."""
         return self.space == "unlearned"
 
     @property
     def is_costly(self) -> bool:
-        """Whether it is one of the default spaces that take much longer than the linear ones."""
+        """True if it is one of the default spaces that take much longer than the linear ones."""
         return self.space in ("quadratic", "local", "rbf") and self.is_default
 
     def settings_of(self, variant: Variant, gamma: float) -> FitSettings:

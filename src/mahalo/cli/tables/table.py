@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from .text import list_some, one_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from .parquet_shards import ParquetShards
 
 __all__ = [
     "Show",
@@ -29,28 +31,8 @@ __all__ = [
     "require_pyarrow",
 ]
 
-Show = Callable[[str], None]
-
-
-class TableInfo(Protocol):
-    """Names and counts of a table, in memory or on disk, for checks and messages."""
-
-    @property
-    def source(self) -> str: ...
-
-    @property
-    def n_rows(self) -> int: ...
-
-    @property
-    def names(self) -> list[str]:
-        """Column names; empty for arrays."""
-
-    @property
-    def svmlight_base(self) -> int | None:
-        """Number of the first column in svmlight files, 0 or 1."""
-
-    def locate(self, row: int, column: str) -> str:
-        """Return the position of a value in words."""
+Show: TypeAlias = Callable[[str], None]
+TableInfo: TypeAlias = "Table | ParquetShards"  # names, counts and positions of rows, in memory or on disk
 
 
 @dataclass(frozen=True)

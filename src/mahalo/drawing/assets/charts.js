@@ -102,8 +102,8 @@ const CHARTS = {
     svgNode("text", { x: left, y: 12 }, drawing, "before").classList.add("before-fill");
     svgNode("text", { x: left + 52, y: 12, class: "after-fill" }, drawing, "after");
     if (rows.some((row) => row.lda !== null)) {
-      svgNode("path", { class: "lda", d: `M${left + 100} 2l6 6l-6 6l-6 -6Z` }, drawing);
-      svgNode("text", { x: left + 112, y: 12 }, drawing, "LDA");
+      svgNode("path", { class: "lda", d: `M${left + 104} 2l6 6l-6 6l-6 -6Z` }, drawing);
+      svgNode("text", { x: left + 116, y: 12 }, drawing, "LDA");
     }
   },
 
