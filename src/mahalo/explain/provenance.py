@@ -7,6 +7,7 @@ of columns, one-hot values) are entries of `about`; everything else is under its
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -143,23 +144,31 @@ class FitRecord:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Settings, their mean score over folds and half its 95 % interval (None for one fold)."""
+    """Settings, their mean score over folds and half its 95 % interval (None for fewer than two folds).
+
+    `space` names the space of the metric, and `behind` is by how much the score is below that of the chosen candidate
+    in the folds that both were scored in; NaN for candidates that were never scored, None in older files.
+    """
 
     gamma: float
     settings: Mapping[str, Any]
     score: float
     interval: float | None
     chosen: bool
+    space: str | None = None
+    behind: float | None = None
 
     @classmethod
     def read(cls, values: Reader) -> Candidate:
-        interval = values.get("interval")
+        interval, behind = values.get("interval"), values.get("behind")
         return cls(
             gamma=values.number("gamma"),
             settings=values.mapping("settings"),
             score=values.number("score"),
             interval=None if interval is None else values.number("interval"),
             chosen=bool(values.get("chosen")),
+            space=values.text("space"),
+            behind=None if behind is None else values.number("behind"),
         )
 
 
@@ -177,6 +186,15 @@ class Choice:
         """Return whether a candidate is the prior itself: its γ is far below all others."""
         gammas = sorted({one.gamma for one in self.candidates})
         return len(gammas) > 1 and candidate.gamma == gammas[0] and gammas[0] < 1e-5 * gammas[1]
+
+    @property
+    def spaces_behind(self) -> dict[str, float]:
+        """Least `behind` of every other space that was scored, best first."""
+        found: dict[str, float] = {}
+        for one in self.candidates:
+            if one.space not in (None, self.chosen.space) and one.behind is not None and math.isfinite(one.behind):
+                found[str(one.space)] = min(found.get(str(one.space), math.inf), one.behind)
+        return dict(sorted(found.items(), key=lambda item: item[1]))
 
     @property
     def start_was_chosen(self) -> bool:

@@ -17,6 +17,7 @@ __all__ = ["CandidateScores", "Proof", "ProofSection"]
 
 _N_CANDIDATES = 30
 _SETTINGS = {
+    "space": "Space",
     "prior": "Prior",
     "strategy": "Pairs from labels",
     "residual": "Weight outside the basis",
@@ -27,12 +28,14 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class CandidateScores:
-    """Scores of all candidates against γ, and a table of the best."""
+    """Scores of all candidates against γ, a table of the best, and how far the best of each space is behind."""
 
     has_intervals: bool
     n_candidates: int
     chart: Chart
     table: Table
+    space: str | None
+    spaces_behind: dict[str, str]
 
     @property
     def n_listed(self) -> int:
@@ -117,6 +120,8 @@ def _facts(fit: FitRecord, choice: Choice | None) -> dict[str, str]:
         if settings.get("residual") in (True, 1.0):
             del settings["residual"]  # the default
         facts |= {name: _setting(k, settings[k]) for k, name in _SETTINGS.items() if settings.get(k) is not None}
+        if choice.spaces_behind:
+            facts["Space"] = str(choice.chosen.space)
         facts["Score on held-out rows"] = f"{choice.chosen.score:.3f}"
     left_out = {"Constraints dropped: identical rows": fit.n_dropped, "Constraints dropped: absent rows": fit.n_outside}
     facts |= {name: f"{n:,}" for name, n in left_out.items() if n}
@@ -151,16 +156,22 @@ def _positive_or_zero(value: float) -> float:
 
 
 def _candidate_scores(choice: Choice) -> CandidateScores:
-    candidates = choice.candidates
-    varied = [k for k in _SETTINGS if len({str(c.settings.get(k)) for c in candidates}) > 1]
-    has_intervals = all(c.interval is not None for c in candidates)
+    candidates = tuple(c for c in choice.candidates if np.isfinite(c.score))
+    varied = [k for k in _SETTINGS if len({str(_value(c, k)) for c in candidates}) > 1]
+    has_intervals = choice.chosen.interval is not None
     caption = f"In colour the chosen settings{', with their interval over folds' * has_intervals}; in grey the others."
     return CandidateScores(
         has_intervals,
         len(candidates),
         Chart("scores", "Score of every candidate on held-out rows against γ", caption, _curves(choice, varied)),
         _candidate_table(choice, varied, has_intervals),
+        choice.chosen.space,
+        {space: f"{behind:.3f}" for space, behind in choice.spaces_behind.items()},
     )
+
+
+def _value(candidate: Candidate, name: str) -> Any:
+    return candidate.space if name == "space" else candidate.settings.get(name)
 
 
 def _candidate_table(choice: Choice, varied: list[str], has_intervals: bool) -> Table:
@@ -172,25 +183,29 @@ def _candidate_table(choice: Choice, varied: list[str], has_intervals: bool) -> 
         rows.append(
             [
                 Cell("prior alone" if choice.is_start(c) else number(c.gamma), f"{c.gamma:.6g}"),
-                *(Cell(_setting(k, c.settings.get(k))) for k in varied),
+                *(Cell(_setting(k, _value(c, k))) for k in varied),
                 Cell(score, f"{c.score:.6f}", strong=c.chosen),
-                *([Cell(f"{c.interval:.3f}", f"{c.interval:.6f}")] if has_intervals else []),
+                *([_interval_cell(c.interval)] if has_intervals else []),
             ]
         )
     return Table("Candidates, best first", columns, rows, "candidates-table")
 
 
+def _interval_cell(interval: float | None) -> Cell:
+    return Cell("") if interval is None else Cell(f"{interval:.3f}", f"{interval:.6f}")
+
+
 def _best_and_chosen(candidates: tuple[Candidate, ...]) -> list[Candidate]:
-    return [c for k, c in enumerate(candidates) if k < _N_CANDIDATES or c.chosen]
+    return [c for k, c in enumerate(candidates) if np.isfinite(c.score) and (k < _N_CANDIDATES or c.chosen)]
 
 
 def _curves(choice: Choice, varied: list[str]) -> ScoresChart:
     """Return scores against γ, one curve for each combination of the other settings."""
     groups: dict[tuple[str, ...], list[Candidate]] = {}
-    prior_scores = [c.score for c in choice.candidates if choice.is_start(c)]
+    prior_scores = [c.score for c in choice.candidates if choice.is_start(c) and np.isfinite(c.score)]
     for c in choice.candidates:
-        if np.isfinite(c.gamma) and not choice.is_start(c):
-            groups.setdefault(tuple(str(c.settings.get(k)) for k in varied), []).append(c)
+        if np.isfinite(c.gamma) and np.isfinite(c.score) and not choice.is_start(c):
+            groups.setdefault(tuple(str(_value(c, k)) for k in varied), []).append(c)
     curves = tuple(
         ScoreCurve(tuple(sorted((c.gamma, c.score, c.interval or 0.0) for c in group)), any(c.chosen for c in group))
         for group in groups.values()

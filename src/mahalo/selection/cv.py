@@ -339,6 +339,7 @@ class MetricLearnerCV(MetricLearner):
             "mean_score": mean,
             "std_score": std,
             "n_folds": n_folds,
+            "behind": search.behind(best),
             "scores": scores,
         }
 
