@@ -80,7 +80,7 @@ def wine_table():
 
 @pytest.fixture(scope="module")
 def chosen(scaled):
-    return MetricLearnerCV(gammas=[0.1, 1.0]).fit(*scaled)
+    return MetricLearnerCV(kernel="linear", features=None, gammas=[0.1, 1.0]).fit(*scaled)
 
 
 @pytest.fixture(scope="module")
