@@ -125,7 +125,7 @@ class CandidateSearch:
 
     @property
     def compares_spaces(self) -> bool:
-        """Whether the ordinary distance, with nothing learned, is a candidate of its own."""
+        """True if the ordinary distance, with nothing learned, is a candidate of its own."""
         return any(problem.is_unlearned for problem in self.problems)
 
     def is_more_complex(self, p: int, other: int) -> bool:
