@@ -49,7 +49,8 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         sklearn.metrics.pairwise knows, a callable(X, Y) that returns a matrix of similarities (of objects of any
         kind), or "precomputed" (X is then the n × n kernel matrix).
     kernel_params : dict, optional
-        Passed to the kernel, such as {"gamma": 0.1} for "rbf".
+        Passed to the kernel, such as {"gamma": 0.1} for "rbf"; {"width": w} sets gamma = w / (median squared distance
+        of rows), which does not depend on the unit of the columns.
     features : features.Quadratic, features.Local or transformer, optional
         Learn over columns g(x) ⊗ x in place of the rows: a metric that varies with place, for dense rows and the linear
         kernel. A metric over a transformer that is not of `mahalo.features` cannot be saved.
@@ -312,6 +313,11 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         return is_precomputed(self.kernel)
 
     @property
+    def _requires_dense(self) -> bool:
+        """Whether rows must be dense, for their features."""
+        return self.features is not None
+
+    @property
     def _n_features_out(self) -> int:
         return self.metric_.n_outputs
 
@@ -362,7 +368,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.input_tags.sparse = not self._pairwise
+        tags.input_tags.sparse = not self._pairwise and not self._requires_dense
         tags.input_tags.pairwise = self._pairwise
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -53,7 +53,9 @@ def test_frozen_vectors_win_where_judgements_are_noise(rng):
     assert adapter.lam_ == adapter.temperature_ == np.inf
     assert adapter.certificate_ is None
     np.testing.assert_array_equal(adapter.matrix_, np.eye(6))
-    assert adapter.before_after_.sentence.startswith("Frozen vectors stay: no candidate excludes a loss")
+    assert adapter.before_after_.sentence.startswith(
+        "Frozen vectors stay: for no candidate the intervals exclude a loss"
+    )
     np.testing.assert_array_equal(adapter.transform(queries), queries)
 
 

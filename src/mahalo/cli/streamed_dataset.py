@@ -118,7 +118,7 @@ def load_in_pieces(
         names = select_columns(shards, choose_columns(options, shards))
         encoding = make_encoding(shards, names, found, encoding.vectors)
     scan = ColumnScan(shards, encoding, options.label)
-    stats = merge_pieces(scan, shards.pieces, ColumnStats.merge, "first look", progress.show)
+    stats = merge_pieces(scan, shards.pieces, ColumnStats.merge, "columns", progress.show)
     stats.raise_if_missing(shards)
     warn_constants(shards, encoding, stats.variance == 0)
     X = read_in_pieces(partial(_read_numbers, shards, encoding), shards.pieces, np.empty((0, len(encoding.names))))

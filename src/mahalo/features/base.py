@@ -79,7 +79,7 @@ class UserFeatures:
 
 
 def _is_own(features: Any) -> TypeGuard[Features]:
-    return hasattr(features, "fit_map")
+    return hasattr(features, "fit_map") and not isinstance(features, type)
 
 
 def as_features(features: Any) -> Any:

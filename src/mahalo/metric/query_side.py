@@ -70,8 +70,9 @@ def query_side(metric: Metric) -> QuerySide:
     """Return the query-side form of a linear metric; raise ValueError for a kernel's."""
     if not metric.is_linear:
         raise ValueError(
-            "a metric in the feature space of a kernel is no linear map, so queries cannot carry it; store "
-            "metric.transform(X), or search with mahalo.search.build_index(metric, X)."
+            "a metric in the feature space of a kernel, or over features, is no linear map, so queries cannot carry "
+            "it; store metric.transform(X), search with mahalo.search.build_index(metric, X), or learn with "
+            "kernel='linear', features=None."
         )
     return QuerySide(metric)
 

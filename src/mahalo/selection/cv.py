@@ -251,6 +251,10 @@ class MetricLearnerCV(MetricLearner):
     def _prior_candidates(self) -> Any:
         return self._value("prior")
 
+    @property
+    def _requires_dense(self) -> bool:
+        return all(features is not None for features in self._lists()["features"])
+
     def _needs(self, has_labels: bool, sparse: bool, n_columns: int) -> Needs:
         lists = self._lists()
         priors = ("identity",) if self.prior is None and sparse else lists["prior"]

@@ -167,7 +167,8 @@ def pose(
         constraints, is_used = constraints.for_data(rows, len_of(X))
         similar = constraints.pairs.index[constraints.pairs.sign > 0]
     stage = progress.stage(f"posing: 1 of {_N_STAGES}, prior or kernel, and basis")
-    known = Supervision(codes, similar, {} if scatter_cache is None else scatter_cache)
+    shared = {} if scatter_cache is None or features is not None else scatter_cache  # of the rows as they are
+    known = Supervision(codes, similar, shared)
     space = make_space(settings, X, known, rows, rng, quiet=quiet, progress=stage)
     stage = progress.stage(f"posing: 2 of {_N_STAGES}, constraints and bounds")
     if constraints is None:

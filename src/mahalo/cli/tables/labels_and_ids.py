@@ -94,7 +94,7 @@ def check_ids(values: np.ndarray, table: TableInfo, name: str) -> list[str]:
     ids = [str(value) for value in values]
     if twice := [value for value, n in Counter(ids).items() if n > 1]:
         raise ValueError(
-            f"ids must name every row once; {list_some(twice)} of {name} stand there more than once. Use another "
+            f"ids must name every row once; {list_some(twice)} of {name} occur more than once. Use another "
             "column, or leave the copies out."
         )
     return ids
