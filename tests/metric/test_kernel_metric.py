@@ -309,7 +309,7 @@ def test_pickle_copy_and_repr(rng, options):
     for twin in (pickle.loads(pickle.dumps(learner)), copy.deepcopy(learner)):
         np.testing.assert_array_equal(twin.metric_.distances(X), learner.metric_.distances(X))
     assert repr(learner.metric_).startswith("Metric(n_features=4, kernel=")
-    with pytest.raises(ValueError, match=r"in the feature space of a kernel.* has no d × d matrix; use transform, distances"):
+    with pytest.raises(ValueError, match=r"space of a kernel.* has no d × d matrix; use transform, distances"):
         _ = learner.metric_.matrix
 
 
