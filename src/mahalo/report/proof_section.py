@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -123,7 +123,7 @@ def _facts(fit: FitRecord, choice: Choice | None) -> dict[str, str]:
     return facts | {"Estimator": fit.estimator}
 
 
-def _setting(name: str, value: Any) -> str:
+def _setting(name: str, value: object) -> str:
     if name == "normalize":
         return "cosine" if value else "distance"
     return number(float(value)) if isinstance(value, (int, float)) else str(value)
