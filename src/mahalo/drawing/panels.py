@@ -213,14 +213,17 @@ def draw_scores(ax: Axes, results: Mapping[str, Any], best: int) -> None:
     `results` are the `cv_results_` of a `MetricLearnerCV`. One curve for each prior and strategy shows their best
     candidate at every γ.
     """
+    scored = np.flatnonzero(np.isfinite(results["mean_score"]))
     gamma, mean = results["gamma"], results["mean_score"]
     half = np.array([intervals.of_mean(scores) or 0.0 for scores in results["scores"]])  # None for a single fold
     kinds = [
         f"{prior}, {strategy} pairs" for prior, strategy in zip(results["prior"], results["strategy"], strict=True)
     ]
     for k, name in enumerate(dict.fromkeys(kinds)):
-        of_kind = np.array([kind == name for kind in kinds])
-        rows = [max(np.flatnonzero(of_kind & (gamma == g)), key=lambda row: mean[row]) for g in np.unique(gamma)]
+        own = np.array([row for row in scored if kinds[row] == name], dtype=np.intp)
+        if not len(own):
+            continue
+        rows = [max(own[gamma[own] == g], key=lambda row: mean[row]) for g in np.unique(gamma[own])]
         colour = CLASS_COLOURS[k % len(CLASS_COLOURS)]
         ax.plot(gamma[rows], mean[rows], "o-", color=colour, markersize=3.5, linewidth=1.5, label=name)
         ax.fill_between(gamma[rows], (mean - half)[rows], (mean + half)[rows], color=colour, alpha=0.12, linewidth=0)

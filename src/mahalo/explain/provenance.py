@@ -143,13 +143,14 @@ class FitRecord:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Settings, their mean score over folds and half its 95 % interval (None for one fold)."""
+    """Settings, their mean score over `n_folds` folds (NaN for none) and half its 95 % interval (None below two)."""
 
     gamma: float
     settings: Mapping[str, Any]
     score: float
     interval: float | None
     chosen: bool
+    n_folds: int | None = None  # not in older files
 
     @classmethod
     def read(cls, values: Reader) -> Candidate:
@@ -160,6 +161,7 @@ class Candidate:
             score=values.number("score"),
             interval=None if interval is None else values.number("interval"),
             chosen=bool(values.get("chosen")),
+            n_folds=values.count("n_folds"),
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ __all__ = ["CandidateScores", "Proof", "ProofSection"]
 
 _N_CANDIDATES = 30
 _SETTINGS = {
+    "space": "Space",
     "prior": "Prior",
     "strategy": "Pairs from labels",
     "residual": "Weight outside the basis",
@@ -27,10 +28,11 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class CandidateScores:
-    """Scores of all candidates against γ, and a table of the best."""
+    """Scores of candidates against γ, and a table of the best; in a race not all are scored on every fold."""
 
     has_intervals: bool
     n_candidates: int
+    is_race: bool
     chart: Chart
     table: Table
 
@@ -123,7 +125,7 @@ def _facts(fit: FitRecord, choice: Choice | None) -> dict[str, str]:
     return facts | {"Estimator": fit.estimator}
 
 
-def _setting(name: str, value: Any) -> str:
+def _setting(name: str, value: object) -> str:
     if name == "normalize":
         return "cosine" if value else "distance"
     return number(float(value)) if isinstance(value, (int, float)) else str(value)
@@ -151,44 +153,50 @@ def _positive_or_zero(value: float) -> float:
 
 
 def _candidate_scores(choice: Choice) -> CandidateScores:
-    candidates = choice.candidates
+    candidates = [c for c in choice.candidates if np.isfinite(c.score)]
     varied = [k for k in _SETTINGS if len({str(c.settings.get(k)) for c in candidates}) > 1]
-    has_intervals = all(c.interval is not None for c in candidates)
+    has_intervals = choice.chosen.interval is not None
     caption = f"In colour the chosen settings{', with their interval over folds' * has_intervals}; in grey the others."
     return CandidateScores(
         has_intervals,
-        len(candidates),
+        len(choice.candidates),
+        len({c.n_folds for c in choice.candidates}) > 1,
         Chart("scores", "Score of every candidate on held-out rows against γ", caption, _curves(choice, varied)),
-        _candidate_table(choice, varied, has_intervals),
+        _candidate_table(choice, candidates, varied, has_intervals),
     )
 
 
-def _candidate_table(choice: Choice, varied: list[str], has_intervals: bool) -> Table:
+def _candidate_table(choice: Choice, candidates: list[Candidate], varied: list[str], has_intervals: bool) -> Table:
     columns = [Column("γ", True), *(Column(_SETTINGS[k]) for k in varied), Column("Score", True)]
     columns += [Column("± 95 %", True)] if has_intervals else []
     rows = []
-    for c in _best_and_chosen(choice.candidates):
+    for c in _best_and_chosen(candidates):
         score = f"{c.score:.3f} chosen" if c.chosen else f"{c.score:.3f}"
         rows.append(
             [
                 Cell("prior alone" if choice.is_start(c) else number(c.gamma), f"{c.gamma:.6g}"),
                 *(Cell(_setting(k, c.settings.get(k))) for k in varied),
                 Cell(score, f"{c.score:.6f}", strong=c.chosen),
-                *([Cell(f"{c.interval:.3f}", f"{c.interval:.6f}")] if has_intervals else []),
+                *([_interval_cell(c.interval)] if has_intervals else []),
             ]
         )
     return Table("Candidates, best first", columns, rows, "candidates-table")
 
 
-def _best_and_chosen(candidates: tuple[Candidate, ...]) -> list[Candidate]:
+def _interval_cell(interval: float | None) -> Cell:
+    return Cell("") if interval is None else Cell(f"{interval:.3f}", f"{interval:.6f}")
+
+
+def _best_and_chosen(candidates: list[Candidate]) -> list[Candidate]:
     return [c for k, c in enumerate(candidates) if k < _N_CANDIDATES or c.chosen]
 
 
 def _curves(choice: Choice, varied: list[str]) -> ScoresChart:
     """Return scores against γ, one curve for each combination of the other settings."""
     groups: dict[tuple[str, ...], list[Candidate]] = {}
-    prior_scores = [c.score for c in choice.candidates if choice.is_start(c)]
-    for c in choice.candidates:
+    candidates = [c for c in choice.candidates if np.isfinite(c.score)]
+    prior_scores = [c.score for c in candidates if choice.is_start(c)]
+    for c in candidates:
         if np.isfinite(c.gamma) and not choice.is_start(c):
             groups.setdefault(tuple(str(c.settings.get(k)) for k in varied), []).append(c)
     curves = tuple(
