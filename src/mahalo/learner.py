@@ -314,7 +314,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
 
     @property
     def _requires_dense(self) -> bool:
-        """Whether rows must be dense, for their features."""
+        """True if rows must be dense, for their features."""
         return self.features is not None
 
     @property

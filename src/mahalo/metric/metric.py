@@ -23,11 +23,11 @@ from .pairwise import (
     BLOCK_BYTES,
     all_distances,
     cosines,
-    finished,
     is_positive,
     nearest_among,
     paired_cosines,
     sq_norms,
+    to_distances,
     unit_length,
 )
 from .query_side import QuerySide, query_side
@@ -270,7 +270,7 @@ class Metric:
             own = own_x[part], own_y
             if self.normalize:
                 K, own = cosines(K, *own), (is_positive(own[0]), is_positive(own[1]))
-            return finished(K, *own, squared)
+            return to_distances(K, *own, squared)
 
         return self._by_blocks(in_double(X), in_double(Y), cross, dtype, finish)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any, Self
@@ -9,17 +10,21 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import BaseCrossValidator
 
+from ..basis import Basis
 from ..basis.base import basis_needs
 from ..constraints import Constraints, PairSplit, as_label_array
 from ..evaluation import BeforeAfter
+from ..features import Features
 from ..learner import MetricLearner
-from ..losses import LogDet, as_loss, resting_point
+from ..losses import LogDet, Loss, as_loss, resting_point
 from ..priors import prior_needs
 from ..progress import Progress, progress_for
 from ..rows import Needs, SampledRows, is_lazy
 from ..task import FitData, FitSettings, pose_and_solve
-from ..validation import as_rows, is_linear, len_of
+from ..validation import Seed, as_rows, is_linear, len_of
 from .candidates import SEARCHED, ProblemCandidate, candidate_lists, default_spaces, make_problems
 from .folds import SearchData
 from .path import checked_gammas
@@ -99,49 +104,49 @@ class MetricLearnerCV(MetricLearner):
     def __init__(
         self,
         *,
-        gammas: Any = None,
-        cv: Any = None,
-        scoring: Any = None,
-        holdout: Any = "rows",
-        loss: Any = "logdet",
-        kernel: Any = "auto",
-        kernel_params: Any = None,
-        features: Any = "auto",
-        basis: Any = None,
-        residual: Any = True,
+        gammas: ArrayLike | None = None,
+        cv: int | BaseCrossValidator | Iterable | None = None,
+        scoring: str | Callable[..., float] | None = None,
+        holdout: str = "rows",
+        loss: str | Loss = "logdet",
+        kernel: str | Callable | Sequence = "auto",
+        kernel_params: dict[str, Any] | Sequence | None = None,
+        features: str | Features | BaseEstimator | Sequence | None = "auto",
+        basis: int | Basis | ArrayLike | Sequence | None = None,
+        residual: float | Sequence[float] = True,
         psd: str = "error",
-        prior: Any = None,
-        normalize: Any = False,
-        bounds: Any = None,
-        percentiles: Any = None,
-        strategy: Any = ("random", "neighbors"),
-        pairs_per_class: Any = None,
-        n_components: Any = None,
-        solver: Any = "auto",
-        tol: Any = 1e-4,
-        max_iter: Any = None,
-        n_jobs: Any = None,
-        random_state: Any = None,
-        verbose: Any = 0,
+        prior: str | BaseEstimator | ArrayLike | Sequence | None = None,
+        normalize: bool | Sequence[bool] = False,
+        bounds: tuple[float, float] | None = None,
+        percentiles: tuple[float, float] | None = None,
+        strategy: str | Sequence[str] = ("random", "neighbors"),
+        pairs_per_class: int | None = None,
+        n_components: int | Sequence | None = None,
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+        verbose: int | Callable[[str], None] = 0,
     ) -> None:
         self.gammas = gammas
         self.cv = cv
         self.scoring = scoring
         self.holdout = holdout
         self.loss = loss
-        self.kernel = kernel
-        self.kernel_params = kernel_params
+        self.kernel = kernel  # type: ignore[assignment]
+        self.kernel_params = kernel_params  # type: ignore[assignment]
         self.features = features
         self.basis = basis
-        self.residual = residual
+        self.residual = residual  # type: ignore[assignment]
         self.psd = psd
-        self.prior = prior
-        self.normalize = normalize
+        self.prior = prior  # type: ignore[assignment]
+        self.normalize = normalize  # type: ignore[assignment]
         self.bounds = bounds
         self.percentiles = percentiles
-        self.strategy = strategy
+        self.strategy = strategy  # type: ignore[assignment]
         self.pairs_per_class = pairs_per_class
-        self.n_components = n_components
+        self.n_components = n_components  # type: ignore[assignment]
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter

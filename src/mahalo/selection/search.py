@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 
 from ..progress import SILENT, Progress
 from ..task import FitData, FitSettings
-from .candidates import ProblemCandidate, Variant
+from .candidates import VARIANT, ProblemCandidate, Variant
 from .fold_tasks import FoldTasks, path_scores
 from .folds import Fold, SearchData
 from .scoring import Scorer
@@ -334,7 +334,7 @@ class _Race:
                 problem = self.search.problems[p]
                 variant, gamma = problem.variants[k // len(gammas)], float(gammas[k % len(gammas)])
                 settings = problem.settings_of(variant, gamma)
-                names = ("prior", "strategy", *Variant._fields, "gamma")
+                names = ("prior", "strategy", *VARIANT, "gamma")
                 described = ", ".join(f"{name}={getattr(settings, name)!r}" for name in names)
                 raise ValueError(
                     f"scoring returned {values.mean()} for {described} in {name}; it must return finite numbers, "
