@@ -210,7 +210,7 @@ def draw_convergence(ax: Axes, convergence: Convergence) -> None:
 def draw_scores(ax: Axes, results: Mapping[str, Any], best: int) -> None:
     """Draw mean scores over folds against γ, with 95 % intervals, and mark the candidate number `best`.
 
-    `results` are the `cv_results_` of a `MetricLearnerCV`. One curve for each prior and strategy shows their best
+    `results` are the `cv_results_` of a `MetricLearnerCV`. A curve for each space, prior and strategy has their best
     candidate at every γ.
     """
     scored = np.flatnonzero(np.isfinite(results["mean_score"]))
@@ -219,6 +219,8 @@ def draw_scores(ax: Axes, results: Mapping[str, Any], best: int) -> None:
     kinds = [
         f"{prior}, {strategy} pairs" for prior, strategy in zip(results["prior"], results["strategy"], strict=True)
     ]
+    if len(set(results["space"])) > 1:
+        kinds = [f"{space}: {kind}" for space, kind in zip(results["space"], kinds, strict=True)]
     for k, name in enumerate(dict.fromkeys(kinds)):
         own = np.array([row for row in scored if kinds[row] == name], dtype=np.intp)
         if not len(own):

@@ -57,8 +57,10 @@ class Proof:
         Violation relative to its bound, in words.
     facts : dict of str to str
         Settings of the fit by name.
+    n_steps : int
+        Steps of the solver.
     chart : Chart or None
-        Gap after every step; None where the solver made none.
+        Gap after every step; None where no step had one.
     candidates : CandidateScores or None
     """
 
@@ -68,6 +70,7 @@ class Proof:
     n_violated: int
     largest_violation: str
     facts: dict[str, str]
+    n_steps: int
     chart: Chart | None
     candidates: CandidateScores | None
 
@@ -103,6 +106,7 @@ def _proof(findings: Findings) -> Proof:
         n_violated=certificate.n_violated,
         largest_violation=_relative_to_bound(certificate.max_violation),
         facts=_facts(fit, choice),
+        n_steps=fit.n_iter,
         chart=_gap_chart(fit),
         candidates=None if choice is None else _candidate_scores(choice),
     )
