@@ -24,6 +24,7 @@ NAMES = (
     "search",
     "pairs",
     "suspects",
+    "feedback",
     "online",
     "dask",
     "commands",

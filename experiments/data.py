@@ -24,12 +24,14 @@ from mahalo.persistence import write_bytes
 __all__ = [
     "Embeddings",
     "Images",
+    "JudgedSearches",
     "Table",
     "Texts",
     "cache_folder",
     "load_banking77",
     "load_caltech101",
     "load_classic3",
+    "load_classic3_searches",
     "load_newsgroups",
     "load_table",
     "locate",
@@ -64,6 +66,16 @@ class Table:
         classes, y = np.unique(self.y[kept], return_inverse=True)
         names = tuple(self.class_names[c] for c in classes) if self.class_names else ()
         return replace(self, X=self.X[kept], y=y, class_names=names)
+
+
+@dataclass(frozen=True)
+class JudgedSearches:
+    """Texts of queries and documents, and (query, relevant document) pairs of their rows."""
+
+    queries: tuple[str, ...]
+    documents: tuple[str, ...]
+    relevant: np.ndarray
+    source: str
 
 
 @dataclass(frozen=True)
@@ -234,6 +246,30 @@ def load_classic3() -> Texts:
     names, y = np.unique([row["collection"] for row in rows], return_inverse=True)
     texts = tuple(row["text"] for row in rows)
     return Texts("Classic3", texts, y, tuple(map(str, names)), f"Classic3: {len(texts):,} abstracts")
+
+
+def load_classic3_searches() -> JudgedSearches:
+    """Queries of CISI, CRAN and MED over the abstracts of all three, and their relevant documents."""
+    remedy = "Get the queries and judgements of the Glasgow collections and write them as {} beside the abstracts."
+    documents = list(_json_lines(locate("classic3", "classic3.jsonl.xz", remedy.format("JSON lines"))))
+    queries = list(_json_lines(locate("classic3", "queries.jsonl.xz", remedy.format("JSON lines"))))
+    row_of = {row["id"]: k for k, row in enumerate(documents)}
+    query_of = {f"{row['collection']}-{row['qid']}": k for k, row in enumerate(queries)}
+    path = locate("classic3", "qrels.tsv", remedy.format("a table of collection, qid, docid and rel"))
+    judged = [line.split("\t") for line in path.read_text(encoding="utf8").splitlines()[1:]]
+    pairs = {
+        (query_of[f"{name}-{query}"], row_of[f"{name}-{document}"])
+        for name, query, document, grade in judged
+        if float(grade) > 0 and f"{name}-{document}" in row_of and f"{name}-{query}" in query_of
+    }
+    relevant = np.array(sorted(pairs))
+    n_judged = len(np.unique(relevant[:, 0]))
+    return JudgedSearches(
+        tuple(row["text"] for row in queries),
+        tuple(row["text"] for row in documents),
+        relevant,
+        f"Classic3: {len(documents):,} abstracts, {n_judged} queries with {len(relevant):,} relevant documents",
+    )
 
 
 def load_newsgroups() -> Texts:

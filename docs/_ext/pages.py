@@ -23,6 +23,7 @@ FIRST = (
     "text_basis",
     "adapt_embeddings",
     "texts_to_search",
+    "query_feedback",
     "clustering_with_pairs",
     "save_and_search",
     "hard_constraints",

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from os import PathLike
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .basis import BetweenBasis
+from .basis import Basis, BetweenBasis
 from .constraints import Constraints, PairSplit
 from .evaluation import BeforeAfter, average_precision, known_pairs, precision_at
+from .features import Features
+from .losses import Loss
 from .metric import Metric, load
 from .priors import Within
 from .selection import MetricLearnerCV
@@ -22,7 +28,7 @@ from .selection.folds import Fold, SearchData
 from .selection.held_out import evaluate_held_out
 from .selection.scoring import Scorer, retrieval
 from .selection.search import CandidateSearch
-from .validation import in_double
+from .validation import Seed, in_double
 
 __all__ = ["EmbeddingAdapter"]
 
@@ -74,30 +80,30 @@ class EmbeddingAdapter(MetricLearnerCV):
     def __init__(
         self,
         *,
-        gammas: Any = _GAMMAS,
-        cv: Any = None,
-        scoring: Any = None,
-        holdout: Any = "rows",
-        loss: Any = "logdet",
-        kernel: Any = "linear",
-        kernel_params: Any = None,
-        features: Any = None,
-        basis: Any = None,
-        residual: Any = _RESIDUAL,
-        psd: Any = "error",
-        prior: Any = None,
-        normalize: Any = True,
-        bounds: Any = None,
-        percentiles: Any = None,
-        strategy: Any = "random",
-        pairs_per_class: Any = None,
-        n_components: Any = None,
-        solver: Any = "auto",
-        tol: Any = 1e-4,
-        max_iter: Any = None,
-        n_jobs: Any = None,
-        random_state: Any = None,
-        verbose: Any = 0,
+        gammas: ArrayLike | None = _GAMMAS,
+        cv: int | BaseCrossValidator | Iterable | None = None,
+        scoring: str | Callable[..., float] | None = None,
+        holdout: str = "rows",
+        loss: str | Loss = "logdet",
+        kernel: str | Callable | Sequence = "linear",
+        kernel_params: dict[str, Any] | Sequence | None = None,
+        features: str | Features | BaseEstimator | Sequence | None = None,
+        basis: int | Basis | ArrayLike | Sequence | None = None,
+        residual: float | Sequence[float] = _RESIDUAL,
+        psd: str = "error",
+        prior: str | BaseEstimator | ArrayLike | Sequence | None = None,
+        normalize: bool | Sequence[bool] = True,
+        bounds: tuple[float, float] | None = None,
+        percentiles: tuple[float, float] | None = None,
+        strategy: str | Sequence[str] = "random",
+        pairs_per_class: int | None = None,
+        n_components: int | Sequence | None = None,
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+        verbose: int | Callable[[str], None] = 0,
     ) -> None:
         super().__init__(
             gammas=gammas,

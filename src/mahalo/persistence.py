@@ -90,7 +90,8 @@ class FileKind:
         header = self._checked_header(path, metadata)
         with _opened(path) as file:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        if header.pop("sha256", None) != _digest(header, arrays):
+        as_written = json.dumps(header) == metadata["mahalo"]
+        if header.pop("sha256", None) != _digest(header, arrays) or not as_written:
             raise ValueError(f"{str(path)!r} is damaged: its numbers are not those that were written; save it again.")
         return self.of_header(header, arrays, str(path))
 

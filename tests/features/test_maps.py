@@ -104,7 +104,7 @@ def test_wrong_parameters(rng, features, message):
         features.fit_map(rng.normal(size=(5, 2)), 0)
 
 
-@pytest.mark.parametrize("features", ["quadratic", 3, Quadratic, object()], ids=str)
+@pytest.mark.parametrize("features", ["quadratic", 3, Quadratic, object()], ids=["name", "number", "class", "object"])
 def test_other_things_are_no_features(features):
     with pytest.raises(ValueError, match=r"features must be None, features\.Quadratic\(\)"):
         as_features(features)

@@ -92,7 +92,8 @@ def test_strings_in_a_file(rng, words, tmp_path):
         mahalo.load(path, kernel=shared_pairs, points=points[1:])
     loaded = mahalo.load(path, kernel=shared_pairs, points=points)
     np.testing.assert_allclose(loaded.distances(new, training), metric.distances(new, training), atol=1e-12)
-    assert b"abc" not in path.read_bytes().split(b"}", 1)[0] and b"shared_pairs" not in path.read_bytes()
+    stored = path.read_bytes()
+    assert all(word.encode() not in stored for word in points if len(word) > 3) and b"shared_pairs.py" not in stored
 
 
 def test_sets_and_other_objects(rng):
@@ -308,7 +309,7 @@ def test_pickle_copy_and_repr(rng, options):
     for twin in (pickle.loads(pickle.dumps(learner)), copy.deepcopy(learner)):
         np.testing.assert_array_equal(twin.metric_.distances(X), learner.metric_.distances(X))
     assert repr(learner.metric_).startswith("Metric(n_features=4, kernel=")
-    with pytest.raises(ValueError, match=r"in the feature space of a kernel has no d × d matrix; use distances"):
+    with pytest.raises(ValueError, match=r"space of a kernel.* has no d × d matrix; use transform, distances"):
         _ = learner.metric_.matrix
 
 

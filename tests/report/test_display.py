@@ -21,7 +21,7 @@ def wine():
 @pytest.fixture(scope="module")
 def chosen(wine):
     X, y = wine
-    return MetricLearnerCV(kernel="linear", features=None, gammas=[0.01, 0.1, 1.0]).fit(X[::2], y[::2])
+    return MetricLearnerCV(gammas=[0.01, 0.1, 1.0], kernel="linear").fit(X[::2], y[::2])
 
 
 def test_overview_is_the_default(wine, chosen):

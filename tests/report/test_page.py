@@ -80,7 +80,7 @@ def wine_table():
 
 @pytest.fixture(scope="module")
 def chosen(scaled):
-    return MetricLearnerCV(kernel="linear", features=None, gammas=[0.1, 1.0]).fit(*scaled)
+    return MetricLearnerCV(gammas=[0.1, 1.0], kernel="linear").fit(*scaled)
 
 
 @pytest.fixture(scope="module")
@@ -556,3 +556,12 @@ def test_many_rows_and_classes_make_a_small_page(tmp_path):
     )
     assert len(text.encode()) < 3_000_000
     assert "1,500 of the 6,000 rows" in text
+
+
+def test_candidates_of_a_race_are_shown_as_far_as_they_were_scored(scaled, tmp_path):
+    learner = MetricLearnerCV(scoring="map").fit(*scaled)
+    assert np.isnan(learner.cv_results_["scores"]).any()
+    text = page_of(learner, *scaled, tmp_path)
+    assert "fell behind were scored on fewer folds" in text and ">nan" not in text
+    curves = data_of(text)["charts"]["scores"]["curves"]
+    assert sum(curve["chosen"] for curve in curves) == (not Provenance.of(learner.metric_).choice.start_was_chosen)

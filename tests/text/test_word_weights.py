@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mahalo import MetricLearner
-from mahalo.embeddings import EmbeddingAdapter
-from mahalo.text import frequent_words, load_encoder, word_weights
+from mahalo.basis import BetweenBasis
+from mahalo.text import frequent_words, load_encoder, load_library_questions, word_weights
 
 WORDS = [chr(97 + k) * 3 for k in range(26)]
 
@@ -44,14 +44,12 @@ def test_the_text_has_all_words(metric, letter_encoder):
 
 
 def test_words_of_the_topics_are_stretched(wordllama):
-    topics = {"card": "my {} was stolen", "salary": "when is my {} paid", "exchange": "what is the {} rate today"}
-    texts = [
-        form.format(word) + end for word, form in topics.items() for end in ("", "?", " please", " now", " sir", "!")
-    ]
-    y = np.repeat(np.arange(3), 6)
-    metric = EmbeddingAdapter(random_state=0).fit(wordllama.encode(texts), y).metric_
-    found = word_weights(wordllama, metric, ["stolen", "paid", "rate", "please", "now", "sir"], n=3)
-    assert set(found.stretched) == {"stolen", "paid", "rate"}
+    questions = load_library_questions()
+    learner = MetricLearner(prior="within", basis=BetweenBasis(), residual=0.2, random_state=0)
+    metric = learner.fit(wordllama.encode(questions.texts), np.array(questions.topics)).metric_
+    of_topics = {"card", "room", "printer", "fee", "membership", "digital"}
+    found = word_weights(wordllama, metric, [*of_topics, "please", "library", "many", "possible", "want", "there"], n=6)
+    assert set(found.stretched) == of_topics
     assert word_weights(wordllama, metric).n_words > 10_000
 
 

@@ -110,4 +110,4 @@ class EmbeddedSpace:
         """Return `rows` in coordinates, for constraints with these edges."""
         posed = self.inner.pose(forms, rows)
         assert isinstance(posed.coordinates, LinearCoordinates)
-        return posed._replace(coordinates=EmbeddedCoordinates(self.outer, posed.coordinates))
+        return PosedRows(EmbeddedCoordinates(self.outer, posed.coordinates), posed.points, posed.offsets)

@@ -210,19 +210,22 @@ def draw_convergence(ax: Axes, convergence: Convergence) -> None:
 def draw_scores(ax: Axes, results: Mapping[str, Any], best: int) -> None:
     """Draw mean scores over folds against γ, with 95 % intervals, and mark the candidate number `best`.
 
-    `results` are the `cv_results_` of a `MetricLearnerCV`. One curve for each space, or for each prior and strategy of
-    one space, shows their best candidate at every γ.
+    `results` are the `cv_results_` of a `MetricLearnerCV`. A curve for each space, prior and strategy has their best
+    candidate at every γ.
     """
+    scored = np.flatnonzero(np.isfinite(results["mean_score"]))
     gamma, mean = results["gamma"], results["mean_score"]
-    scored = [scores[np.isfinite(scores)] for scores in results["scores"]]
-    half = np.array([(len(s) and intervals.of_mean(s)) or 0.0 for s in scored])  # None for a single fold
-    kinds = results["space"]
-    if len(set(kinds)) == 1:
-        kinds = [f"{prior}, {way} pairs" for prior, way in zip(results["prior"], results["strategy"], strict=True)]
+    half = np.array([intervals.of_mean(scores) or 0.0 for scores in results["scores"]])  # None for a single fold
+    kinds = [
+        f"{prior}, {strategy} pairs" for prior, strategy in zip(results["prior"], results["strategy"], strict=True)
+    ]
+    if len(set(results["space"])) > 1:
+        kinds = [f"{space}: {kind}" for space, kind in zip(results["space"], kinds, strict=True)]
     for k, name in enumerate(dict.fromkeys(kinds)):
-        of_kind = np.array([kind == name for kind in kinds]) & np.isfinite(mean)
-        found = (np.flatnonzero(of_kind & (gamma == g)) for g in np.unique(gamma))
-        rows = [max(some, key=lambda row: mean[row]) for some in found if len(some)]
+        own = np.array([row for row in scored if kinds[row] == name], dtype=np.intp)
+        if not len(own):
+            continue
+        rows = [max(own[gamma[own] == g], key=lambda row: mean[row]) for g in np.unique(gamma[own])]
         colour = CLASS_COLOURS[k % len(CLASS_COLOURS)]
         ax.plot(gamma[rows], mean[rows], "o-", color=colour, markersize=3.5, linewidth=1.5, label=name)
         ax.fill_between(gamma[rows], (mean - half)[rows], (mean + half)[rows], color=colour, alpha=0.12, linewidth=0)

@@ -184,7 +184,7 @@ class BeforeAfter:
             )
         return "\n".join([*lines, self.judged_on, *self.notes])
 
-    def with_class_names(self, names: Sequence[Any]) -> BeforeAfter:
+    def with_class_names(self, names: Sequence[object]) -> BeforeAfter:
         """Return the comparison with class codes 0, 1, … replaced by these names."""
         named = {str(code): str(name) for code, name in enumerate(names)}
         return replace(
@@ -243,7 +243,7 @@ _PLAIN_FIELDS = (*_DICT_FIELDS, "n_queries", "n_index", "primary", "searched")
 _LATER_FIELDS = ("n_ranked", "n_pairs")  # missing in older files
 
 
-def _number(value: Any) -> float | None:
+def _number(value: object) -> float | None:
     if value is None:
         return None
     if not isinstance(value, (int, float)) or not math.isfinite(value):
@@ -292,7 +292,7 @@ def compare_folds(
     searched: str = "training rows",
     lda_fitted_to: str = "the same training rows",
     held_out: bool = True,
-    class_names: Sequence[Any] = (),
+    class_names: Sequence[object] = (),
 ) -> BeforeAfter:
     """Pool the scores of all folds; a row that several folds hold out counts once in the intervals."""
     found = [fold.estimates() for fold in folds]
@@ -347,7 +347,7 @@ def _pair_distances(
     return before, after
 
 
-def _by_class(folds: Sequence[FoldScores], primary: str, class_names: Sequence[Any]) -> tuple[ClassResult, ...]:
+def _by_class(folds: Sequence[FoldScores], primary: str, class_names: Sequence[object]) -> tuple[ClassResult, ...]:
     scored = [fold for fold in folds if fold.scores is not None and primary in fold.scores[0].values]
     if not scored or not len(class_names):
         return ()
@@ -371,7 +371,7 @@ def _distinct_rows(folds: Sequence[FoldScores], known: np.ndarray, n_classes: in
     return np.bincount(codes[np.unique(rows, return_index=True)[1]], minlength=n_classes)
 
 
-def _confusions(folds: Sequence[FoldScores], class_names: Sequence[Any]) -> tuple[Confusion, ...]:
+def _confusions(folds: Sequence[FoldScores], class_names: Sequence[object]) -> tuple[Confusion, ...]:
     """Count wrong votes by actual and predicted class, most frequent first."""
     scored = [fold for fold in folds if fold.scores is not None and "10-NN" in fold.scores[0].values]
     if not scored or not len(class_names):

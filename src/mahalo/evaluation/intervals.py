@@ -9,12 +9,13 @@ __all__ = ["of_mean", "over_rows"]
 
 
 def of_mean(values: np.ndarray) -> float | None:
-    """Return the half-width t s/√n of a mean's 95% interval; None for a single value, whose spread is unknown.
+    """Return the half-width t s/√n of a mean's 95% interval; None for a single value.
 
-    Folds share training rows, so the interval of their scores is the customary one rather than an exact one.
+    NaN are left out. Folds share training rows, so the interval of their scores is the customary one, not an exact one.
     """
     values = np.asarray(values, dtype=np.float64)
-    return over_rows((values - values.mean()) / len(values))
+    values = values[np.isfinite(values)]
+    return None if len(values) < 2 else over_rows((values - values.mean()) / len(values))
 
 
 def over_rows(influence: np.ndarray) -> float | None:

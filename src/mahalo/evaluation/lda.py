@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+
+from ..linalg import Matrix
 
 __all__ = ["LDA", "lda_projection"]
 
@@ -15,7 +16,7 @@ LDA = "LDA"
 _MOST_COLUMNS = 2_000
 
 
-def lda_projection(X: Any, codes: np.ndarray) -> Callable[[Any], np.ndarray] | None:
+def lda_projection(X: Matrix, codes: np.ndarray) -> Callable[[Matrix], np.ndarray] | None:
     """Fit scikit-learn's LDA with Ledoit–Wolf shrinkage and return its projection of rows.
 
     Return None where it cannot be fitted: rows that are sparse, not numbers, or of more than 2,000 columns, and classes

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..constraints import Constraints, codes_by_appearance
-from ..linalg import nearest_of
+from ..linalg import Matrix, nearest_of
 
 __all__ = [
     "auc_of_pairs",
@@ -45,13 +44,13 @@ def vote(codes: np.ndarray) -> np.ndarray:
     return winner
 
 
-def knn_predict(train: Any, y_train: ArrayLike, test: Any, k: int = 10) -> np.ndarray:
+def knn_predict(train: Matrix, y_train: ArrayLike, test: Matrix, k: int = 10) -> np.ndarray:
     """Predict the labels of `test` by the vote of the k nearest rows of `train` in Euclidean distance."""
     classes, codes = np.unique(y_train, return_inverse=True)
     return classes[vote(codes[nearest_rows(test, train, k)])]
 
 
-def nearest_rows(queries: Any, index: Any, k: int = 10) -> np.ndarray:
+def nearest_rows(queries: Matrix, index: Matrix, k: int = 10) -> np.ndarray:
     """Return the numbers of the k rows of `index` nearest to each query by Euclidean distance, nearest first."""
     from sklearn.neighbors import NearestNeighbors
 
@@ -62,7 +61,7 @@ def nearest_rows(queries: Any, index: Any, k: int = 10) -> np.ndarray:
 def pair_auc(
     sq_distances: Callable[[np.ndarray], np.ndarray],
     n_rows: int,
-    y: Any,
+    y: ArrayLike | None,
     constraints: Constraints | None,
     rows: ArrayLike | None,
 ) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +12,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import StratifiedKFold
 
 from ..constraints import Constraints
+from ..linalg import Matrix
 from .comparison import BeforeAfter, FoldScores, compare_folds
 from .estimate import Estimate, Measured
 from .lda import lda_projection
@@ -28,13 +29,13 @@ _LDA_FOLDS = 5
 class Distance(Protocol):
     """An object that measures distances between rows."""
 
-    def distances(self, X: Any, Y: Any = None) -> np.ndarray: ...
+    def distances(self, X: Matrix, Y: Matrix | None = None) -> np.ndarray: ...
 
-    def pair_distances(self, X: Any, Y: Any) -> np.ndarray: ...
+    def pair_distances(self, X: Matrix, Y: Matrix) -> np.ndarray: ...
 
 
 def compare_on_rows(
-    before: Distance, after: Distance, X: Any, codes: np.ndarray, class_names: Sequence[Any]
+    before: Distance, after: Distance, X: Matrix, codes: np.ndarray, class_names: Sequence[object]
 ) -> BeforeAfter:
     """Compare labelled rows, a sample of them where there are many, with all other labelled rows.
 
@@ -73,16 +74,16 @@ def compare_on_rows(
     )
 
 
-def _pairwise(distance: Distance, X: Any) -> np.ndarray:
+def _pairwise(distance: Distance, X: Matrix) -> np.ndarray:
     return np.asarray(distance.distances(X, X), dtype=np.float64)
 
 
-def _lda_distances(X: Any, codes: np.ndarray, queries: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
+def _lda_distances(X: Matrix, codes: np.ndarray, queries: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
     """Return a function from positions of queries to squared distances in LDA's space, or None without LDA."""
     if sp.issparse(X) or np.bincount(codes).min() < 2:
         return None
     splitter = StratifiedKFold(int(min(_LDA_FOLDS, np.bincount(codes).min())), shuffle=True, random_state=0)
-    spaces: dict[int, Callable[[Any], np.ndarray]] = {}
+    spaces: dict[int, Callable[[Matrix], np.ndarray]] = {}
     fold_of = np.empty(len(codes), dtype=np.intp)
     for k, (train, test) in enumerate(splitter.split(codes, codes)):
         space = lda_projection(X[train], codes[train])
@@ -102,7 +103,7 @@ def _lda_distances(X: Any, codes: np.ndarray, queries: np.ndarray) -> Callable[[
     return distances
 
 
-def compare_on_pairs(before: Distance, after: Distance, X: Any, constraints: Constraints) -> BeforeAfter:
+def compare_on_pairs(before: Distance, after: Distance, X: Matrix, constraints: Constraints) -> BeforeAfter:
     """Compare similar with dissimilar pairs of rows without labels."""
     ends, similar = known_pairs(constraints)
     sides = [

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from ..constraints import Constraints, as_labels
+from ..linalg import Matrix, to_dense
 from ..metric import Metric, Scaling
 from ..rows import InMemoryRows
 from .frames import data_frame
@@ -77,7 +79,7 @@ class FeatureShares:
         return data_frame(columns, first, "feature")
 
 
-def sample_pairs(y: Any, constraints: Constraints | None) -> dict[str, np.ndarray]:
+def sample_pairs(y: ArrayLike | None, constraints: Constraints | None) -> dict[str, np.ndarray]:
     """Return "similar" and "dissimilar" pairs of rows: random ones by label, else those of the constraints."""
     codes = None if y is None else as_labels(y).codes
     n_classes = 0 if codes is None else len(np.unique(codes[codes >= 0]))
@@ -96,7 +98,7 @@ def sample_pairs(y: Any, constraints: Constraints | None) -> dict[str, np.ndarra
 
 
 def feature_shares(
-    metric: Metric, X: Any, pairs: dict[str, np.ndarray], deviation: np.ndarray | None = None
+    metric: Metric, X: Matrix, pairs: dict[str, np.ndarray], deviation: np.ndarray | None = None
 ) -> FeatureShares:
     """Return contributions averaged over at most 500 random pairs of either kind; fewer where rows are wide."""
     W = LinearWeights(metric)
@@ -119,7 +121,7 @@ def feature_shares(
     return FeatureShares(weight, parts, leading, W.submatrix(leading), cross, deviation)
 
 
-def _deviation(X: Any) -> np.ndarray:
+def _deviation(X: Matrix) -> np.ndarray:
     """Return the standard deviation of every column, 1 for those that never change."""
     if not sp.issparse(X):
         return Scaling.of(X).scale
@@ -127,7 +129,7 @@ def _deviation(X: Any) -> np.ndarray:
     return Scaling.from_moments(mean, np.maximum(sq_mean - mean**2, 0.0), np.sqrt(sq_mean)).scale
 
 
-def _differences(metric: Metric, W: LinearWeights, X: Any, index: np.ndarray) -> Any:
+def _differences(metric: Metric, W: LinearWeights, X: Matrix, index: np.ndarray) -> Matrix:
     """Return x − y of every pair, of rows at unit length in the learned space if the metric compares by cosine."""
     rows = InMemoryRows(X)
     first, second = (rows.take(ends).astype(np.float64) for ends in index.T)
@@ -136,15 +138,15 @@ def _differences(metric: Metric, W: LinearWeights, X: Any, index: np.ndarray) ->
     return first - second
 
 
-def _at_unit_length(W: LinearWeights, X: Any) -> Any:
+def _at_unit_length(W: LinearWeights, X: Matrix) -> Matrix:
     length = np.empty(X.shape[0])
     for part in _blocks(X):
         length[part] = np.sqrt(np.maximum(_sums(X[part], W.times(X[part]), axis=1), 0.0))
     scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
-    return sp.csr_array(X.multiply(scale[:, None])) if sp.issparse(X) else X * scale[:, None]
+    return X * scale[:, None] if isinstance(X, np.ndarray) else sp.csr_array(X.multiply(scale[:, None]))
 
 
-def _mean_parts(W: LinearWeights, delta: Any) -> np.ndarray:
+def _mean_parts(W: LinearWeights, delta: Matrix) -> np.ndarray:
     """Return the mean over rows of δ_j (Wδ)_j."""
     total = np.zeros(W.n_features)
     for part in _blocks(delta):
@@ -152,17 +154,17 @@ def _mean_parts(W: LinearWeights, delta: Any) -> np.ndarray:
     return total / delta.shape[0]
 
 
-def _sums(A: Any, B: Any, axis: int) -> np.ndarray:
+def _sums(A: Matrix, B: Matrix, axis: int) -> np.ndarray:
     """Return the sums of the elementwise product of A and B along an axis."""
-    return np.asarray((A.multiply(B) if sp.issparse(A) else A * B).sum(axis=axis)).ravel()
+    return np.asarray((A * B if isinstance(A, np.ndarray) else A.multiply(B)).sum(axis=axis)).ravel()
 
 
-def _moments(delta: Any) -> np.ndarray:
+def _moments(delta: Matrix) -> np.ndarray:
     """Return the mean over rows of δδᵀ."""
-    delta = delta.toarray() if sp.issparse(delta) else delta
+    delta = to_dense(delta)
     return delta.T @ delta / len(delta)
 
 
-def _blocks(X: Any) -> list[slice]:
+def _blocks(X: Matrix) -> list[slice]:
     step = max(1, _BLOCK // max(1, X.shape[1]))
     return [slice(a, a + step) for a in range(0, X.shape[0], step)]

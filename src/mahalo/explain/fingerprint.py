@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from ..constraints import as_labels
+from ..linalg import Matrix
 
 __all__ = ["Fingerprint", "checksum", "fingerprint", "fingerprint_of", "label_hashes"]
 
@@ -30,7 +31,7 @@ class Fingerprint:
         return other is not None and self.rows is not None and self.rows == other.rows
 
 
-def fingerprint(X: Any, y: Any = None) -> Fingerprint:
+def fingerprint(X: Matrix, y: ArrayLike | None = None) -> Fingerprint:
     """Return hashes of rows and of their labels."""
     if y is None:
         return fingerprint_of(X.shape, checksum(X))
@@ -38,7 +39,7 @@ def fingerprint(X: Any, y: Any = None) -> Fingerprint:
     return fingerprint_of(X.shape, checksum(X), labels.classes, [labels.codes])
 
 
-def label_hashes(y: Any) -> set[str | None]:
+def label_hashes(y: ArrayLike) -> set[str | None]:
     """Return the hashes that labels may have in files: by name, and by number in the order of first appearance."""
     labels = as_labels(y)
     numbers = np.arange(len(labels.classes))
@@ -56,7 +57,7 @@ def _label_hash(classes: np.ndarray, codes: Iterable[np.ndarray]) -> str:
     return _hash(repr([str(name) for name in classes]).encode(), *(c.astype(np.int64).tobytes() for c in codes))
 
 
-def checksum(X: Any, first: int = 0) -> int:
+def checksum(X: Matrix, first: int = 0) -> int:
     """Return a checksum below 2⁶⁴ of rows that are number `first`, `first + 1`, …; those of parts add up, modulo that.
 
     Every row is a sum of its numbers' bits times powers of an odd number, one for each column, mixed with its number.

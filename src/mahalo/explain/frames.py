@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["check_row_names", "data_frame", "tuple_column"]
 
 
-def data_frame(columns: dict[str, Any], index: Any, name: str) -> DataFrame:
+def data_frame(columns: dict[str, Any], index: Sequence[object] | np.ndarray, name: str) -> DataFrame:
     """Return a data frame of these columns, with an index called `name`."""
     try:
         from pandas import DataFrame, Index
@@ -22,14 +22,14 @@ def data_frame(columns: dict[str, Any], index: Any, name: str) -> DataFrame:
     return DataFrame(columns, index=Index(index, name=name))
 
 
-def check_row_names(index: Sequence[Any] | None, n_rows: int | None) -> Sequence[Any] | None:
+def check_row_names(index: Sequence[object] | None, n_rows: int | None) -> Sequence[object] | None:
     """Return the names of rows; raise ValueError unless there is one for each row."""
     if index is not None and n_rows is not None and len(index) != n_rows:
         raise ValueError(f"index must name each of the {n_rows} rows of X, in their order; got {len(index)} names.")
     return index
 
 
-def tuple_column(rows: Sequence[Any]) -> np.ndarray:
+def tuple_column(rows: Sequence[Iterable[object]]) -> np.ndarray:
     """Return a column of tuples, which may have different lengths."""
     column = np.empty(len(rows), dtype=object)
     for k, values in enumerate(rows):

@@ -61,7 +61,7 @@ def most_influential(constraints: Constraints, duals: np.ndarray, values: np.nda
 
 
 def influential(
-    constraints: Constraints, duals: np.ndarray, values: np.ndarray, n: int, index: Sequence[Any] | None
+    constraints: Constraints, duals: np.ndarray, values: np.ndarray, n: int, index: Sequence[object] | None
 ) -> DataFrame:
     """Return a table of the n constraints with the largest multipliers, largest first."""
     check_count(n, "n")

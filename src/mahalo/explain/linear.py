@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..linalg import to_dense
+from ..linalg import Matrix, to_dense
 from ..metric import Metric
 from ..priors import Prior
 
@@ -29,7 +27,7 @@ class LinearWeights:
         self.n_features, self._prior, self._basis, self._F = c.n_features, c.prior, c.basis, metric.F
         self._outside = metric.eta * c.residual if c.basis is not None else 0.0
 
-    def times(self, X: Any) -> np.ndarray:
+    def times(self, X: Matrix) -> np.ndarray:
         """Return W x for every row x, dense."""
         Z = self._prior.whiten(X)
         if self._basis is None:

@@ -70,7 +70,7 @@ class ExplainMixin:
         names = self._feature_names()
         return shares.pairs(names) if pairs else shares.features(names)
 
-    def influential(self, n: int = 20, *, index: Sequence[Any] | None = None) -> DataFrame:
+    def influential(self, n: int = 20, *, index: Sequence[object] | None = None) -> DataFrame:
         """Return the constraints with the largest multipliers, which shaped the metric most.
 
         Parameters
@@ -97,7 +97,7 @@ class ExplainMixin:
         n: int = 20,
         *,
         constraints: Constraints | None = None,
-        index: Sequence[Any] | None = None,
+        index: Sequence[object] | None = None,
     ) -> DataFrame:
         """Return the most doubtful labels, or, without y, the most doubtful pairs and triplets.
 

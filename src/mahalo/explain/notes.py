@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..constraints import Constraints, as_labels
 from .influence import InfluentialConstraints, most_influential
@@ -45,7 +46,7 @@ class FitNotes:
     constraints: DoubtfulConstraints | None
 
     @classmethod
-    def read(cls, noted: Any, n_rows: int, classes: Sequence[Any]) -> FitNotes:
+    def read(cls, noted: Any, n_rows: int, classes: Sequence[object]) -> FitNotes:
         """Read the notes on a fit to `n_rows` rows of these classes; raise ValueError if they are damaged."""
         reader = _NotesReader(n_rows, {str(name): code for code, name in enumerate(classes)})
         try:
@@ -63,7 +64,7 @@ class FitNotes:
 def fit_notes(
     learner: ExplainMixin,
     X: Any = None,
-    y: Any = None,
+    y: ArrayLike | None = None,
     constraints: Constraints | None = None,
     folds: Sequence[FoldMetric] = (),
 ) -> dict[str, Any]:
@@ -176,17 +177,17 @@ class _NotesReader:
             score=np.array([_number(one["score"], 1.0) for one in found]),
         )
 
-    def _rows(self, values: Any) -> list[int]:
+    def _rows(self, values: object) -> list[int]:
         return [_count(row, self._n_rows - 1) for row in _check_list(values, self._n_rows)]
 
 
-def _check_list(values: Any, most: int = N_NOTED) -> list[Any]:
+def _check_list(values: object, most: int = N_NOTED) -> list[Any]:
     if not isinstance(values, list) or len(values) > most:
         raise ValueError(f"a list of at most {most} entries was expected")
     return values
 
 
-def _count(value: Any, most: float = math.inf) -> int:
+def _count(value: object, most: float = math.inf) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
         raise ValueError(f"{value!r} where a count or the number of a row was expected")
     return value

@@ -11,7 +11,7 @@ __all__ = ["OLD_ENTRIES", "SETTINGS", "upgrade"]
 
 OLD_ENTRIES = ("mahalo", "fitted", "fit", "evaluation", "notes")  # of `Metric.about` in the second version
 
-SETTINGS = ("prior", "strategy", "n_components", "residual", "normalize")  # of a candidate, beside γ
+SETTINGS = ("space", "prior", "strategy", "n_components", "residual", "normalize")  # of a candidate, beside γ
 
 
 def upgrade(about: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ __all__ = ["Reader", "to_plain"]
 T = TypeVar("T")
 
 
-def to_plain(value: Any) -> Any:
+def to_plain(value: object) -> Any:
     """Return a value as JSON knows it; infinities, NaN and objects, which it does not, as they print."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
@@ -36,7 +36,7 @@ def to_plain(value: Any) -> Any:
 class Reader:
     """Entries of a mapping that came from JSON, each checked when it is read; ValueError names the wrong one."""
 
-    def __init__(self, values: Any) -> None:
+    def __init__(self, values: object) -> None:
         if not isinstance(values, Mapping):
             raise ValueError(f"{str(values)[:40]!r} where a mapping was expected")
         self._values = values
@@ -92,7 +92,7 @@ class Reader:
         return value
 
     @staticmethod
-    def _number(name: str, value: Any) -> float:
+    def _number(name: str, value: object) -> float:
         if isinstance(value, str) and value in ("inf", "-inf", "nan"):
             return float(value)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):

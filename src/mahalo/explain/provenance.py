@@ -144,10 +144,9 @@ class FitRecord:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Settings, their mean score over folds and half its 95 % interval (None for fewer than two folds).
+    """Settings, their mean score over `n_folds` folds (NaN for none) and half its 95 % interval (None below two).
 
-    `space` names the space of the metric, and `behind` is by how much the score is below that of the chosen candidate
-    in the folds that both were scored in; NaN for candidates that were never scored, None in older files.
+    `behind` is by how much the score is below that of the chosen candidate in the same folds.
     """
 
     gamma: float
@@ -155,8 +154,13 @@ class Candidate:
     score: float
     interval: float | None
     chosen: bool
-    space: str | None = None
+    n_folds: int | None = None  # neither is in older files
     behind: float | None = None
+
+    @property
+    def space(self) -> str | None:
+        """Name of the space of the metric; None in older files."""
+        return self.settings.get("space")
 
     @classmethod
     def read(cls, values: Reader) -> Candidate:
@@ -167,7 +171,7 @@ class Candidate:
             score=values.number("score"),
             interval=None if interval is None else values.number("interval"),
             chosen=bool(values.get("chosen")),
-            space=values.text("space"),
+            n_folds=values.count("n_folds"),
             behind=None if behind is None else values.number("behind"),
         )
 

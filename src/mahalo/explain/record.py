@@ -61,17 +61,11 @@ def _choice(learner: Any) -> Choice:
                 gamma=float(results["gamma"][k]),
                 settings={name: to_plain(results[name][k]) for name in SETTINGS},
                 score=float(results["mean_score"][k]),
-                interval=_interval(results["scores"][k]),
+                interval=intervals.of_mean(results["scores"][k]),
                 chosen=bool(k == learner.best_index_),
-                space=results["space"][k],
+                n_folds=int(results["n_folds"][k]),
                 behind=float(results["behind"][k]),
             )
             for k in np.argsort(results["behind"], kind="stable")  # NaN last
         )
     )
-
-
-def _interval(scores: np.ndarray) -> float | None:
-    """Return half the interval of the mean over the folds that a candidate was scored in."""
-    scored = scores[np.isfinite(scores)]
-    return intervals.of_mean(scored) if len(scored) else None

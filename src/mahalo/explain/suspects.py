@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.metrics.pairwise import euclidean_distances
 
 from ..constraints import Constraints, as_labels, codes_by_appearance
 from ..evaluation import share_below, vote
+from ..linalg import Matrix
 from ..metric import Metric
 from ..progress import progress_for
 from ..rows import stratified_sample
@@ -83,17 +85,17 @@ class LabelJudge:
         are fitted when they are needed.
     """
 
-    X: Any
+    X: Matrix
     settings: FitSettings | None
     metric: Metric
     pairwise: bool = False
-    prior_distances: Callable[[Any, Any], np.ndarray] | None = None
+    prior_distances: Callable[[Matrix, Matrix], np.ndarray] | None = None
     verbose: int = 0
     folds: Sequence[FoldMetric] = ()
 
     @classmethod
     def from_learner(
-        cls, learner: ExplainMixin, X: Any, refit: bool = True, folds: Sequence[FoldMetric] = ()
+        cls, learner: ExplainMixin, X: Matrix, refit: bool = True, folds: Sequence[FoldMetric] = ()
     ) -> LabelJudge:
         """Make a judge from a fitted learner; with `refit` it fits metrics without the labels they judge."""
         settings = learner.refit_settings() if refit else None
@@ -239,7 +241,7 @@ def doubtful_constraints(judge: LabelJudge, constraints: Constraints, n: int) ->
     return DoubtfulConstraints(order, constraint_rows(constraints, order), given, score[order])
 
 
-def suspect_rows(judge: LabelJudge, y: Any, n: int, index: Sequence[Any] | None) -> DataFrame:
+def suspect_rows(judge: LabelJudge, y: ArrayLike, n: int, index: Sequence[object] | None) -> DataFrame:
     """Return a table of the n rows whose labels are most doubtful."""
     labels = as_labels(y)
     found = doubtful_rows(judge, labels.codes, n)
@@ -254,7 +256,9 @@ def suspect_rows(judge: LabelJudge, y: Any, n: int, index: Sequence[Any] | None)
     return data_frame(columns, found.rows, "row")
 
 
-def suspect_constraints(judge: LabelJudge, constraints: Constraints, n: int, index: Sequence[Any] | None) -> DataFrame:
+def suspect_constraints(
+    judge: LabelJudge, constraints: Constraints, n: int, index: Sequence[object] | None
+) -> DataFrame:
     """Return a table of the n pairs and triplets that learned distances contradict most."""
     names = check_row_names(index, judge.n_rows)
     found = doubtful_constraints(judge, constraints, n)

@@ -57,8 +57,8 @@ class QueryAdapter(BaseEstimator):
     n_components : int or None, default=None
         Learn only in that many leading directions of the queries and of the documents. None: in all that matter.
     max_loss : float, default=0.01
-        Loss of nDCG@10 on documents without feedback that must be excluded, by the paired 95 % interval over queries,
-        if a matrix is to be preferred to the frozen vectors.
+        Loss of nDCG@10 that the paired 95 % intervals over queries must exclude, on documents with feedback and on
+        documents without, if a matrix is to be preferred to the frozen vectors.
     n_folds : int, default=5
         Folds of each kind, by query and by document.
     tol : float, default=1e-4

@@ -48,9 +48,10 @@ class Lead:
     gain: float
     half: float | None
 
-    def excludes_loss(self, tolerated: float) -> bool:
-        """Return True if the interval excludes a loss of more than `tolerated`."""
-        return self.half is not None and self.gain - self.half >= -tolerated
+    @property
+    def low(self) -> float:
+        """Lower end of the interval of the gain; −∞ for a single query."""
+        return -np.inf if self.half is None else self.gain - self.half
 
     def __str__(self) -> str:
         return f"{self.gain:+.3f}" + ("" if self.half is None else f" ± {self.half:.3f}")
@@ -91,18 +92,18 @@ class SearchScores:
         return Lead(float(scores[0].mean()), float(gain.mean()), intervals.of_mean(gain))
 
     def choose(self, max_loss: float | None, besides: np.ndarray | None = None) -> Candidate:
-        """Return the candidate with the largest gain on documents with feedback, or the frozen vectors.
+        """Return the candidate whose gain on documents with feedback has the largest lower end, or the frozen vectors.
 
-        Candidates must exclude a loss on documents with feedback, and one of more than `max_loss` on the others, by
-        the paired interval over queries; on the others they must not be clearly worse either. With `max_loss` None
-        frozen vectors are no candidate, and all others are admitted.
+        Candidates must gain on documents with feedback; for both kinds of documents the paired interval over queries
+        must exclude a loss of more than `max_loss`; and they must not be clearly worse on documents without. With
+        `max_loss` None frozen vectors are no candidate, and all others are admitted.
         """
-        best, chosen = (-np.inf, self.candidates[0]) if max_loss is None else (0.0, FROZEN)
+        best, chosen = -np.inf, self.candidates[0] if max_loss is None else FROZEN
         for k, candidate in enumerate(self.candidates):
             seen, unseen = (self.lead(kind, k, besides) for kind in (WITH, WITHOUT))
             admitted = max_loss is None or _harmless(seen, unseen, max_loss)
-            if seen is not None and admitted and seen.gain > best:
-                best, chosen = seen.gain, candidate
+            if seen is not None and admitted and seen.low > best:
+                best, chosen = seen.low, candidate
         return chosen
 
     def compare(self, kind: str, max_loss: float | None) -> BeforeAfter | None:
@@ -139,8 +140,8 @@ class SearchScores:
         if chosen is not FROZEN:
             return f"Queries are adapted ({named}{' as set' * (max_loss is None)}): {gained}."
         return (
-            f"Frozen vectors stay: no candidate excludes a loss for {WITH} and one of more than {max_loss:g} for "
-            f"{WITHOUT}; with the best ({named}) {gained}."
+            f"Frozen vectors stay: for no candidate the intervals exclude a loss of more than {max_loss:g} for both "
+            f"kinds of documents; with the best ({named}) {gained}."
         )
 
     def table(self) -> dict[str, np.ndarray]:
@@ -159,10 +160,10 @@ class SearchScores:
 
 
 def _harmless(seen: Lead | None, unseen: Lead | None, max_loss: float) -> bool:
-    """Return True if intervals exclude a loss with feedback, and one of more than `max_loss` without."""
+    """Return True for a gain with feedback, no loss of more than `max_loss` in an interval, none that is clear."""
     if seen is None or unseen is None or unseen.half is None:
         return False
-    return seen.excludes_loss(0.0) and unseen.excludes_loss(max_loss) and unseen.gain + unseen.half >= 0
+    return seen.gain > 0 and min(seen.low, unseen.low) >= -max_loss and unseen.gain + unseen.half >= 0
 
 
 def score_candidates(

@@ -16,7 +16,10 @@ from ..validation import as_objects, at_least_single
 if TYPE_CHECKING:
     from .metric import Metric
 
+CROSS = "cross must be κ0 of the rows of X and Y"
+
 __all__ = [
+    "CROSS",
     "check_names",
     "checked_block",
     "checked_rows",

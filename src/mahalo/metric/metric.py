@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from os import PathLike
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike
 
 from ..coordinates import Coordinates, LinearCoordinates
 from ..features import FeatureMap
@@ -18,20 +18,24 @@ from ..linalg import symmetrize
 from ..rows import is_lazy
 from ..validation import check_count, in_double, len_of
 from . import array_api
-from .input_checks import check_names, checked_block, checked_rows, refuse_similarities, require_similarities
+from .input_checks import CROSS, check_names, checked_block, checked_rows, refuse_similarities, require_similarities
+from .local_matrix import local_matrix
 from .pairwise import (
-    BLOCK_BYTES,
     all_distances,
     cosines,
-    finished,
-    is_positive,
     nearest_among,
-    paired_cosines,
-    sq_norms,
     unit_length,
 )
 from .query_side import QuerySide, query_side
 from .scaling import Scaling
+from .similarities import (
+    base_diagonal,
+    base_paired,
+    kernel_distances,
+    self_similarity,
+    similarity_blocks,
+    sq_cosine_distances,
+)
 
 __all__ = ["Metric"]
 
@@ -40,7 +44,6 @@ _NOT_LINEAR = (
     "a metric in the feature space of a kernel, or over features, {}; use transform, distances or kernel, or learn "
     "with kernel='linear', features=None."
 )
-_CROSS = "cross must be κ0 of the rows of X and Y"
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +130,7 @@ class Metric:
                 f"the matrix of this metric would be {d} × {d}. Use distances, pair_distances or kernel, which do not "
                 "need it."
             )
-        G = self._embedded(np.eye(d))
+        G = self.embed(np.eye(d))
         return symmetrize(G @ G.T)
 
     def linear_map(self) -> np.ndarray:
@@ -140,7 +143,7 @@ class Metric:
                 "residual=False."
             )
         inside = c.basis is not None and not c.residual
-        G = c.projection @ self.root if inside else self._embedded(np.eye(c.n_features))
+        G = c.projection @ self.root if inside else self.embed(np.eye(c.n_features))
         return G if self.rotation is None else G @ self.rotation
 
     def _require_linear(self, problem: str) -> None:
@@ -157,20 +160,7 @@ class Metric:
         JᵀWJ with J the Jacobian of the features; with `normalize` the second-order form of 2 − 2 cos. A linear metric
         without `normalize` has the same matrix everywhere.
         """
-        X = np.asarray(x, dtype=np.float64).reshape(1, -1)
-        (row,) = checked_rows(X, self, self.about)
-        scale = np.ones(len(row))
-        if self.scaling is not None:
-            (row,), scale = self.scaling.apply(row[None]), self.scaling.scale
-        J = np.eye(len(row)) if self.features is None else self.features.jacobian(row)
-        columns = row if self.features is None else self.features.transform(row[None])[0]
-        c = self.linear_coordinates
-        G = c.embed(np.concatenate([columns[None], J.T]), self.root, self.eta)
-        point, steps = G[0], G[1:] / scale[:, None]  # embedded row; rows are embedded unit steps in each column
-        if self.normalize and (length := float(point @ point)) > 0:
-            along = steps @ point
-            return symmetrize((steps @ steps.T - np.outer(along, along) / length) / length)
-        return symmetrize(steps @ steps.T)
+        return local_matrix(self, x)
 
     # -- transform ---------------------------------------------------------------------------------------------
 
@@ -198,7 +188,7 @@ class Metric:
                 f"transform would make a dense array with {self.n_outputs} columns. Use metric.distances or "
                 "metric.kernel, which take sparse rows as they are, or learn with a basis and residual=False."
             )
-        T = self._embedded(X)
+        T = self.embed(X)
         T = T if self.rotation is None else T @ self.rotation.astype(T.dtype, copy=False)
         T = unit_length(T) if self.normalize else T
         return T.astype(np.float32, copy=False) if getattr(X, "dtype", None) == np.float32 else T
@@ -207,7 +197,8 @@ class Metric:
         """Return whether `transform` refuses these rows: sparse, with an output both dense and wide."""
         return sp.issparse(X) and self.n_outputs > _WIDEST_DENSE
 
-    def _embedded(self, X: Any) -> np.ndarray:
+    def embed(self, X: Any) -> np.ndarray:
+        """Return validated rows in the learned space, before rotation and unit length."""
         return self.coordinates.embed(X, self.root, self.eta)
 
     # -- distances and similarities -----------------------------------------------------------------------------
@@ -241,38 +232,20 @@ class Metric:
         Y = X if itself else self.validate_rows(Y)
         self._require_similarities(cross, diag_x, diag_y, itself=itself)
         dtype = np.float32 if _single(X) and _single(Y) else np.float64
-        if self._explicit(X, Y):
+        if self.is_explicit(X, Y):
             refuse_similarities(cross, diag_x, diag_y)
-            TX = self._compared(X)
-            D = all_distances(TX, TX if itself else self._compared(Y), squared, dtype)
+            TX = self.embed_in_double(X)
+            D = all_distances(TX, TX if itself else self.embed_in_double(Y), squared, dtype)
         else:
-            D = self._distances_by_kernel(X, None if itself else Y, squared, dtype, cross, diag_x, diag_y)
+            D = kernel_distances(self, X, None if itself else Y, squared, dtype, cross, diag_x, diag_y)
         if itself:
             np.fill_diagonal(D, 0.0)
         return D
 
-    def _compared(self, X: Any) -> np.ndarray:
+    def embed_in_double(self, X: Any) -> np.ndarray:
         """Rows, dense, as points whose Euclidean distances are the learned ones."""
-        T = self._embedded(in_double(X))
+        T = self.embed(in_double(X))
         return unit_length(T) if self.normalize else T
-
-    def _distances_by_kernel(
-        self, X: Any, Y: Any, squared: bool, dtype: DTypeLike, cross: Any, diag_x: Any, diag_y: Any
-    ) -> np.ndarray:
-        itself = Y is None
-        Y = X if itself else Y
-        cross = checked_block(cross, (len_of(X), len_of(Y)), _CROSS)
-        diag_x = np.diagonal(cross) if cross is not None and itself and diag_x is None else diag_x
-        own_x = self.self_similarity(in_double(X), diag_x)
-        own_y = own_x if itself else self.self_similarity(in_double(Y), diag_y, "diag_y")
-
-        def finish(K: np.ndarray, part: slice) -> np.ndarray:
-            own = own_x[part], own_y
-            if self.normalize:
-                K, own = cosines(K, *own), (is_positive(own[0]), is_positive(own[1]))
-            return finished(K, *own, squared)
-
-        return self._by_blocks(in_double(X), in_double(Y), cross, dtype, finish)
 
     def pair_distances(
         self,
@@ -304,7 +277,7 @@ class Metric:
         if self.coordinates.is_linear:
             refuse_similarities(cross, diag_x, diag_y)
         if self.normalize:
-            D = self._sq_cosine_distances(in_double(X), in_double(Y), cross, diag_x, diag_y)
+            D = sq_cosine_distances(self, in_double(X), in_double(Y), cross, diag_x, diag_y)
         elif self.coordinates.is_linear:
             D = self.self_similarity(in_double(X - Y), None)  # squares may be too large or small for float32
         else:
@@ -312,8 +285,8 @@ class Metric:
             phi = self.coordinates.map(X) - self.coordinates.map(Y)
             D = np.einsum("ij,ij->i", phi @ self.core_change, phi)
             if self.base_weight:
-                own = self._base_diagonal(X, diag_x, "diag_x") + self._base_diagonal(Y, diag_y, "diag_y")
-                D += self.base_weight * (own - 2.0 * self._base_paired(X, Y, cross))
+                own = base_diagonal(self, X, diag_x, "diag_x") + base_diagonal(self, Y, diag_y, "diag_y")
+                D += self.base_weight * (own - 2.0 * base_paired(self, X, Y, cross))
         D = np.maximum(D, 0.0)
         return D if squared else np.sqrt(D)
 
@@ -342,36 +315,23 @@ class Metric:
         """Return the metric of validated rows: scaled, and with their features."""
         return replace(self, scaling=None, features=None)
 
-    def _sq_cosine_distances(self, X: Any, Y: Any, cross: Any, diag_x: Any, diag_y: Any) -> np.ndarray:
-        if self._explicit(X, Y):
-            return sq_norms(self._compared(X) - self._compared(Y))
-        own_x, own_y = self.self_similarity(X, diag_x), self.self_similarity(Y, diag_y, "diag_y")
-        K = np.einsum("ij,ij->i", self.coordinates.map(X) @ self.core_change, self.coordinates.map(Y))
-        if self.base_weight:
-            K = K + self.base_weight * self._base_paired(X, Y, cross)
-        return is_positive(own_x) + is_positive(own_y) - 2.0 * paired_cosines(K, own_x, own_y)
-
-    def _base_paired(self, X: Any, Y: Any, cross: Any) -> np.ndarray:
-        cross = checked_block(cross, (len_of(X),), _CROSS)
-        return self.coordinates.base_paired(X, Y) if cross is None else cross
-
     def kernel(self, X: Any, Y: Any = None, *, cross: ArrayLike | None = None) -> np.ndarray:
         """Learned similarities κ(x, y); usable as SVC(kernel=metric.kernel)."""
         X = self.validate_rows(X)
         itself = Y is None
         Y = X if itself else self.validate_rows(Y)
         self._require_similarities(cross, itself=True)
-        if self._explicit(X, Y):
+        if self.is_explicit(X, Y):
             refuse_similarities(cross)
-            TX = self._embedded(X)
-            TY = TX if itself else self._embedded(Y)
+            TX = self.embed(X)
+            TY = TX if itself else self.embed(Y)
             if self.normalize:
                 TX, TY = unit_length(TX), unit_length(TY)
             return TX @ TY.T
-        cross = checked_block(cross, (len_of(X), len_of(Y)), _CROSS)
+        cross = checked_block(cross, (len_of(X), len_of(Y)), CROSS)
         dtype = np.float32 if _single(X) and _single(Y) else np.float64
         if not self.normalize:
-            return self._by_blocks(X, Y, cross, dtype)
+            return similarity_blocks(self, X, Y, cross, dtype)
         if self.coordinates.is_precomputed and self.base_weight and (cross is None or not itself):
             raise ValueError(
                 "with a precomputed kernel and normalize=True the similarity of each row with itself is needed too; "
@@ -379,47 +339,21 @@ class Metric:
             )
         own_x = self.self_similarity(X, np.diagonal(cross) if cross is not None and itself else None)
         own_y = own_x if itself else self.self_similarity(Y, None)
-        return self._by_blocks(X, Y, cross, dtype, lambda K, part: cosines(K, own_x[part], own_y))
+        return similarity_blocks(self, X, Y, cross, dtype, lambda K, part: cosines(K, own_x[part], own_y))
 
-    def _explicit(self, X: Any, Y: Any) -> bool:
-        """Return True if rows may be transformed whole: dense, linear."""
+    def is_explicit(self, X: Any, Y: Any) -> bool:
+        """Return True if validated rows may be transformed whole: dense, linear."""
         return self.coordinates.is_linear and (not self.coordinates.residual or not (sp.issparse(X) or sp.issparse(Y)))
 
-    def _by_blocks(
-        self, X: Any, Y: Any, cross: Any, dtype: DTypeLike, finish: Callable = lambda K, part: K
-    ) -> np.ndarray:
-        """finish(κ) of all rows, a block of rows of X at a time: beside the result only a block is held."""
-        n, m = len_of(X), len_of(Y)
-        change = self.coordinates.map(Y) @ self.core_change
-        out = np.empty((n, m), dtype=dtype)
-        step = max(1, BLOCK_BYTES // max(1, 8 * m))
-        for a in range(0, n, step):
-            part = slice(a, a + step)
-            K = self.coordinates.map(X[part]) @ change.T
-            if self.base_weight:
-                K += self.base_weight * (self.coordinates.base(X[part], Y) if cross is None else cross[part])
-            out[part] = finish(K, part)
-        return out
-
-    def self_similarity(self, X: Any, diagonal: Any = None, name: str = "diag_x") -> np.ndarray:
+    def self_similarity(self, X: Any, diagonal: ArrayLike | None = None, name: str = "diag_x") -> np.ndarray:
         """Return κ(x, x) for every validated row; `diagonal` is κ0(x, x), computed by default."""
-        if self._explicit(X, X):
-            return sq_norms(self._embedded(X))
-        phi = self.coordinates.map(X)
-        own = np.einsum("ij,ij->i", phi @ self.core_change.astype(phi.dtype, copy=False), phi)
-        if self.base_weight:
-            own += self.base_weight * self._base_diagonal(X, diagonal, name)
-        return own
+        return self_similarity(self, X, diagonal, name)
 
     def _require_similarities(
         self, cross: Any, diag_x: Any = None, diag_y: Any = None, *, itself: bool = False
     ) -> None:
         if self.coordinates.is_precomputed and self.base_weight:
             require_similarities(cross, diag_x, diag_y, itself=itself)
-
-    def _base_diagonal(self, X: Any, diagonal: Any, name: str) -> np.ndarray:
-        diagonal = checked_block(diagonal, (len_of(X),), f"{name} must be κ0 of each row with itself")
-        return self.coordinates.base_diagonal(X) if diagonal is None else diagonal
 
     def validate_rows(self, X: Any) -> Any:
         """Return rows as a finite array, CSR array or array of objects, with the columns of this metric, scaled."""

@@ -16,11 +16,11 @@ __all__ = [
     "BLOCK_BYTES",
     "all_distances",
     "cosines",
-    "finished",
     "is_positive",
     "nearest_among",
     "paired_cosines",
     "sq_norms",
+    "to_distances",
     "unit_length",
 ]
 
@@ -73,15 +73,15 @@ def all_distances(TX: np.ndarray, TY: np.ndarray, squared: bool, dtype: DTypeLik
         return (D * unit * unit if squared else D * unit).astype(dtype, copy=False)
     own_x, own_y = sq_norms(TX), sq_norms(TY)
     if dtype == np.float64:
-        return finished(TX @ TY.T, own_x, own_y, squared)
+        return to_distances(TX @ TY.T, own_x, own_y, squared)
     D = np.empty((len(TX), len(TY)), dtype=dtype)
     step = max(1, BLOCK_BYTES // max(1, 8 * len(TY)))
     for a in range(0, len(TX), step):
-        D[a : a + step] = finished(TX[a : a + step] @ TY.T, own_x[a : a + step], own_y, squared)
+        D[a : a + step] = to_distances(TX[a : a + step] @ TY.T, own_x[a : a + step], own_y, squared)
     return D
 
 
-def finished(D: np.ndarray, own_x: np.ndarray, own_y: np.ndarray, squared: bool) -> np.ndarray:
+def to_distances(D: np.ndarray, own_x: np.ndarray, own_y: np.ndarray, squared: bool) -> np.ndarray:
     """Return distances from similarities D, which are overwritten, and the similarity of each row with itself."""
     # One product for all rows: in smaller blocks, what BLAS copies of TY outweighs what staying in cache would save.
     D = np.ascontiguousarray(D)

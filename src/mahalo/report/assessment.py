@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..constraints import Constraints, as_label_array
 from ..evaluation import BeforeAfter
 from ..learner import MetricLearner
+from ..linalg import Matrix
 from ..selection import MetricLearnerCV
 from ..selection.held_out import evaluate_held_out, search_again
 
@@ -42,7 +43,7 @@ def stored_assessment(stored: BeforeAfter, fallback: Assessment | None) -> Asses
 
 
 def evaluate_with_learner(
-    learner: MetricLearner, X: Any, y: Any, codes: np.ndarray | None, constraints: Constraints | None
+    learner: MetricLearner, X: Matrix, y: ArrayLike | None, codes: np.ndarray | None, constraints: Constraints | None
 ) -> Assessment:
     """Fit again with the learner's settings, fold by fold, and evaluate on the held-out rows."""
     search, settings = search_again(learner, X, codes, None if y is None else as_label_array(y), constraints)

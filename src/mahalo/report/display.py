@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import as_labels
@@ -24,7 +25,7 @@ from ..drawing import (
 )
 from ..evaluation import View, view_of_rows
 from ..learner import MetricLearner
-from ..linalg import symmetrize
+from ..linalg import Matrix, symmetrize
 from ..metric.input_checks import checked_rows
 from ..selection import MetricLearnerCV, MetricPath
 from ..validation import in_double, len_of
@@ -77,10 +78,10 @@ class MetricDisplay:
         cls,
         estimator: MetricLearner,
         X: Any = None,
-        y: Any = None,
+        y: ArrayLike | None = None,
         *,
         kind: str = "overview",
-        ax: Any = None,
+        ax: Axes | Sequence[Axes] | None = None,
         class_names: Sequence[str] | None = None,
     ) -> MetricDisplay:
         """Draw a fitted learner.
@@ -110,7 +111,7 @@ class MetricDisplay:
         """Draw the eigenvalues of all metrics of a path against γ."""
         return cls(path=path).plot("path", ax=ax)
 
-    def plot(self, kind: str = "overview", *, ax: Any = None) -> MetricDisplay:
+    def plot(self, kind: str = "overview", *, ax: Axes | Sequence[Axes] | None = None) -> MetricDisplay:
         """Draw one kind; see `from_estimator`."""
         require_matplotlib()
         if self.path is not None:
@@ -154,7 +155,7 @@ class MetricDisplay:
         assert self.views is not None
         return self.views
 
-    def _overview(self, ax: Any) -> MetricDisplay:
+    def _overview(self, ax: Axes | Sequence[Axes] | None) -> MetricDisplay:
         if ax is not None:
             raise ValueError("kind='overview' draws a figure of its own; leave ax out, or choose another kind.")
         assert self.learner is not None
@@ -164,7 +165,7 @@ class MetricDisplay:
         self.axes_ = np.array(self.figure_.axes, dtype=object)
         return self
 
-    def _set_axes(self, ax: Any, n: int) -> None:
+    def _set_axes(self, ax: Axes | Sequence[Axes] | None, n: int) -> None:
         """Use these axes, n at most, or n new ones."""
         if ax is None:
             figure, axes = new_figure(1, n, width=5.5 if n == 1 else 10, height=4.2)
@@ -185,7 +186,7 @@ def _convergence(learner: MetricLearner) -> Convergence:
     return Convergence(learner.history_, learner.certificate_.relative_gap, learner.tol)
 
 
-def _views(learner: MetricLearner, X: Any, y: Any) -> tuple[View, View]:
+def _views(learner: MetricLearner, X: Any, y: ArrayLike | None) -> tuple[View, View]:
     """Return the labelled rows before learning and under the learned metric."""
     if y is None:
         raise ValueError("maps and histograms need labels to tell similar from dissimilar rows: pass y.")
@@ -200,7 +201,7 @@ def _views(learner: MetricLearner, X: Any, y: Any) -> tuple[View, View]:
     return view_of_rows("before", _rows_before(learner, rows, part), names), view_of_rows("after", after, names)
 
 
-def _rows_before(learner: MetricLearner, rows: Any, part: np.ndarray) -> np.ndarray:
+def _rows_before(learner: MetricLearner, rows: Matrix, part: np.ndarray) -> np.ndarray:
     """Return points whose Euclidean distance is the distance before learning."""
     c = learner.metric_.coordinates
     if not c.is_linear:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import paired_euclidean_distances, pairwise_distances
 
 from ..evaluation import Distance
+from ..linalg import Matrix
 from ..metric import Metric
 
 __all__ = ["Euclidean", "before_learning", "distance_matrix"]
@@ -21,13 +21,13 @@ class Euclidean:
 
     scale: np.ndarray | None = None
 
-    def distances(self, X: Any, Y: Any = None) -> np.ndarray:
+    def distances(self, X: Matrix, Y: Matrix | None = None) -> np.ndarray:
         return pairwise_distances(self._scaled(X), None if Y is None else self._scaled(Y))
 
-    def pair_distances(self, X: Any, Y: Any) -> np.ndarray:
+    def pair_distances(self, X: Matrix, Y: Matrix) -> np.ndarray:
         return paired_euclidean_distances(self._scaled(X), self._scaled(Y))
 
-    def _scaled(self, X: Any) -> Any:
+    def _scaled(self, X: Matrix) -> Matrix:
         X = _double(X)
         return X if self.scale is None else X / self.scale
 
@@ -44,12 +44,12 @@ def before_learning(
     )
 
 
-def distance_matrix(distance: Distance, X: Any) -> np.ndarray:
+def distance_matrix(distance: Distance, X: Matrix) -> np.ndarray:
     """Return the distances between rows in double precision, with an infinite diagonal: no row is its own neighbour."""
     D = np.array(distance.distances(X), dtype=np.float64)
     np.fill_diagonal(D, np.inf)
     return D
 
 
-def _double(X: Any) -> Any:
+def _double(X: Matrix) -> Matrix:
     return X.astype(np.float64) if sp.issparse(X) else np.asarray(X, dtype=np.float64)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from ..constraints import Constraints, Labels, as_constraints, as_labels
 from ..drawing import neighbor_maps
@@ -28,6 +29,7 @@ from ..explain.suspects import (
     doubtful_rows_in_sample,
 )
 from ..learner import MetricLearner
+from ..linalg import Matrix
 from ..metric import Metric, Scaling
 from ..rows import stratified_sample
 from ..validation import len_of
@@ -71,8 +73,8 @@ class Findings:
     metric: Metric
     learner: MetricLearner | None
     provenance: Provenance
-    X: Any
-    y: Any
+    X: Matrix
+    y: ArrayLike | None
     labels: Labels | None
     constraints: Constraints | None
     names: list[str]
@@ -84,10 +86,10 @@ class Findings:
         cls,
         model: MetricLearner | Metric,
         X: Any,
-        y: Any,
+        y: ArrayLike | None,
         constraints: Constraints | None,
         names: Sequence[str] | None,
-        ids: Sequence[Any] | None,
+        ids: Sequence[object] | None,
     ) -> Findings:
         """Check the arguments of a report and return its findings."""
         metric, learner = metric_and_learner(model)

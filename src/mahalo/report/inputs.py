@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..constraints import Constraints, Labels
 from ..evaluation import known_pairs
 from ..learner import MetricLearner
+from ..linalg import Matrix
 from ..metric import Metric
 from ..metric.input_checks import names_of_columns
 from ..validation import as_objects, at_least_single
@@ -40,7 +41,7 @@ def metric_and_learner(model: MetricLearner | Metric) -> tuple[Metric, MetricLea
     return metric, learner
 
 
-def rows_of_metric(metric: Metric, X: Any) -> Any:
+def rows_of_metric(metric: Metric, X: Any) -> Matrix:
     """Return rows as an array, CSR array or array of objects; raise ValueError unless they fit the metric."""
     if metric.n_features is None:
         return as_objects(X)
@@ -77,9 +78,9 @@ def column_names(X: Any, model: MetricLearner | Metric, metric: Metric) -> list[
     return [table_names, getattr(model, "feature_names_in_", None), names_of_columns(metric.about) or None]
 
 
-def check_names(values: Sequence[Any], n: int, name: str, what: str) -> list[str]:
+def check_names(values: Sequence[object], n: int, name: str, what: str) -> list[str]:
     """Return names as texts; raise ValueError unless there are n of them."""
-    values = [str(value) for value in values]
-    if len(values) != n:
-        raise ValueError(f"{name} must have one name for each of the {n} {what}; got {len(values)}.")
-    return values
+    names = [str(value) for value in values]
+    if len(names) != n:
+        raise ValueError(f"{name} must have one name for each of the {n} {what}; got {len(names)}.")
+    return names

@@ -10,6 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import ArrayLike
+
 from ..constraints import Constraints
 from ..drawing import as_json, chart_assets
 from ..learner import MetricLearner
@@ -48,12 +50,12 @@ _SECTIONS: tuple[type[Section], ...] = (
 def write(
     model: MetricLearner | Metric,
     X: Any,
-    y: Any,
+    y: ArrayLike | None,
     path: str | PathLike,
     *,
     constraints: Constraints | None = None,
     names: Sequence[str] | None = None,
-    ids: Sequence[Any] | None = None,
+    ids: Sequence[object] | None = None,
     verbose: int | Callable[[str], None] = 0,
 ) -> Path:
     """Write one self-contained HTML page about a metric: what it learned, its proof, its effect on these rows.

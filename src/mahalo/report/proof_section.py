@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,10 +28,11 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class CandidateScores:
-    """Scores of all candidates against γ, a table of the best, and how far the best of each space is behind."""
+    """Scores of candidates against γ, and a table of the best; in a race not all are scored on every fold."""
 
     has_intervals: bool
     n_candidates: int
+    is_race: bool
     chart: Chart
     table: Table
     space: str | None
@@ -58,8 +59,10 @@ class Proof:
         Violation relative to its bound, in words.
     facts : dict of str to str
         Settings of the fit by name.
+    n_steps : int
+        Steps of the solver.
     chart : Chart or None
-        Gap after every step; None where the solver made none.
+        Gap after every step; None where no step had one.
     candidates : CandidateScores or None
     """
 
@@ -69,6 +72,7 @@ class Proof:
     n_violated: int
     largest_violation: str
     facts: dict[str, str]
+    n_steps: int
     chart: Chart | None
     candidates: CandidateScores | None
 
@@ -104,6 +108,7 @@ def _proof(findings: Findings) -> Proof:
         n_violated=certificate.n_violated,
         largest_violation=_relative_to_bound(certificate.max_violation),
         facts=_facts(fit, choice),
+        n_steps=fit.n_iter,
         chart=_gap_chart(fit),
         candidates=None if choice is None else _candidate_scores(choice),
     )
@@ -120,15 +125,13 @@ def _facts(fit: FitRecord, choice: Choice | None) -> dict[str, str]:
         if settings.get("residual") in (True, 1.0):
             del settings["residual"]  # the default
         facts |= {name: _setting(k, settings[k]) for k, name in _SETTINGS.items() if settings.get(k) is not None}
-        if choice.spaces_behind:
-            facts["Space"] = str(choice.chosen.space)
         facts["Score on held-out rows"] = f"{choice.chosen.score:.3f}"
     left_out = {"Constraints dropped: identical rows": fit.n_dropped, "Constraints dropped: absent rows": fit.n_outside}
     facts |= {name: f"{n:,}" for name, n in left_out.items() if n}
     return facts | {"Estimator": fit.estimator}
 
 
-def _setting(name: str, value: Any) -> str:
+def _setting(name: str, value: object) -> str:
     if name == "normalize":
         return "cosine" if value else "distance"
     return number(float(value)) if isinstance(value, (int, float)) else str(value)
@@ -156,34 +159,31 @@ def _positive_or_zero(value: float) -> float:
 
 
 def _candidate_scores(choice: Choice) -> CandidateScores:
-    candidates = tuple(c for c in choice.candidates if np.isfinite(c.score))
-    varied = [k for k in _SETTINGS if len({str(_value(c, k)) for c in candidates}) > 1]
+    candidates = [c for c in choice.candidates if np.isfinite(c.score)]
+    varied = [k for k in _SETTINGS if len({str(c.settings.get(k)) for c in candidates}) > 1]
     has_intervals = choice.chosen.interval is not None
     caption = f"In colour the chosen settings{', with their interval over folds' * has_intervals}; in grey the others."
     return CandidateScores(
         has_intervals,
-        len(candidates),
+        len(choice.candidates),
+        len({c.n_folds for c in choice.candidates}) > 1,
         Chart("scores", "Score of every candidate on held-out rows against γ", caption, _curves(choice, varied)),
-        _candidate_table(choice, varied, has_intervals),
+        _candidate_table(choice, candidates, varied, has_intervals),
         choice.chosen.space,
         {space: f"{behind:.3f}" for space, behind in choice.spaces_behind.items()},
     )
 
 
-def _value(candidate: Candidate, name: str) -> Any:
-    return candidate.space if name == "space" else candidate.settings.get(name)
-
-
-def _candidate_table(choice: Choice, varied: list[str], has_intervals: bool) -> Table:
+def _candidate_table(choice: Choice, candidates: list[Candidate], varied: list[str], has_intervals: bool) -> Table:
     columns = [Column("γ", True), *(Column(_SETTINGS[k]) for k in varied), Column("Score", True)]
     columns += [Column("± 95 %", True)] if has_intervals else []
     rows = []
-    for c in _best_and_chosen(choice.candidates):
+    for c in _best_and_chosen(candidates):
         score = f"{c.score:.3f} chosen" if c.chosen else f"{c.score:.3f}"
         rows.append(
             [
                 Cell("prior alone" if choice.is_start(c) else number(c.gamma), f"{c.gamma:.6g}"),
-                *(Cell(_setting(k, _value(c, k))) for k in varied),
+                *(Cell(_setting(k, c.settings.get(k))) for k in varied),
                 Cell(score, f"{c.score:.6f}", strong=c.chosen),
                 *([_interval_cell(c.interval)] if has_intervals else []),
             ]
@@ -195,17 +195,18 @@ def _interval_cell(interval: float | None) -> Cell:
     return Cell("") if interval is None else Cell(f"{interval:.3f}", f"{interval:.6f}")
 
 
-def _best_and_chosen(candidates: tuple[Candidate, ...]) -> list[Candidate]:
-    return [c for k, c in enumerate(candidates) if np.isfinite(c.score) and (k < _N_CANDIDATES or c.chosen)]
+def _best_and_chosen(candidates: list[Candidate]) -> list[Candidate]:
+    return [c for k, c in enumerate(candidates) if k < _N_CANDIDATES or c.chosen]
 
 
 def _curves(choice: Choice, varied: list[str]) -> ScoresChart:
     """Return scores against γ, one curve for each combination of the other settings."""
     groups: dict[tuple[str, ...], list[Candidate]] = {}
-    prior_scores = [c.score for c in choice.candidates if choice.is_start(c) and np.isfinite(c.score)]
-    for c in choice.candidates:
-        if np.isfinite(c.gamma) and np.isfinite(c.score) and not choice.is_start(c):
-            groups.setdefault(tuple(str(_value(c, k)) for k in varied), []).append(c)
+    candidates = [c for c in choice.candidates if np.isfinite(c.score)]
+    prior_scores = [c.score for c in candidates if choice.is_start(c)]
+    for c in candidates:
+        if np.isfinite(c.gamma) and not choice.is_start(c):
+            groups.setdefault(tuple(str(c.settings.get(k)) for k in varied), []).append(c)
     curves = tuple(
         ScoreCurve(tuple(sorted((c.gamma, c.score, c.interval or 0.0) for c in group)), any(c.chosen for c in group))
         for group in groups.values()

@@ -12,6 +12,7 @@ from ..pairs import PairClassifier, calibration_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
 
 __all__ = ["ReliabilityDisplay"]
 
@@ -42,7 +43,14 @@ class ReliabilityDisplay:
 
     @classmethod
     def from_estimator(
-        cls, classifier: PairClassifier, X: Any, pairs: ArrayLike, same: ArrayLike, *, n_bins: int = 15, ax: Any = None
+        cls,
+        classifier: PairClassifier,
+        X: Any,
+        pairs: ArrayLike,
+        same: ArrayLike,
+        *,
+        n_bins: int = 15,
+        ax: Axes | None = None,
     ) -> ReliabilityDisplay:
         """Draw the predictions for pairs of rows of X, best held-out ones; `same` says which are the same."""
         probability = classifier.predict_proba(X, pairs)[:, 1]
@@ -50,7 +58,7 @@ class ReliabilityDisplay:
 
     @classmethod
     def from_predictions(
-        cls, same: ArrayLike, probability: ArrayLike, *, n_bins: int = 15, ax: Any = None
+        cls, same: ArrayLike, probability: ArrayLike, *, n_bins: int = 15, ax: Axes | None = None
     ) -> ReliabilityDisplay:
         """Draw probabilities that pairs are the same against whether they are."""
         same, p = np.asarray(same, dtype=np.float64), np.asarray(probability, dtype=np.float64)
@@ -69,7 +77,7 @@ class ReliabilityDisplay:
         require_matplotlib()
         if ax is None:
             figure, axes = new_figure(2, 1, width=5.0, height=5.6)
-            self.figure_: Any = figure
+            self.figure_: Figure | SubFigure = figure
             self.axes_ = axes[:, 0]
         else:
             self.figure_, self.axes_ = ax.figure, np.array([ax], dtype=object)

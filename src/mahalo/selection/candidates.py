@@ -13,15 +13,16 @@ from ..basis import BetweenBasis, Landmarks
 from ..features import Local, Quadratic
 from ..task import FitSettings
 
-__all__ = ["SEARCHED", "ProblemCandidate", "Variant", "candidate_lists", "default_spaces", "make_problems"]
+__all__ = ["SEARCHED", "VARIANT", "ProblemCandidate", "Variant", "candidate_lists", "default_spaces", "make_problems"]
 
 SPACE = ("kernel", "kernel_params", "features", "basis")
 PROBLEM = (*SPACE, "prior", "strategy")
-SEARCHED = (*PROBLEM, "n_components", "residual", "normalize")
+VARIANT = ("n_components", "residual", "normalize")
+SEARCHED = (*PROBLEM, *VARIANT)
 
-_WIDEST_QUADRATIC, _WIDEST_LOCAL = 40, 30  # columns up to which these spaces are tried by default
-_FACTORS = 16  # principal components whose products are formed, where columns are more
-_LANDMARKS = 100
+_WIDEST_QUADRATIC, _WIDEST_LOCAL = 40, 20  # columns up to which these spaces are tried by default
+_FEW_COLUMNS, _FACTORS = 16, 10  # columns beyond which products are formed of some principal components only
+_LANDMARKS = 64
 _RBF_WIDTHS = 1.0, 3.0  # gamma times the median squared distance
 
 
@@ -58,7 +59,8 @@ class ProblemCandidate:
 
     def settings_of(self, variant: Variant, gamma: float) -> FitSettings:
         """Return the settings of one candidate."""
-        return replace(self.settings, **variant._asdict(), gamma=gamma)
+        values: dict[str, Any] = dict(zip(VARIANT, variant, strict=True))
+        return replace(self.settings, **values, gamma=gamma)
 
 
 def candidate_lists(values: Mapping[str, Any]) -> dict[str, tuple]:
@@ -74,7 +76,7 @@ def make_problems(
     A space without a name is called by its features or kernel. Kernel parameters, features and bases that do not go
     with a kernel are left out of its problems.
     """
-    variants = tuple(Variant(*values) for values in product(*(lists[name] for name in Variant._fields)))
+    variants = tuple(Variant(*values) for values in product(*(lists[name] for name in VARIANT)))
     least: dict[str, Any] = {"n_components": None, "normalize": False, "residual": min(v.residual for v in variants)}
     problems = []
     for values in product(*(lists[name] for name in PROBLEM)):
@@ -108,7 +110,7 @@ def default_spaces(
 ) -> list[ProblemCandidate]:
     """Return the problems that are tried where the caller leaves the space open, simpler ones first.
 
-    In this order: nothing learned; the space of LDA; linear; quadratic up to 40 columns; local up to 30; RBF over
+    In this order: nothing learned; the space of LDA; linear; quadratic up to 40 columns; local up to 20; RBF over
     landmarks. `lists` holds the candidates of the linear space.
     """
     plain = {name: (lists[name][0],) for name in SEARCHED} | {"residual": (1.0,), "basis": (None,)}
@@ -120,7 +122,7 @@ def default_spaces(
     problems += make_problems(base, plain | between | {"normalize": lists["normalize"]}, "LDA")
     problems += make_problems(base, lists, "linear")
     if n_columns <= _WIDEST_QUADRATIC:
-        quadratic = Quadratic(None if n_columns <= _FACTORS else _FACTORS)
+        quadratic = Quadratic(None if n_columns <= _FEW_COLUMNS else _FACTORS)
         problems += make_problems(base, curved | {"features": (quadratic,)})
     if n_columns <= _WIDEST_LOCAL:
         problems += make_problems(base, curved | {"features": (Local(),)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any, Self
@@ -9,17 +10,21 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import BaseCrossValidator
 
+from ..basis import Basis
 from ..basis.base import basis_needs
 from ..constraints import Constraints, PairSplit, as_label_array
 from ..evaluation import BeforeAfter
+from ..features import Features
 from ..learner import MetricLearner
-from ..losses import LogDet, as_loss, resting_point
+from ..losses import LogDet, Loss, as_loss, resting_point
 from ..priors import prior_needs
 from ..progress import Progress, progress_for
 from ..rows import Needs, SampledRows, is_lazy
 from ..task import FitData, FitSettings, pose_and_solve
-from ..validation import as_rows, is_linear, len_of
+from ..validation import Seed, as_rows, is_linear, len_of
 from .candidates import SEARCHED, ProblemCandidate, candidate_lists, default_spaces, make_problems
 from .folds import SearchData
 from .path import checked_gammas
@@ -60,7 +65,7 @@ class MetricLearnerCV(MetricLearner):
     kernel : "auto", kernel or list of them, default="auto"
         "auto": linear and, where labels of dense rows leave the space open (see Notes), "rbf".
     features : "auto", None, features or list of them, default="auto"
-        "auto": None and, where the space is open, `Quadratic` up to 40 columns and `Local` up to 30.
+        "auto": None and, where the space is open, `Quadratic` up to 40 columns and `Local` up to 20.
     prior : prior or list of them, optional
         Default: ``["identity", "within"]``; with a kernel, sparse rows, or no similar pairs "identity" alone.
     strategy : str or list of str, default=("random", "neighbors")
@@ -100,12 +105,12 @@ class MetricLearnerCV(MetricLearner):
     -----
     The space is open with labels of dense rows in memory, LogDet, ``holdout="rows"``, and kernel, kernel_params,
     features, basis, prior and residual at their defaults. Tried are then, in this order: the ordinary distance; the
-    space of LDA, prior "within" over `BetweenBasis`; linear; quadratic; local; RBF over 100 landmarks. The first of
+    space of LDA, prior "within" over `BetweenBasis`; linear; quadratic; local; RBF over 64 landmarks. The first of
     them within half a standard error of the best, of the paired difference over held-out rows, is taken.
 
-    Candidates race: after every fold those are dropped that are behind the leader by two standard errors over all
-    held-out rows so far, or by one if their space is more complex. Quadratic, local and RBF are first tried at one γ,
-    beyond 900 rows on a screening fold of so many.
+    Candidates race: after every fold those are dropped that are behind the leader by one standard error over all
+    held-out rows so far, or by two if their space is simpler. Quadratic, local and RBF are first tried at one γ,
+    beyond 600 rows on a screening fold of so many.
 
     To choose, at most 3,000 rows are looked at, drawn at random in every class, and problems are solved to a relative
     gap of 1 %. Beyond 100 columns, or rows under a kernel without a basis, choosing is done over 64 directions, or two
@@ -117,49 +122,49 @@ class MetricLearnerCV(MetricLearner):
     def __init__(
         self,
         *,
-        gammas: Any = None,
-        cv: Any = None,
-        scoring: Any = None,
-        holdout: Any = "rows",
-        loss: Any = "logdet",
-        kernel: Any = "auto",
-        kernel_params: Any = None,
-        features: Any = "auto",
-        basis: Any = None,
-        residual: Any = True,
+        gammas: ArrayLike | None = None,
+        cv: int | BaseCrossValidator | Iterable | None = None,
+        scoring: str | Callable[..., float] | None = None,
+        holdout: str = "rows",
+        loss: str | Loss = "logdet",
+        kernel: str | Callable | Sequence = "auto",
+        kernel_params: dict[str, Any] | Sequence | None = None,
+        features: str | Features | BaseEstimator | Sequence | None = "auto",
+        basis: int | Basis | ArrayLike | Sequence | None = None,
+        residual: float | Sequence[float] = True,
         psd: str = "error",
-        prior: Any = None,
-        normalize: Any = False,
-        bounds: Any = None,
-        percentiles: Any = None,
-        strategy: Any = ("random", "neighbors"),
-        pairs_per_class: Any = None,
-        n_components: Any = None,
-        solver: Any = "auto",
-        tol: Any = 1e-4,
-        max_iter: Any = None,
-        n_jobs: Any = None,
-        random_state: Any = None,
-        verbose: Any = 0,
+        prior: str | BaseEstimator | ArrayLike | Sequence | None = None,
+        normalize: bool | Sequence[bool] = False,
+        bounds: tuple[float, float] | None = None,
+        percentiles: tuple[float, float] | None = None,
+        strategy: str | Sequence[str] = ("random", "neighbors"),
+        pairs_per_class: int | None = None,
+        n_components: int | Sequence | None = None,
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+        verbose: int | Callable[[str], None] = 0,
     ) -> None:
         self.gammas = gammas
         self.cv = cv
         self.scoring = scoring
         self.holdout = holdout
         self.loss = loss
-        self.kernel = kernel
-        self.kernel_params = kernel_params
+        self.kernel = kernel  # type: ignore[assignment]
+        self.kernel_params = kernel_params  # type: ignore[assignment]
         self.features = features
         self.basis = basis
-        self.residual = residual
+        self.residual = residual  # type: ignore[assignment]
         self.psd = psd
-        self.prior = prior
-        self.normalize = normalize
+        self.prior = prior  # type: ignore[assignment]
+        self.normalize = normalize  # type: ignore[assignment]
         self.bounds = bounds
         self.percentiles = percentiles
-        self.strategy = strategy
+        self.strategy = strategy  # type: ignore[assignment]
         self.pairs_per_class = pairs_per_class
-        self.n_components = n_components
+        self.n_components = n_components  # type: ignore[assignment]
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter

@@ -168,7 +168,7 @@ def compare(
     ComparedMetrics
     """
     X, codes = _rows_and_codes(X, y)
-    named = _named(learners)
+    named = _by_name(learners)
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test go together; give both, or neither for folds.")
     if X_test is not None:
@@ -208,7 +208,7 @@ def _compared(
     work = [(half, name) for half in halves for name in scores]
     for half, name in progress.track(work, len(work), "comparing:", lambda item: item[1]):
         if name == PLAIN:  # the first of every half
-            asked = _asked(half.c_train, half.c_test, rng)
+            asked = _draw_queries(half.c_train, half.c_test, rng)
             rows.append(half.rows[asked])
             ratios.append(len(asked) / (half.c_train >= 0).sum())
             distances: Distances = euclidean_distances
@@ -231,7 +231,7 @@ def _rows_and_codes(X: Any, y: Any) -> tuple[Any, np.ndarray]:
     return sp.csr_array(X) if sp.issparse(X) else X, as_labels(y).codes
 
 
-def _named(learners: Any) -> dict[str, Any]:
+def _by_name(learners: Any) -> dict[str, Any]:
     if learners is None:
         learners = MetricLearnerCV()
     if isinstance(learners, Mapping):
@@ -264,7 +264,7 @@ def _splits(X: Any, codes: np.ndarray, cv: Any, seed: int) -> list[tuple[np.ndar
     return list(check_cv(cv, codes, classifier=True).split(X, codes))
 
 
-def _asked(c_train: np.ndarray, c_test: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _draw_queries(c_train: np.ndarray, c_test: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Held-out rows of classes that training rows have."""
     asked = np.flatnonzero((c_test >= 0) & np.isin(c_test, c_train))
     if not len(asked) or len(np.unique(c_train[c_train >= 0])) < 2:

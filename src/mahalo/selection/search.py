@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 
 from ..progress import SILENT, Progress
 from ..task import FitData, FitSettings
-from .candidates import ProblemCandidate, Variant
+from .candidates import VARIANT, ProblemCandidate, Variant
 from .fold_tasks import FoldTasks, path_scores
 from .folds import Fold, SearchData
 from .scoring import Scorer
@@ -43,9 +43,9 @@ class Candidate:
 class CandidateSearch:
     """Folds, candidates and their scores.
 
-    Problems race: after every fold those are dropped that are behind the leader by two standard errors of the paired
-    difference over all held-out rows so far, or, if their space is more complex than the leader's, by one. Dropped
-    candidates have the score NaN in later folds.
+    Problems race: after every fold those are dropped that are behind the leader by one standard error of the paired
+    difference over all held-out rows so far, or by two if their space is simpler than the leader's. Dropped candidates
+    have the score NaN in later folds.
 
     Attributes
     ----------
@@ -312,7 +312,7 @@ class _Race:
             return True
         if self.search.is_more_complex(p, leader):
             return ahead + error > 0
-        return ahead + _CLEARLY * error >= 0
+        return ahead + (_CLEARLY if self.search.is_more_complex(leader, p) else 1.0) * error >= 0
 
     def _drop(self) -> None:
         """Drop problems, and γ of problems, that cannot win any more."""
@@ -326,9 +326,26 @@ class _Race:
                 for c, values in rows.items()
                 if self._is_within_reach(p, values, leader, self.scores)
             }
+            near -= self._repetitions({c - start: values for c, values in rows.items()}, n_gammas)
             if near:
                 alive[p] = np.array([g for g in gammas if g in near])
         self.alive = alive
+
+    def _repetitions(self, rows: dict[int, np.ndarray], n_gammas: int) -> set[int]:
+        """Return the γ, by position, whose scores are those of a smaller γ in every held-out row and variant."""
+        if next(iter(rows.values())).size < _FEW_SEEN:
+            return set()
+        by_gamma: dict[int, list[np.ndarray]] = {}
+        for c in sorted(rows):
+            by_gamma.setdefault(c % n_gammas, []).append(rows[c])
+        seen: set[bytes] = set()
+        repeated = set()
+        for g in sorted(by_gamma):
+            key = np.concatenate(by_gamma[g]).tobytes()
+            if key in seen:
+                repeated.add(g)
+            seen.add(key)
+        return repeated
 
     def _check_finite(self, p: int, gammas: np.ndarray, path: Sequence[np.ndarray], name: str) -> None:
         """Raise ValueError if a score of a problem is not finite."""
@@ -337,7 +354,7 @@ class _Race:
                 problem = self.search.problems[p]
                 variant, gamma = problem.variants[k // len(gammas)], float(gammas[k % len(gammas)])
                 settings = problem.settings_of(variant, gamma)
-                names = ("prior", "strategy", *Variant._fields, "gamma")
+                names = ("prior", "strategy", *VARIANT, "gamma")
                 described = ", ".join(f"{name}={getattr(settings, name)!r}" for name in names)
                 raise ValueError(
                     f"scoring returned {values.mean()} for {described} in {name}; it must return finite numbers, "

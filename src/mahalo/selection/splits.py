@@ -19,7 +19,7 @@ __all__ = ["Splitting", "draw_sample", "is_custom_splitter", "seed_of"]
 _MAX_ROWS = 3_000  # rows that folds are made of
 _FEW_ROWS, _FEW_QUERIES = 600, 1_500  # scored rows, by a vote and by retrieval, below which folds are repeated
 _MAX_REPEATS = 3
-_FEW_SCREENED = 900  # rows of the screening fold
+_FEW_SCREENED = 600  # rows of the screening fold
 
 
 @dataclass(frozen=True)

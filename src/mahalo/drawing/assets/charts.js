@@ -184,7 +184,7 @@ const CHARTS = {
     const most = Math.max(...before.counts, ...after.counts, 1);
     const area = frame(box, {
       height: 250,
-      x: { domain: [0, most * 1.1 + 1], title: `times among the ${k} nearest neighbours of other rows` },
+      x: { domain: [0, most * 1.1 + 1], title: `times among the ${k} nearest of other rows` },
       y: { domain: [0, Math.max(...before.share, ...after.share) * 1.1], title: "share of rows", format: (v) => `${formatNumber(100 * v)} %` },
     });
     for (const [side, curve] of [["before", before], ["after", after]]) {

@@ -30,7 +30,7 @@ def scores_of(seen: list[float], unseen: list[float], spread: float = 0.02) -> S
         ([0.02, 0.05, 0.03], [0.0, 0.0, 0.0], 2.0),  # the largest gain
         ([0.02, 0.05, 0.03], [0.0, -0.02, 0.0], 3.0),  # that does not harm the others
         ([0.02, 0.05, 0.03], [-0.02, -0.02, -0.02], np.inf),  # all harm
-        ([0.002, 0.003, -0.1], [0.0, 0.0, 0.0], np.inf),  # intervals do not exclude a loss
+        ([-0.002, -0.001, -0.1], [0.0, 0.0, 0.0], np.inf),  # no gain
         ([0.02, 0.05, 0.03], [0.0, -0.005, 0.0], 3.0),  # clearly worse, if only by little
         ([0.02, 0.05, 0.03], [0.0, -0.003, 0.0], 2.0),  # not clearly worse, and by less than max_loss
     ],
@@ -47,6 +47,16 @@ def test_largest_gain_without_harm_is_chosen(seen, unseen, lam):
 def test_wide_intervals_leave_frozen_vectors():
     assert scores_of([0.5], [0.01], spread=0.2).choose(0.01) is FROZEN
     assert scores_of([0.5], [0.01], spread=0.2).choose(0.05).lam == 1.0
+    assert scores_of([0.002], [0.01]).choose(0.0) is FROZEN
+    assert scores_of([0.002], [0.01]).choose(0.01).lam == 1.0
+
+
+def test_a_gain_with_a_narrow_interval_is_preferred():
+    scores = scores_of([0.03, 0.035], [0.01, 0.01])
+    for kind in (WITH, WITHOUT):
+        table = scores.values[kind]["nDCG@10"]
+        table[2] += np.where(np.arange(N) % 2, 0.1, -0.1)
+    assert scores.choose(0.1).lam == 1.0
 
 
 def test_without_a_largest_loss_frozen_vectors_are_no_candidate():

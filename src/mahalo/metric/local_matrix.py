@@ -1,0 +1,34 @@
+"""Local form of a metric: the matrix that measures small steps from a row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..linalg import symmetrize
+from .input_checks import checked_rows
+
+if TYPE_CHECKING:
+    from .metric import Metric
+
+__all__ = ["local_matrix"]
+
+
+def local_matrix(metric: Metric, x: ArrayLike) -> np.ndarray:
+    """Return the matrix at one row, d × d: a small step δ from x has squared length δᵀ local_matrix(x) δ."""
+    X = np.asarray(x, dtype=np.float64).reshape(1, -1)
+    (row,) = checked_rows(X, metric, metric.about)
+    scale = np.ones(len(row))
+    if metric.scaling is not None:
+        (row,), scale = metric.scaling.apply(row[None]), metric.scaling.scale
+    J = np.eye(len(row)) if metric.features is None else metric.features.jacobian(row)
+    columns = row if metric.features is None else metric.features.transform(row[None])[0]
+    c = metric.linear_coordinates
+    G = c.embed(np.concatenate([columns[None], J.T]), metric.root, metric.eta)
+    point, steps = G[0], G[1:] / scale[:, None]  # embedded row; rows are embedded unit steps in each column
+    if metric.normalize and (length := float(point @ point)) > 0:
+        along = steps @ point
+        return symmetrize((steps @ steps.T - np.outer(along, along) / length) / length)
+    return symmetrize(steps @ steps.T)
