@@ -176,7 +176,8 @@ def cv_parameters(options: LearningOptions, show: Show) -> dict[str, Any]:
     """Return the parameters of `MetricLearnerCV` for the options, without γ."""
     if is_precomputed(options.kernel):
         raise ValueError("--kernel precomputed takes similarities, not a table of rows; use mahalo in Python.")
-    values: dict[str, Any] = {"kernel": options.kernel, "holdout": str(options.holdout), "random_state": options.seed}
+    kernel = "linear" if options.embeddings and options.kernel == "auto" else options.kernel
+    values: dict[str, Any] = {"kernel": kernel, "holdout": str(options.holdout), "random_state": options.seed}
     values |= {"n_components": options.components, "verbose": show}
     return values if options.prior is None else values | {"prior": options.prior}
 

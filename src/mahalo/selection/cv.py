@@ -312,6 +312,7 @@ class MetricLearnerCV(MetricLearner):
         is_open &= self.prior is None and self.basis is None and self.residual is True and self.kernel_params is None
         in_memory = data.n_total == data.n_rows and not sp.issparse(data.X)
         by_labels = data.y is not None and data.constraints is None and self.holdout == "rows"
+        by_labels &= self.scoring is None or (isinstance(self.scoring, str) and self.scoring != "auc")
         return is_open and in_memory and by_labels and type(as_loss(self.loss)) is LogDet
 
     def _lists_for(self, data: SearchData) -> dict[str, tuple]:
