@@ -1,5 +1,4 @@
-"""Draw the pictures of docs/kernels.md, losses.md, embeddings.md, online.md, report.md and scale.md into docs/images:
-`python docs/make_pictures.py [name …]`.
+"""Draw the pictures of the pages into docs/images: `python docs/make_pictures.py [name …]`.
 
 Names are those of the files without their ending; all if none. The data are those of the examples, and for `adapting`
 and `scale` the numbers in docs/results/bench/run.json. `report` opens the page in Chromium.
@@ -16,15 +15,18 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
-from sklearn.datasets import load_digits
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits, make_moons
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.manifold import TSNE
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
 
 from mahalo import MetricLearner
-from mahalo.basis import BetweenBasis
+from mahalo.basis import BetweenBasis, Landmarks
 from mahalo.drawing import save
+from mahalo.features import Local
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "examples"), str(HERE.parent)]
@@ -48,6 +50,7 @@ NOTHING = 1e-9  # a γ at which the metric stays what it was
 def main() -> None:
     pictures = {
         "kernels-rings": draw_rings,
+        "spaces": draw_spaces,
         "kernels-text": draw_text,
         "kernels-words": draw_words,
         "losses-error": draw_errors,
@@ -100,6 +103,59 @@ def draw_rings() -> Figure:
         ax.set_xlabel("new rows" if k == 0 else "new rows, two principal components", fontsize=9, color=PALE)
         _bare(ax)
     return figure
+
+
+# -- spaces: three metrics on two moons and on a table -----------------------------------------------------------------
+
+
+def draw_spaces() -> Figure:
+    """Contours of the distance to one row of two moons, and held-out rows of a table, in three spaces."""
+    spaces = {
+        "linear": {},
+        "local, 4 regions": {"features": Local()},
+        "RBF, 100 landmarks": {"kernel": "rbf", "kernel_params": {"width": 3.0}, "basis": Landmarks(100)},
+    }
+    figure = Figure(figsize=(11, 7), layout="constrained")
+    for (top, bottom), (name, options) in zip(figure.subplots(2, 3).T, spaces.items(), strict=True):
+        settings = options | {"residual": 0.0 if "basis" in options else 1.0, "strategy": "neighbors"}
+        learner = MetricLearner(pairs_per_class=None, random_state=0, **settings)
+        top.set_title(f"{name}\n{_contours(top, clone(learner))}", loc="left", fontsize=10.5, color=INK)
+        bottom.set_title(_tumours(bottom, clone(learner)), loc="left", fontsize=10.5, color=INK)
+    return figure
+
+
+def _contours(ax, learner: MetricLearner) -> str:
+    """Draw two moons with the learned distance to one row; return the error on new rows."""
+    X, y = make_moons(300, noise=0.2, random_state=0)
+    X_new, y_new = make_moons(1000, noise=0.2, random_state=1)
+    metric = learner.fit(X, y).metric_
+    x1, x2 = np.meshgrid(np.linspace(-1.7, 2.7, 120), np.linspace(-1.3, 1.8, 90))
+    place = np.array([[0.0, 0.95]])
+    D = metric.distances(np.c_[x1.ravel(), x2.ravel()], place).reshape(x1.shape)
+    ax.contour(x1, x2, D, levels=np.quantile(D, np.linspace(0.05, 0.95, 9)), colors=PALE, linewidths=0.8)
+    for label, colour, shape in ((0, BLUE, "o"), (1, ORANGE, "s")):
+        ax.scatter(*X[y == label].T, s=11, color=colour, marker=shape, linewidths=0.3, edgecolors="white")
+    ax.scatter(*place.T, s=90, color=INK, marker="+", linewidths=2)
+    _bare(ax)
+    return f"two moons, 10-NN error {_vote_error(metric, X, y, X_new, y_new)}"
+
+
+def _tumours(ax, learner: MetricLearner) -> str:
+    """Draw held-out rows of a table by two principal components of their transform; return the error."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
+    scaler = StandardScaler().fit(X)
+    X, X_new = scaler.transform(X), scaler.transform(X_new)
+    metric = learner.fit(X, y).metric_
+    plane = PCA(2).fit(metric.transform(X)).transform(metric.transform(X_new))
+    for label, colour, shape in ((0, ORANGE, "s"), (1, BLUE, "o")):
+        ax.scatter(*plane[y_new == label].T, s=13, color=colour, marker=shape, linewidths=0.3, edgecolors="white")
+    _bare(ax)
+    return f"tumours, 10-NN error {_vote_error(metric, X, y, X_new, y_new)}"
+
+
+def _vote_error(metric, X: np.ndarray, y: np.ndarray, X_new: np.ndarray, y_new: np.ndarray) -> str:
+    return f"{100 * rbf_unseen.knn_error(metric.distances(X_new, X), y, y_new):.1f} %"
 
 
 # -- text: how many directions -----------------------------------------------------------------------------------------

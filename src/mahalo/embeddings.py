@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .basis import Basis, BetweenBasis
 from .constraints import Constraints, PairSplit
-from .evaluation import BeforeAfter, average_precision, precision_at
+from .evaluation import BeforeAfter, average_precision, known_pairs, precision_at
 from .features import Features
 from .losses import Loss
 from .metric import Metric, load
@@ -60,7 +60,8 @@ class EmbeddingAdapter(MetricLearnerCV):
         ``E @ matrix_`` is the transform, before it is brought to unit length where `normalize_` says so.
     before_after_ : BeforeAfter or None
         Votes and retrieval of frozen and adapted vectors: held-out rows are compared with all training rows of their
-        fold. Print it. None where there are no labels, or one split alone, which no other could choose for.
+        fold. Without labels, distances of held-out similar and dissimilar pairs. Print it. None for one split alone,
+        which no other could choose for, or splits without held-out pairs of both kinds.
 
     The others are those of `MetricLearnerCV`.
 
@@ -156,7 +157,7 @@ class EmbeddingAdapter(MetricLearnerCV):
 
     def _evaluate(self, search: CandidateSearch) -> BeforeAfter | None:
         """Compare frozen and adapted vectors on held-out rows; None where one fold leaves no other to choose by."""
-        if search.data.y is None or len(search.folds) < 2:
+        if len(search.folds) < 2 or (search.data.y is None and not _has_both_kinds(search)):
             return None
         return evaluate_held_out(search, names=("frozen", "adapted"))
 
@@ -187,6 +188,14 @@ class EmbeddingAdapter(MetricLearnerCV):
         adapter.n_features_in_ = adapter.metric_.n_features
         adapter.normalize_ = adapter.metric_.normalize
         return adapter
+
+
+def _has_both_kinds(search: CandidateSearch) -> bool:
+    """Return whether every fold holds out similar and dissimilar pairs."""
+    constraints = search.data.constraints
+    assert constraints is not None
+    found = [known_pairs(constraints.on_rows(fold.rows[fold.test])[0])[1] for fold in search.folds]
+    return all(0 < similar.sum() < len(similar) for similar in found)
 
 
 def _retrieval_scores(metric: Metric, fold: Fold) -> np.ndarray:

@@ -116,7 +116,7 @@ def test_choosing_says_what_it_chose_and_by_how_many_rows(trees, run, monkeypatc
     monkeypatch.setattr(splits, "_MAX_ROWS", 24)
     code, out, _ = run("fit", "trees.csv", "--label", "kind", "--id", "name", "--out", "m.safetensors", "--json")
     told = json.loads(out)
-    assert code == 0 and told["rows_to_choose_by"] == 24 and told["candidates"] == 48
+    assert code == 0 and told["rows_to_choose_by"] == 24 and told["candidates"] == 51
     assert told["certificate"]["converged"] and told["out"] == "m.safetensors"
     assert set(told["before"]) == set(told["interval"]) == {"10-NN", "P@1", "P@10", "MAP", "AUC"}
     made = Provenance.of(mahalo.load("m.safetensors"))

@@ -702,7 +702,7 @@ def sometimes_nan(A, B):
         ({"kernel": "rbf", "prior": "diagonal"}, r"a diagonal prior, or a matrix, .* needs kernel='linear'"),
         ({"kernel": "precomputed", "prior": np.eye(3)}, r"needs kernel='linear'; .* leave prior='identity'"),
         ({"kernel_params": {"gamma": 1.0}}, r"kernel='linear' takes no kernel_params; got \['gamma'\]"),
-        ({"kernel": "rbf", "kernel_params": {"width": 1.0}}, r"'rbf' takes the kernel_params \['gamma'\]; got \['wi"),
+        ({"kernel": "rbf", "kernel_params": {"degree": 1.0}}, r"'rbf' takes the kernel_params \['gamma'\]; got \['de"),
         ({"kernel": "rbf", "kernel_params": 0.5}, r"kernel_params must be a dict.*got 0\.5"),
         ({"kernel": sometimes_nan}, r"the kernel returned NaN or infinity; check the data and kernel_params"),
         ({"kernel": shaped((2, 3))}, r"must return \d+ × \d+ similarities .*; got an array of shape \(2, 3\)"),

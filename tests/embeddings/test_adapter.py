@@ -90,7 +90,7 @@ def test_pairs_alone(vectors):
     E, y = vectors
     pairs = Constraints.from_labels(y, pairs_per_class=60, random_state=0)
     adapter = EmbeddingAdapter(random_state=0).fit(E, constraints=pairs)
-    assert adapter.before_after_ is None
+    assert set(adapter.before_after_.before) == {"pair AUC"}
     assert mean_average_precision(adapter.transform(E), y) > mean_average_precision(E, y) + 0.1
 
 

@@ -37,8 +37,8 @@ def test_a_fit_records_where_its_metric_comes_from(data):
     assert made.fit.estimator == "MetricLearnerCV" and made.fit.parameters["basis"] == 2
     assert made.fit.certificate == learner.certificate_ and made.fit.history == tuple(learner.history_[-200:])
     assert made.choice.chosen.gamma == made.fit.gamma == learner.gamma_
-    scores = [candidate.score for candidate in made.choice.candidates]
-    assert scores == sorted(scores, reverse=True) and len(scores) == len(learner.cv_results_["gamma"])
+    behind = [candidate.behind for candidate in made.choice.candidates]
+    assert behind == sorted(behind) and len(behind) == len(learner.cv_results_["gamma"])
 
 
 @pytest.mark.parametrize("kind", ["one", "chosen", "adapter", "hard", "stopped", "kernel", "objects", "precomputed"])

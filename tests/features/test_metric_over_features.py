@@ -291,3 +291,47 @@ def test_clones_and_pickles(moons, features):
 @parametrize_with_checks([MetricLearner(features=Quadratic()), MetricLearner(features=Local(2))])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+# -- explanations ------------------------------------------------------------------------------------------------
+
+
+def test_explain_shows_weights_by_region(moons):
+    pytest.importorskip("pandas")
+    X, y = moons
+    learner = MetricLearner(features=Local(3), **SETTINGS).fit(X, y)
+    table = learner.explain()
+    assert table.index.name == "feature" and set(table.index) == {"x0", "x1"}
+    assert list(table.columns) == ["weight", "region 1", "region 2", "region 3"]
+    metric, deviation = learner.metric_, X.std(axis=0)
+    local = np.array([np.diagonal(metric.at(x)) * deviation**2 for x in X])
+    nearest = metric.features.memberships(X).argmax(axis=1)
+    for j, name in enumerate(["x0", "x1"]):
+        np.testing.assert_allclose(table.loc[name, "weight"], local[:, j].mean())
+        np.testing.assert_allclose(table.loc[name, "region 2"], local[nearest == 1, j].mean())
+    assert np.array_equal(learner.explain(X, y).to_numpy(), table.to_numpy())
+    pairs = learner.explain(pairs=True)
+    cross = np.mean([metric.at(x)[0, 1] for x in X]) * deviation.prod()
+    np.testing.assert_allclose(pairs["weight"], [cross])
+    assert list(pairs.columns) == ["with", "weight"]
+
+
+def test_explain_without_regions(moons):
+    pytest.importorskip("pandas")
+    learner = MetricLearner(features=Quadratic(), **SETTINGS).fit(*moons)
+    assert list(learner.explain().columns) == ["weight"]
+    with pytest.raises(ValueError, match="Pass X"):
+        pickle.loads(pickle.dumps(learner)).explain()
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_the_report_of_a_local_metric(moons, tmp_path, scaled):
+    pytest.importorskip("jinja2")
+    X, y = moons
+    scaling = Scaling.of(X)
+    rows = scaling.apply(X) if scaled else X
+    learner = MetricLearner(features=Local(3), **SETTINGS).fit(rows, y)
+    model = dataclasses.replace(learner.metric_, scaling=scaling) if scaled else learner
+    page = mahalo.report.write(model, X, y, tmp_path / "page.html").read_text()
+    assert "The weights of this metric vary with place" in page
+    assert "Region 3" in page

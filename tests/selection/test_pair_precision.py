@@ -86,7 +86,7 @@ def test_pairs_alone_improve_the_ranking_of_digits():
     adapter = EmbeddingAdapter(random_state=0).fit(X, constraints=pairs)
     before, after = (_map(Z, y) for Z in (X, adapter.transform(X)))
     assert after > before + 0.1
-    assert adapter.before_after_ is None
+    assert adapter.before_after_.after["pair AUC"] > adapter.before_after_.before["pair AUC"]
 
 
 def _map(Z: np.ndarray, y: np.ndarray) -> float:

@@ -528,7 +528,7 @@ def test_choice_without_rows_raises_where_constraints_know_better(pairs):
         MetricLearnerCV(gammas=[1.0]).fit(X[:80], constraints=Constraints.from_pairs([[0, 89], [1, 2]]))
 
 
-def test_errors_of_folds_speak_of_the_rows_of_all():
+def test_errors_of_folds_speak_of_the_rows_of_all(exact_folds):
     X, y = load_iris(return_X_y=True)
     similar, dissimilar = [[100, 120], [1, 2], [3, 4]], [[100, 120], [5, 100], [6, 101]]
     constraints = Constraints.from_pairs(similar, dissimilar, upper=0.1, lower=200.0)
@@ -537,7 +537,7 @@ def test_errors_of_folds_speak_of_the_rows_of_all():
     few = Constraints.from_pairs([[0, 100]], [[1, 60]])
     with pytest.raises(ValueError, match=r"none of the 2 constraints has all its rows among the 50 that fold 1 of 3"):
         MetricLearnerCV(gammas=[1.0], cv=[(np.arange(50), np.arange(50, 150))] * 3).fit(X, constraints=few)
-    with pytest.raises(ValueError, match=r"pairs among the rows that are judged; got 0 and 0\. Use more"):
+    with pytest.raises(ValueError, match=r"pairs among the rows to score; got 0 and 0\. Use more"):
         MetricLearnerCV(gammas=[1.0], cv=[(np.arange(1, 120), np.arange(120, 150))]).fit(X, constraints=few)
 
 

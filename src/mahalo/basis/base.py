@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -113,6 +113,7 @@ class Basis(BaseEstimator):
     """
 
     k: int
+    needs_k_rows: ClassVar[bool] = True  # warn where rows are fewer
 
     def needs(self, n_columns: int) -> Needs:
         """Return the moments of all rows needed beside class means, for rows that do not fit in memory."""

@@ -73,6 +73,8 @@ class Landmarks(Basis):
         Number of landmarks. Default: 200, or all rows if there are fewer.
     """
 
+    needs_k_rows = False  # all rows are landmarks where they are fewer
+
     def __init__(self, k: int | None = None):
         self.k = k  # type: ignore[assignment]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -84,6 +85,9 @@ def print_evaluation(outcome: Outcome) -> None:
         console.print("\n".join(_footnotes(outcome, outcome.evaluation)), style="dim")
         console.print()
     _print_facts({"chosen" if outcome.n_candidates > 1 else "settings": _describe_choice(outcome)})
+    if outcome.spaces_behind:
+        others = [f"{name} {_describe_lag(lag)}" for name, lag in outcome.spaces_behind.items()]
+        _print_facts({"space": f"{outcome.space}; {', '.join(others)}"})
 
 
 def _comparison(evaluation: BeforeAfter) -> Table:
@@ -123,6 +127,12 @@ def _describe_choice(outcome: Outcome) -> str:
     parts += [f"{chosen.n_components} directions"] if chosen.n_components else []
     among = f", chosen among {outcome.n_candidates:,} candidates" if outcome.n_candidates > 1 else ""
     return ", ".join(parts) + among
+
+
+def _describe_lag(lag: float) -> str:
+    if math.isnan(lag):
+        return "dropped early"
+    return f"{lag:.3f} behind" if lag >= 0 else f"{-lag:.3f} ahead, a near-tie"
 
 
 def _describe_prior(prior: str | BaseEstimator) -> str:

@@ -50,6 +50,8 @@ class Outcome:
     n_sampled: int  # rows that settings were chosen by
     prior_only: bool = False  # the prior itself was best: nothing is learned
     score: float | None = None
+    space: str | None = None
+    spaces_behind: dict[str, float] = dataclasses.field(default_factory=dict)  # the best candidate of each other space
     folds: tuple[FoldMetric, ...] = ()  # of the evaluation
 
     @property
@@ -74,6 +76,8 @@ class Outcome:
             "chosen": self.chosen,
             "untouched": self.prior_only,
             "score": self.score,
+            "space": self.space,
+            "spaces_behind": self.spaces_behind,
         }
         if self.evaluation is not None:
             found = self.evaluation.to_dict()
@@ -172,7 +176,8 @@ def cv_parameters(options: LearningOptions, show: Show) -> dict[str, Any]:
     """Return the parameters of `MetricLearnerCV` for the options, without γ."""
     if is_precomputed(options.kernel):
         raise ValueError("--kernel precomputed takes similarities, not a table of rows; use mahalo in Python.")
-    values: dict[str, Any] = {"kernel": options.kernel, "holdout": str(options.holdout), "random_state": options.seed}
+    kernel = "linear" if options.embeddings and options.kernel == "auto" else options.kernel
+    values: dict[str, Any] = {"kernel": kernel, "holdout": str(options.holdout), "random_state": options.seed}
     values |= {"n_components": options.components, "verbose": show}
     return values if options.prior is None else values | {"prior": options.prior}
 
@@ -236,6 +241,8 @@ def _evaluate(
         prior_only=searched and search.learns_nothing(best),
         score=float(search.scores[best].mean()) if searched else None,
         folds=folds,
+        space=search.candidates[best].problem.space,
+        spaces_behind=search.spaces_behind(best) if searched else {},
     )
 
 

@@ -123,7 +123,9 @@ class LearningOptions:
         str | None,
         _learning_option("NAME", "Metric to start from: identity, diagonal, covariance or within. Default: chosen."),
     ] = None
-    kernel: Annotated[str, _learning_option("NAME", "linear, or rbf, poly, cosine, … as in scikit-learn.")] = "linear"
+    kernel: Annotated[
+        str, _learning_option("NAME", "auto: all spaces are tried. Or linear, rbf, poly, cosine, … as in scikit-learn.")
+    ] = "auto"
     components: Annotated[int | None, _learning_option("N", "Number of directions of the metric.", min=1)] = None
     holdout: Annotated[
         Holdout, _learning_option("NAME", "Choose and evaluate by held-out `rows`, or by unseen `classes`.")

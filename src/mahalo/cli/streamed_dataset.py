@@ -98,7 +98,7 @@ def load_in_pieces(
             f"the rows of {shards.source} take {shards.size} of memory; reading them in pieces needs Dask: "
             "pip install 'mahalo[dask]'"
         ) from None
-    if not is_linear(kernel):
+    if kernel != "auto" and not is_linear(kernel):
         raise ValueError(
             f"--kernel {kernel} needs all rows in memory, where those of {shards.source} take {shards.size}. Give "
             "fewer files, or leave --kernel out."

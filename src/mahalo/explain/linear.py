@@ -21,7 +21,7 @@ class LinearWeights:
         if not metric.is_linear:
             raise ValueError(
                 "explain weighs features, and a metric with a kernel has none. Use influential and suspects, which "
-                "work with every kernel, or kernel='linear'."
+                "work with every kernel, or kernel='linear', features=None."
             )
         c = metric.linear_coordinates
         self.n_features, self._prior, self._basis, self._F = c.n_features, c.prior, c.basis, metric.F

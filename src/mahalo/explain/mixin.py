@@ -16,6 +16,7 @@ from .features import FeatureShares, feature_shares, sample_pairs
 from .fingerprint import fingerprint
 from .influence import influential
 from .linear import LinearWeights
+from .place import place_weights
 from .record import provenance_of
 from .suspects import LabelJudge, suspect_constraints, suspect_rows
 
@@ -55,8 +56,15 @@ class ExplainMixin:
             each column adds up to the mean squared distance. With `pairs`: "feature", "with", "weight" σ_j W_jk σ_k,
             and the means of 2 W_jk δ_j δ_k. Where these are negative, a difference in one feature offsets one in the
             other.
+
+            A metric over features has another matrix at each row x. "weight" is then the mean of σ_j² at(x)_jj over
+            rows, and with `features.Local` "region 1", "region 2", … are the means over the rows of each region; there
+            are no contributions, and labels are not used.
         """
         check_is_fitted(self)
+        if self.metric_.features is not None:
+            weights = place_weights(self.metric_, self._explained_rows(X))
+            return weights.pairs(self._feature_names()) if pairs else weights.features(self._feature_names())
         LinearWeights(self.metric_)  # raises ValueError with a kernel
         shares = self._training_shares() if X is None else self._shares_of(X, y)
         names = self._feature_names()
@@ -135,14 +143,21 @@ class ExplainMixin:
         """Return the settings of the fit; None where only the metric is known."""
         return None
 
-    def _training_shares(self) -> FeatureShares:
+    def _explained_rows(self, X: Any) -> Any:
+        """Return checked rows, the training rows for None."""
+        return self._require_training_rows()[0] if X is None else self._rows(X)
+
+    def _require_training_rows(self) -> tuple[Any, Any]:
         self._check_learned("explain without X")
         if self._training_rows is None:
             raise ValueError(
                 "explain without X needs the training rows, which neither a pickle nor a fit to rows on Dask holds. "
                 "Pass X (and y)."
             )
-        X, y = self._training_rows
+        return self._training_rows
+
+    def _training_shares(self) -> FeatureShares:
+        X, y = self._require_training_rows()
         return feature_shares(self.metric_, X, sample_pairs(y, self.constraints_))
 
     def __getstate__(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ of columns, one-hot values) are entries of `about`; everything else is under its
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -147,18 +148,27 @@ class FitRecord:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Settings, their mean score over `n_folds` folds (NaN for none) and half its 95 % interval (None below two)."""
+    """Settings, their mean score over `n_folds` folds (NaN for none) and half its 95 % interval (None below two).
+
+    `behind` is by how much the score is below that of the chosen candidate in the same folds.
+    """
 
     gamma: float
     settings: Mapping[str, Any]
     score: float
     interval: float | None
     chosen: bool
-    n_folds: int | None = None  # not in older files
+    n_folds: int | None = None  # neither is in older files
+    behind: float | None = None
+
+    @property
+    def space(self) -> str | None:
+        """Name of the space of the metric; None in older files."""
+        return self.settings.get("space")
 
     @classmethod
     def read(cls, values: Reader) -> Candidate:
-        interval = values.get("interval")
+        interval, behind = values.get("interval"), values.get("behind")
         return cls(
             gamma=values.number("gamma"),
             settings=values.mapping("settings"),
@@ -166,6 +176,7 @@ class Candidate:
             interval=None if interval is None else values.number("interval"),
             chosen=bool(values.get("chosen")),
             n_folds=values.count("n_folds"),
+            behind=None if behind is None else values.number("behind"),
         )
 
 
@@ -183,6 +194,15 @@ class Choice:
         """Return whether a candidate is the prior itself: its γ is far below all others."""
         gammas = sorted({one.gamma for one in self.candidates})
         return len(gammas) > 1 and candidate.gamma == gammas[0] and gammas[0] < 1e-5 * gammas[1]
+
+    @property
+    def spaces_behind(self) -> dict[str, float]:
+        """Least `behind` of every other space that was scored, best first."""
+        found: dict[str, float] = {}
+        for one in self.candidates:
+            if one.space not in (None, self.chosen.space) and one.behind is not None and math.isfinite(one.behind):
+                found[str(one.space)] = min(found.get(str(one.space), math.inf), one.behind)
+        return dict(sorted(found.items(), key=lambda item: item[1]))
 
     @property
     def start_was_chosen(self) -> bool:

@@ -61,10 +61,11 @@ def _choice(learner: Any) -> Choice:
                 gamma=float(results["gamma"][k]),
                 settings={name: to_plain(results[name][k]) for name in SETTINGS},
                 score=float(results["mean_score"][k]),
-                interval=intervals.of_mean(results["scores"][k][np.isfinite(results["scores"][k])]),
+                interval=intervals.of_mean(results["scores"][k]),
                 chosen=bool(k == learner.best_index_),
                 n_folds=int(results["n_folds"][k]),
+                behind=float(results["behind"][k]),
             )
-            for k in np.argsort(-results["mean_score"], kind="stable")
+            for k in np.argsort(results["behind"], kind="stable")  # NaN last
         )
     )

@@ -32,9 +32,11 @@ class Euclidean:
         return X if self.scale is None else X / self.scale
 
 
-def before_learning(metric: Metric, scale: np.ndarray | None = None) -> tuple[Distance, str]:
-    """Return the distance before learning and its name: the Euclidean distance, or that of the kernel."""
-    if metric.coordinates.is_linear:
+def before_learning(
+    metric: Metric, scale: np.ndarray | None = None, *, space_was_chosen: bool = False
+) -> tuple[Distance, str]:
+    """Return the distance before learning and its name: the Euclidean distance, or that of a kernel not chosen."""
+    if metric.coordinates.is_linear or space_was_chosen:
         return Euclidean(scale), "the Euclidean distance" + (" of standardised columns" if scale is not None else "")
     return (
         metric.without_learning(),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ..drawing import learned_spectrum
+from ..explain.place import PlaceWeights
 from .findings import Findings
 from .formatting import number, percent
 from .parts import Cell, Chart, Column, NotShown, Section, Table, part_or_reason, share_cell
@@ -21,9 +22,13 @@ _HINT = "Squared distance that a difference of one standard deviation adds"
 
 @dataclass(frozen=True)
 class FeatureTables:
-    """Features by their shares of squared distances, or by weight where it is not known which rows are similar."""
+    """Features by their shares of squared distances, or by weight where it is not known which rows are similar.
+
+    `varies` says that weights vary with place, and are means over rows.
+    """
 
     has_shares: bool
+    varies: bool
     has_names: bool
     n_features: int
     features: Table
@@ -49,7 +54,24 @@ class FeatureSection(Section):
         return cls(part_or_reason(_feature_tables, findings), _spectrum(findings))
 
 
+def _place_tables(weights: PlaceWeights, findings: Findings) -> FeatureTables:
+    """Return the tables of a metric whose weights vary with place."""
+    features, pairs = weights.features(findings.names), weights.pairs(findings.names)
+    columns = [Column("Feature"), Column("Weight", True, _HINT), *(Column(r.title(), True) for r in weights.regions)]
+    rows = [[Cell(str(name)), *map(_number_cell, row)] for name, row in features.head(_N_FEATURES).iterrows()]
+    return FeatureTables(
+        has_shares=False,
+        varies=True,
+        has_names=findings.has_names,
+        n_features=len(features),
+        features=Table("Features, by mean weight", columns, rows, "features-table"),
+        pairs=_pair_table(pairs, {}) if len(pairs) else None,
+    )
+
+
 def _feature_tables(findings: Findings) -> FeatureTables:
+    if findings.place_weights is not None:
+        return _place_tables(findings.place_weights, findings)
     features, pairs = findings.shares.features(findings.names), findings.shares.pairs(findings.names)
     totals = {kind: float(features[kind].sum()) or 1.0 for kind in ("similar", "dissimilar") if kind in features}
     largest = {kind: max(float(features[kind].max()) / total, 1e-12) for kind, total in totals.items()}
@@ -66,6 +88,7 @@ def _feature_tables(findings: Findings) -> FeatureTables:
     caption = f"Features, by their share of the squared distances of {list(totals)[-1]} pairs" if totals else ""
     return FeatureTables(
         has_shares=bool(totals),
+        varies=False,
         has_names=findings.has_names,
         n_features=len(features),
         features=Table(caption or "Features, by weight", columns, rows, "features-table"),

@@ -19,6 +19,7 @@ from ..explain.features import FeatureShares, feature_shares, sample_pairs
 from ..explain.fingerprint import Fingerprint, label_hashes
 from ..explain.influence import InfluentialConstraints, most_influential
 from ..explain.notes import N_NOTED, FitNotes
+from ..explain.place import PlaceWeights, place_weights
 from ..explain.provenance import DataRecord
 from ..explain.suspects import (
     DoubtfulConstraints,
@@ -228,7 +229,8 @@ class Findings:
             scale = np.array(self._data.scale)
         elif self._data.standardised and not sp.issparse(self.X):  # older files do not store the scale
             scale = Scaling.of(self.X).scale
-        return before_learning(self.metric, scale)
+        choice = self.provenance.choice
+        return before_learning(self.metric, scale, space_was_chosen=choice is not None and bool(choice.spaces_behind))
 
     # -- maps ----------------------------------------------------------------------------------------------------
 
@@ -265,11 +267,16 @@ class Findings:
     @cached_property
     def shares(self) -> FeatureShares:
         if not self.metric.is_linear:
-            raise Missing("a metric with a kernel has no weights of features; use kernel='linear'.")
+            raise Missing("a metric with a kernel has no weights of features; use kernel='linear', features=None.")
         scaling = getattr(self.metric, "scaling", None)
         X = self.X if scaling is None else scaling.apply(self.X)
         deviation = None if scaling is not None or self._data.scale is None else np.array(self._data.scale)
         return feature_shares(self.metric, X, sample_pairs(self.codes, self.constraints), deviation)
+
+    @cached_property
+    def place_weights(self) -> PlaceWeights | None:
+        """Weights that vary with place; None for other metrics."""
+        return None if self.metric.features is None else place_weights(self.metric, self.X)
 
     @cached_property
     def notes(self) -> FitNotes | None:

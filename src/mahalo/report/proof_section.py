@@ -35,6 +35,8 @@ class CandidateScores:
     is_race: bool
     chart: Chart
     table: Table
+    space: str | None
+    spaces_behind: dict[str, str]
 
     @property
     def n_listed(self) -> int:
@@ -167,6 +169,8 @@ def _candidate_scores(choice: Choice) -> CandidateScores:
         len({c.n_folds for c in choice.candidates}) > 1,
         Chart("scores", "Score of every candidate on held-out rows against γ", caption, _curves(choice, varied)),
         _candidate_table(choice, candidates, varied, has_intervals),
+        choice.chosen.space,
+        {space: f"{behind:.3f}" for space, behind in choice.spaces_behind.items()},
     )
 
 

@@ -47,7 +47,7 @@ class MetricLearnerCV(MetricLearner):
     Parameters
     ----------
     gammas : array-like, optional
-        Candidates; default 11 values from 0.001 to 100. The prior itself, nothing learned, is always one more.
+        Candidates; default 0.01, 0.1, 1 and 10. The prior itself, nothing learned, is always one more.
     cv : int, splitter or iterable, optional
         Splits of rows. Default: 3 stratified folds, 2 where a class has too few rows for 3, up to three times over
         below 600 rows (1,500 where retrieval is judged); with constraints only, five splits by `PairSplit`.
@@ -62,11 +62,15 @@ class MetricLearnerCV(MetricLearner):
     holdout : {"rows", "classes"}, default="rows"
         "classes": folds leave whole classes out, and retrieval is judged among rows of classes never seen; choose so
         if the metric is to serve classes that come later. Needs labels y.
+    kernel : "auto", kernel or list of them, default="auto"
+        "auto": linear and, where labels of dense rows leave the space open (see Notes), "rbf".
+    features : "auto", None, features or list of them, default="auto"
+        "auto": None and, where the space is open, `Quadratic` up to 40 columns and `Local` up to 20.
     prior : prior or list of them, optional
         Default: ``["identity", "within"]``; with a kernel, sparse rows, or no similar pairs "identity" alone.
     strategy : str or list of str, default=("random", "neighbors")
         Ways to make pairs from labels, to choose among. Ignored when constraints are given.
-    residual, normalize, n_components : value or list of values
+    kernel_params, basis, residual, normalize, n_components : value or list of values
         As in `MetricLearner`; lists are candidates.
     pairs_per_class : int or None, default=None
         Pairs of either kind for each class to draw from labels; None: as many as measurements found useful, 500 random
@@ -81,23 +85,37 @@ class MetricLearnerCV(MetricLearner):
     ----------
     gamma_ : float
         One millionth of the smallest candidate where the prior itself was best.
-    prior_, strategy_, residual_, normalize_, n_components_
+    space_ : str
+        Space of the metric: "unlearned", "LDA", "linear", "quadratic", "local" or the name of a kernel.
+    kernel_, kernel_params_, features_, basis_, prior_, strategy_, residual_, normalize_, n_components_
         What was chosen.
     best_index_ : int
         Position of the winner in `cv_results_`.
     best_score_ : float
         Mean score over folds of the winner.
     cv_results_ : dict
-        "prior", "strategy", "n_components", "residual", "normalize", "gamma", "mean_score", "std_score" and "scores"
-        (candidates × folds). A path ends where scores by name have fallen for good; larger γ carry its last score.
+        "space", "gamma", every parameter that may be a list, "scores" (candidates × folds; NaN after a candidate was
+        dropped), "mean_score" and "std_score" over the folds it was scored in, their number "n_folds", and "behind",
+        by how much the score is below that of the winner in the same folds. A path ends where scores by name have
+        fallen for good; larger γ carry its last score.
 
     The others are those of `MetricLearner`.
 
     Notes
     -----
+    The space is open with labels of dense rows in memory, LogDet, ``holdout="rows"``, and kernel, kernel_params,
+    features, basis, prior and residual at their defaults. Tried are then, in this order: the ordinary distance; the
+    space of LDA, prior "within" over `BetweenBasis`; linear; quadratic; local; RBF over 64 landmarks. The first of
+    them within half a standard error of the best, of the paired difference over held-out rows, is taken.
+
+    Candidates race: after every fold those are dropped that are behind the leader by one standard error over all
+    held-out rows so far, or by two if their space is simpler. Quadratic, local and RBF are first tried at one γ,
+    beyond 600 rows on a screening fold of so many.
+
     To choose, at most 3,000 rows are looked at, drawn at random in every class, and problems are solved to a relative
-    gap of 1 %. Beyond 100 columns, or rows under a kernel, choosing is done over 64 directions, or two for each class
-    if these are more, 256 at most; the winner is learned over all. Of candidates whose scores by name differ by less
+    gap of 1 %. Beyond 100 columns, or rows under a kernel without a basis, choosing is done over 64 directions, or two
+    for each class if these are more, 256 at most; the winner is learned over all. Features are judged as they are
+    fitted. Of candidates of one space whose scores by name differ by less
     than one held-out row the simpler one is taken: the earlier in each list, the smaller γ.
     """
 
@@ -294,6 +312,7 @@ class MetricLearnerCV(MetricLearner):
         is_open &= self.prior is None and self.basis is None and self.residual is True and self.kernel_params is None
         in_memory = data.n_total == data.n_rows and not sp.issparse(data.X)
         by_labels = data.y is not None and data.constraints is None and self.holdout == "rows"
+        by_labels &= self.scoring is None or (isinstance(self.scoring, str) and self.scoring != "auc")
         return is_open and in_memory and by_labels and type(as_loss(self.loss)) is LogDet
 
     def _lists_for(self, data: SearchData) -> dict[str, tuple]:
@@ -344,6 +363,7 @@ class MetricLearnerCV(MetricLearner):
             "mean_score": mean,
             "std_score": std,
             "n_folds": n_folds,
+            "behind": search.behind(best),
             "scores": scores,
         }
 

@@ -89,7 +89,8 @@ def refits(search: CandidateSearch, settings: FitSettings | None = None) -> Iter
         data = FitData(fold.X_train, fold.y_train, search.data.constraints, fold.train_rows)
         task = pose(plain, data, quiet=True, scatter_cache=fold.scatter_cache)
         metric = task.metric(task.solve(chosen.gamma))
-        yield fold, metric.without_learning(), fold.variant(metric, chosen.n_components, chosen.normalize)
+        before = search.fold_tasks.euclidean(fold) if search.compares_spaces else metric.without_learning()
+        yield fold, before, fold.variant(metric, chosen.n_components, chosen.normalize)
 
 
 # -- scores of one fold --------------------------------------------------------------------------------------------

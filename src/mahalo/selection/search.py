@@ -123,6 +123,11 @@ class CandidateSearch:
         ends = np.cumsum(sizes).tolist()
         return [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
 
+    @property
+    def compares_spaces(self) -> bool:
+        """True if the ordinary distance, with nothing learned, is a candidate of its own."""
+        return any(problem.is_unlearned for problem in self.problems)
+
     def is_more_complex(self, p: int, other: int) -> bool:
         """Return whether a problem is of a later space than another."""
         names = list(dict.fromkeys(problem.space for problem in self.problems))
@@ -202,6 +207,21 @@ class CandidateSearch:
             return _paired(self.scores[c, is_used], self.scores[top, is_used])
         folds = [fold for fold, used in zip(self._row_scores, is_used, strict=True) if used]
         return _paired(*(np.concatenate([fold[k] for fold in folds]) for k in (c, top)))
+
+    def behind(self, best: int) -> np.ndarray:
+        """Return by how much each candidate's mean score is below another's in the folds it was scored in, or NaN."""
+        scored = np.isfinite(self.scores)
+        difference = np.where(scored, self.scores[best] - self.scores, 0.0).sum(axis=1)
+        return difference / np.where(scored.any(axis=1), scored.sum(axis=1), np.nan)
+
+    def spaces_behind(self, best: int) -> dict[str, float]:
+        """Return the least `behind` of every other space, best first; NaN for those dropped before the first fold."""
+        found: dict[str, float] = {}
+        for candidate, lag in zip(self.candidates, self.behind(best).tolist(), strict=True):
+            space = candidate.problem.space
+            if space != self.candidates[best].problem.space:
+                found[space] = float(np.fmin(found.get(space, np.nan), lag))
+        return dict(sorted(found.items(), key=lambda item: np.nan_to_num(item[1], nan=np.inf)))
 
     def folds_of_all(self) -> tuple[Fold, ...]:
         """Return the folds, extended from the sample to all rows."""

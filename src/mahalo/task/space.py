@@ -99,7 +99,7 @@ def _linear_space(
 
 
 def _warn_if_too_many(basis: Any, most: int, what: str) -> None:
-    asked = getattr(basis, "k", None)
+    asked = getattr(basis, "k", None) if getattr(basis, "needs_k_rows", True) else None
     if asked is not None and asked > most:
         warn(f"a basis of {asked} directions was asked for, but X has {most} {what}: there are at most {most}.")
 
