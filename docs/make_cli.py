@@ -16,7 +16,7 @@ HEAD = """# The command line
 
 <!-- Made by docs/make_cli.py from the code; change the code, then run it. -->
 
-`pip install ".[cli,tables]"` installs the command `mahalo`; [tables](tables.md) is the page to begin with.
+`pip install ".[cli,tables,report]"` installs the command `mahalo`; [tables](tables.md) is the page to begin with.
 
 | exit code | |
 |---|---|

@@ -159,7 +159,8 @@ class EmbeddingAdapter(MetricLearnerCV):
         """Compare frozen and adapted vectors on held-out rows; None where one fold leaves no other to choose by."""
         if len(search.folds) < 2 or (search.data.y is None and not _has_both_kinds(search)):
             return None
-        return evaluate_held_out(search, names=("frozen", "adapted"))
+        n_folds = None if search.data.y is None else search.n_first_folds  # every row once
+        return evaluate_held_out(search, names=("frozen", "adapted"), n_folds=n_folds)
 
     @property
     def matrix_(self) -> np.ndarray:

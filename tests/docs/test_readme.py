@@ -53,3 +53,12 @@ def test_commands_of_the_readme_run_in_an_empty_folder(tmp_path, monkeypatch, ca
         assert stopped.value.code == 0, f"{line}\n{out}{err}"
     made = {path.name for path in tmp_path.iterdir()}
     assert made >= {"wine.csv", "new-bottles.csv", "wine.safetensors", "wine.html"}
+
+
+def test_the_readme_names_the_extras_that_its_commands_need():
+    """In an environment with all extras the commands run whatever the page says."""
+    text = README.read_text(encoding="utf-8")
+    before_commands = text[: text.index("mahalo demo --write")]
+    extras = re.findall(r'pip install "\.\[([a-z,]+)\]"', before_commands)
+    assert [set(names.split(",")) for names in extras] == [{"tables", "report"}, {"cli", "tables", "report"}]
+    assert 'pip install ".[cli,tables,report]"' in text[text.index("## Install") :]

@@ -49,6 +49,7 @@ def evaluate_held_out(
     lda: bool = True,
     names: tuple[str, str] = ("before", "after"),
     on_fold: Callable[[Fold, Metric], None] | None = None,
+    n_folds: int | None = None,
 ) -> BeforeAfter:
     """Compare the learned distance with the one before learning, and with LDA, on held-out rows.
 
@@ -58,11 +59,12 @@ def evaluate_held_out(
     dissimilar ones.
 
     `lda=False` leaves LDA out, which saves its fits. `on_fold` is called with every fold and the metric learned in it.
+    `n_folds` is the number of folds to evaluate, by default all of them.
     """
     unseen, primary, data = search.splitting.holdout == "classes", search.scorer.measure, search.data
     rng = np.random.default_rng(0)
     scored = []
-    for fold, before, after in refits(search, settings):
+    for fold, before, after in refits(search, settings, n_folds):
         if on_fold is not None:
             on_fold(fold, after)
         if fold.y is None:
@@ -79,9 +81,11 @@ def evaluate_held_out(
     return compare_folds(scored, primary=primary, names=names, searched=searched, class_names=data.class_names)
 
 
-def refits(search: CandidateSearch, settings: FitSettings | None = None) -> Iterator[tuple[Fold, Metric, Metric]]:
-    """Yield, for every fold, the fold, the distance before learning and the one learned from its training rows."""
-    folds = search.folds_of_all()
+def refits(
+    search: CandidateSearch, settings: FitSettings | None = None, n_folds: int | None = None
+) -> Iterator[tuple[Fold, Metric, Metric]]:
+    """Yield every fold (or the first ones), the distance before learning and the one learned from its training rows."""
+    folds = search.folds_of_all()[:n_folds]
     tracked = search.progress.track(enumerate(folds), len(folds), "evaluating:", lambda item: f"fold {item[0] + 1}")
     for k, fold in tracked:
         chosen = search.candidates[search.best(without=k)].settings if settings is None else settings

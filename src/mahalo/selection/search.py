@@ -227,6 +227,17 @@ class CandidateSearch:
         """Return the folds, extended from the sample to all rows."""
         return self.splitting.extend_folds(self.data, self.folds)
 
+    @property
+    def n_first_folds(self) -> int:
+        """Number of folds before rows are held out a second time."""
+        seen: set[int] = set()
+        for k, fold in enumerate(self.folds):
+            rows = set(fold.test.tolist())
+            if seen & rows:
+                return k
+            seen |= rows
+        return len(self.folds)
+
     def learns_nothing(self, candidate: int) -> bool:
         """Return whether a candidate is the prior itself."""
         return self.candidates[candidate].gamma < self.least_gamma
