@@ -5,34 +5,15 @@ from __future__ import annotations
 import contextlib
 import shutil
 
-import numpy as np
 import pytest
 
 from mahalo.cli.app import main
 from mahalo.explain.encoder_record import EncoderRecord
 from mahalo.text.backends import CallableModel
 
-pa = pytest.importorskip("pyarrow")
-from pyarrow import csv  # noqa: E402
-from sentence_tables import FIT_TEXTS, WORDS, WordCounts, sentences, write_sentences  # noqa: E402
-
-
-def table(n: int = 40, seed: int = 0) -> dict[str, list]:
-    """Two kinds of things, apart in one of three columns of very different units."""
-    rng = np.random.default_rng(seed)
-    kind = np.arange(n) % 2
-    return {
-        "name": [f"r{k}" for k in range(n)],
-        "width": (1e3 * (kind + 0.4 * rng.standard_normal(n))).round(3).tolist(),
-        "height": (5e4 + rng.standard_normal(n)).round(5).tolist(),
-        "depth": (1e-3 * rng.standard_normal(n)).round(7).tolist(),
-        "kind": ["oak" if k else "elm" for k in kind],
-    }
-
-
-def write_csv(path, columns: dict[str, list]):
-    csv.write_csv(pa.table(columns), path)
-    return path
+pytest.importorskip("pyarrow")
+from csv_tables import table, write_csv
+from sentence_tables import FIT_TEXTS, WORDS, WordCounts, sentences, write_sentences
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from conftest import table, write_csv
+from csv_tables import table, write_csv
 from pyarrow import parquet
 from safetensors import safe_open
 from safetensors.numpy import save_file

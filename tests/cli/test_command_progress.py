@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from conftest import table, write_csv
+from csv_tables import table, write_csv
 from sklearn.datasets import load_wine
 
 from mahalo import MetricLearner, report

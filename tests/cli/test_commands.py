@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from conftest import table, write_csv
+from csv_tables import table, write_csv
 from pyarrow import csv, parquet
 from sklearn.datasets import dump_svmlight_file
 from sklearn.preprocessing import StandardScaler

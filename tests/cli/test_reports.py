@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import write_csv
+from csv_tables import write_csv
 from sklearn.datasets import load_wine
 
 import mahalo

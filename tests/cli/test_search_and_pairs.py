@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from conftest import table, write_csv
+from csv_tables import table, write_csv
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 import mahalo

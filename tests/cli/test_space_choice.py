@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import write_csv
+from csv_tables import write_csv
 
 import mahalo
 from mahalo.explain import Provenance

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import write_csv
+from csv_tables import write_csv
 
 GAMMA = ["--gamma", "1"]
 
