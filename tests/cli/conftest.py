@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from mahalo.cli.app import main
+from mahalo.explain.encoder_record import EncoderRecord
+from mahalo.text.backends import CallableModel
 
 pa = pytest.importorskip("pyarrow")
 from pyarrow import csv  # noqa: E402
+from sentence_tables import FIT_TEXTS, WORDS, WordCounts, sentences, write_sentences  # noqa: E402
 
 
 def table(n: int = 40, seed: int = 0) -> dict[str, list]:
@@ -72,3 +75,25 @@ def fitted_model(tmp_path_factory):
 @pytest.fixture
 def model(trees, fitted_model):
     return shutil.copy(fitted_model, trees.parent / "m.safetensors")
+
+
+@pytest.fixture
+def counts(tmp_path, monkeypatch):
+    """Word counts in the place of wordllama, and in a folder called `other` in that of a model; an empty cache."""
+    encoder = WordCounts()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MAHALO_CACHE_DIR", str(tmp_path / "vectors"))
+    size = len(WORDS)
+    made = {"wordllama": CallableModel(EncoderRecord("wordllama", "1", size), encoder)}
+    made["folder"] = CallableModel(EncoderRecord("other", "2", size), encoder)
+    monkeypatch.setattr("mahalo.text.encoder.load_wordllama", lambda: made["wordllama"])
+    monkeypatch.setattr("mahalo.text.encoder.load_folder", lambda folder: made["folder"])
+    write_sentences(sentences())
+    return encoder
+
+
+@pytest.fixture
+def text_model(counts, run):
+    code, _, err = run("fit", "t.csv", *FIT_TEXTS)
+    assert code == 0, err
+    return "m.safetensors"

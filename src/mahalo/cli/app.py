@@ -15,6 +15,7 @@ from .options import OutputOptions, expand_options, options_on_command_line, res
 from .pairs import pairs
 from .report import report
 from .runner import run_app
+from .search import search
 from .transform import transform
 
 __all__ = ["app", "main"]
@@ -52,7 +53,7 @@ def _start(
         print(context.get_help(), end="")
 
 
-for command in (fit, transform, neighbors, evaluate, report, index, export, pairs):
+for command in (fit, transform, neighbors, evaluate, report, index, search, export, pairs):
     app.command()(command)
 
 

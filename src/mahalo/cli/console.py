@@ -56,6 +56,8 @@ def print_fit(outcome: FitOutcome, out: Path) -> None:
 def _next(outcome: FitOutcome, out: Path) -> str:
     """Return a command that this model can do."""
     data = outcome.dataset.options.data
+    if outcome.dataset.text:
+        return shlex.join(["mahalo", "search", str(out), "--index", data[0], "your question"])
     if outcome.metric.is_too_wide(outcome.dataset.X):
         return shlex.join(["mahalo", "neighbors", str(out), "--index", data[0]])
     suffix = Path(data[0]).suffix
@@ -68,7 +70,8 @@ def print_evaluation(outcome: Outcome) -> None:
     from rich.markup import escape
 
     dataset, classes, constraints = outcome.dataset, outcome.dataset.classes, outcome.dataset.constraints
-    what = [f"{dataset.table.n_rows:,} rows", f"{dataset.X.shape[1]:,} columns"]
+    columns = f"texts by {dataset.encoder}" if dataset.text else f"{dataset.X.shape[1]:,} columns"
+    what = [f"{dataset.table.n_rows:,} rows", columns]
     what += [f"{len(classes.names):,} classes"] if classes is not None else []
     what += [f"{classes.n_unlabelled:,} rows without a label"] if classes is not None and classes.n_unlabelled else []
     what += [f"{constraints.n_constraints:,} constraints"] if constraints is not None else []

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..constraints import Constraints
+from ..explain.encoder_record import EncoderRecord
 from ..explain.fingerprint import Fingerprint, fingerprint
 from ..explain.provenance import DataRecord, TableRecord
 from ..linalg import Matrix
 from ..metric import Scaling
+from ..progress import Progress
+from ..text import load_encoder
 from .options import RowOptions
 from .progress import ProgressDisplay
 from .tables.column_warnings import warn_constants, warn_row_names
@@ -21,7 +24,8 @@ from .tables.columns import ColumnChoice, Encoding, encode_table
 from .tables.constraint_files import read_constraints
 from .tables.labels_and_ids import Classes, read_ids, read_labels
 from .tables.parquet_shards import open_large
-from .tables.table import TableInfo, read_table
+from .tables.table import Table, TableInfo, read_table
+from .tables.text_columns import join_texts
 
 if TYPE_CHECKING:
     from dask.array import Array as DaskArray
@@ -31,7 +35,10 @@ __all__ = ["Dataset", "choose_columns", "load_dataset", "load_in_memory", "requi
 
 @dataclass(frozen=True)
 class Dataset:
-    """Rows of numbers with their labels, ids and constraints; `encoding` is None if columns have no names."""
+    """Rows of numbers with their labels, ids and constraints.
+
+    `encoding` is None if columns have no names, `text` the columns of the sentences that `encoder` encoded.
+    """
 
     options: RowOptions
     table: TableInfo
@@ -40,6 +47,8 @@ class Dataset:
     y: np.ndarray | DaskArray | None
     ids: list[str] | None
     constraints: Constraints | None
+    text: tuple[str, ...] = field(default=(), kw_only=True)
+    encoder: EncoderRecord | str | None = field(default=None, kw_only=True)
 
     @property
     def n_pieces(self) -> int | None:
@@ -56,11 +65,11 @@ class Dataset:
         """Checksums of rows and labels."""
         return fingerprint(self.X, self.y)
 
-    def table_record(self, encoder: str | None = None) -> TableRecord:
+    def table_record(self) -> TableRecord:
         """Return the columns that new tables are checked by."""
         columns = {} if self.encoding is None else dataclasses.asdict(self.encoding)
         label, id, base = self.options.label, self.options.id, self.table.svmlight_base
-        return TableRecord(label=label, id=id, svmlight_base=base, encoder=encoder, **columns)
+        return TableRecord(label=label, id=id, svmlight_base=base, text=self.text, encoder=self.encoder, **columns)
 
     def data_record(self, scaling: Scaling | None, n_chosen_by: int | None = None) -> DataRecord:
         """Return the provenance of rows and labels."""
@@ -90,6 +99,10 @@ def load_dataset(options: RowOptions, kernel: str, progress: ProgressDisplay) ->
     shards = open_large(options.data)
     if shards is None:
         return load_in_memory(options, progress)
+    if options.text:
+        raise ValueError(
+            f"--text needs all rows in memory, where those of {shards.source} take {shards.size}. Give fewer files."
+        )
     from .streamed_dataset import load_in_pieces
 
     return load_in_pieces(options, shards, kernel, progress)
@@ -97,20 +110,26 @@ def load_dataset(options: RowOptions, kernel: str, progress: ProgressDisplay) ->
 
 def load_in_memory(options: RowOptions, progress: ProgressDisplay) -> Dataset:
     """Load and check a dataset; it must have labels, pairs or triplets."""
-    text = [name for name in (options.label, options.id) if name is not None]
-    table = read_table(options.data, encoding=options.encoding, text=text, show=progress.show)
+    strings = [name for name in (options.label, options.id) if name is not None]
+    numbers = () if options.text else None
+    table = read_table(options.data, encoding=options.encoding, text=strings, numbers=numbers, show=progress.show)
     y = read_labels(table, options.label, options.labels, options.encoding)
     require_supervision(options, table, has_labels=y is not None)
     ids = read_ids(table, options.id, options.ids, options.encoding)
     if table.n_rows < 2:
         raise ValueError(f"{table.source} has one row; at least 2 are needed to learn a distance.")
+    constraints = read_constraints(options.pairs, options.triplets, table.n_rows, ids, options.encoding)
+    if options.text:
+        text = _text_columns(options, table)
+        texts, encoder = join_texts(table, text), load_encoder(options.encoder)
+        E = encoder.encode(texts, Progress(progress.show))
+        return Dataset(options, table, E, None, y, ids, constraints, text=text, encoder=encoder.record)
     choice = choose_columns(options, table)
     X, encoding = encode_table(table, choice)
     if encoding is not None:
         warn_row_names(table, encoding, choice, options.data, options.encoding)
         warn_constants(table, encoding, X.min(axis=0) == X.max(axis=0))
-    constraints = read_constraints(options.pairs, options.triplets, table.n_rows, ids, options.encoding)
-    return Dataset(options, table, X, encoding, y, ids, constraints)
+    return Dataset(options, table, X, encoding, y, ids, constraints, encoder=options.encoder)
 
 
 def require_supervision(options: RowOptions, table: TableInfo, has_labels: bool) -> None:
@@ -123,11 +142,25 @@ def require_supervision(options: RowOptions, table: TableInfo, has_labels: bool)
 
 
 def choose_columns(options: RowOptions, table: TableInfo) -> ColumnChoice:
-    """Return the columns that options name, several in one option separated by commas."""
+    """Return the columns that options name."""
+    columns, drop, one_hot = (_split(names, table) for names in (options.columns, options.drop, options.one_hot))
+    return ColumnChoice(options.label, options.id, columns, drop, one_hot)
+
+
+def _text_columns(options: RowOptions, table: Table) -> tuple[str, ...]:
+    """Return the columns of --text; raise ValueError if there is none or one holds the labels."""
+    names = tuple(dict.fromkeys(_split(options.text, table)))
+    if not names:
+        raise ValueError("--text names no column; wanted one with sentences.")
+    if options.label in names:
+        raise ValueError(f"--text names {options.label!r} to learn from, which --label leaves out; name it in one.")
+    return names
+
+
+def _split(options: list[str] | None, table: TableInfo) -> tuple[str, ...]:
+    """Return the names of columns in options, several in one separated by commas."""
 
     def split(text: str) -> list[str]:
         return [text] if text in table.names else [name.strip() for name in text.split(",") if name.strip()]
 
-    lists = (options.columns, options.drop, options.one_hot)
-    columns, drop, one_hot = (tuple(name for text in texts or () for name in split(text)) for texts in lists)
-    return ColumnChoice(options.label, options.id, columns, drop, one_hot)
+    return tuple(name for text in options or () for name in split(text))

@@ -304,7 +304,7 @@ def _provenance(outcome: Outcome, options: LearningOptions, learner: MetricLearn
     data = (X, dataset.y, dataset.constraints, outcome.folds) if dataset.n_pieces is None else ()
     return dataclasses.replace(
         made,
-        table=dataset.table_record(options.encoder),
+        table=dataset.table_record(),
         data=dataset.data_record(outcome.scaling, outcome.n_sampled),
         fit=dataclasses.replace(made.fit, estimator=estimator),
         evaluation=outcome.evaluation,

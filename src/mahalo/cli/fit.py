@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -33,8 +34,9 @@ def fit(
     from .tables.output_files import check_output
 
     check_output(out, output.force, (".safetensors",), inputs=rows.inputs)
-    if learning.encoder is not None and not learning.embeddings:
-        raise ValueError("--encoder names what made the vectors of --embeddings; give both, or neither.")
+    if rows.encoder is not None and not (rows.text or learning.embeddings):
+        raise ValueError("--encoder is the model for --text COLUMN, or the name for --embeddings; give one of them.")
+    learning = _with_texts(rows, learning)
     with progress_display(output.log, rows.inputs) as progress:
         outcome = learn_metric(load_dataset(rows, learning.kernel, progress), learning, progress.show)
         outcome.metric.save(out)
@@ -46,7 +48,7 @@ def fit(
         raise typer.Exit(1)
 
 
-@expand_options(omit=("encoder", "force"))
+@expand_options(omit=("force",))
 def evaluate(rows: RowOptions, learning: LearningOptions, output: OutputOptions) -> None:
     """Compare distances before and after learning, on held-out rows.
 
@@ -59,9 +61,24 @@ def evaluate(rows: RowOptions, learning: LearningOptions, output: OutputOptions)
     from .estimation import evaluate_metric
     from .progress import progress_display
 
+    if rows.encoder is not None and not rows.text:
+        raise ValueError("--encoder is the model that encodes the texts of --text COLUMN; give both, or neither.")
+    learning = _with_texts(rows, learning)
     with progress_display(output.log, rows.inputs) as progress:
         outcome = evaluate_metric(load_dataset(rows, learning.kernel, progress), learning, progress.show)
     if output.json:
         print_json(outcome.summary())
     else:
         print_evaluation(outcome)
+
+
+def _with_texts(rows: RowOptions, learning: LearningOptions) -> LearningOptions:
+    """Return the settings for the vectors of texts if rows are texts, else unchanged."""
+    if not rows.text:
+        return learning
+    if learning.embeddings:
+        raise ValueError("--text encodes sentences, --embeddings takes vectors that are encoded already; give one.")
+    for option, names in (("--columns", rows.columns), ("--drop", rows.drop), ("--one-hot", rows.one_hot)):
+        if names:
+            raise ValueError(f"--text learns from its own columns alone; leave {option} {','.join(names)} out.")
+    return replace(learning, embeddings=True)

@@ -43,7 +43,7 @@ def index(
     inputs = [str(model), *rows.inputs]
     check_output(out, output.force, (".safetensors",), inputs=inputs)
     with progress_display(output.log, inputs) as progress:
-        fitted = FittedModel.load(model)
+        fitted = FittedModel.load(model, rows.encoder)
         X, ids = fitted.read_rows(rows, progress)
         progress.show(f"building: {X.shape[0]:,} rows")
         built = build_index(fitted.metric, X, backend.value, ids=ids)

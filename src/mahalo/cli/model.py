@@ -11,6 +11,8 @@ from ..explain import Provenance
 from ..explain.provenance import TableRecord
 from ..linalg import Matrix
 from ..metric import Metric, load
+from ..progress import Progress
+from ..text import TextEncoder, load_encoder_for
 from .options import RowOptions
 from .progress import ProgressDisplay
 from .tables.columns import Encoding, check_matrix, encode, make_encoding, numeric_columns
@@ -19,6 +21,7 @@ from .tables.output_files import Part
 from .tables.parquet_shards import open_large
 from .tables.table import Table, read_table
 from .tables.text import list_some
+from .tables.text_columns import join_texts
 from .tables.vectors import vector_lengths
 
 __all__ = ["FittedModel"]
@@ -28,15 +31,22 @@ _PART = 50_000  # rows that are transformed at once
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A metric, and the file it comes from."""
+    """A metric, the file it comes from, and the folder of its encoder of texts, None for wordllama."""
 
     path: Path
     metric: Metric
+    encoder_folder: str | None = None
 
     @classmethod
-    def load(cls, path: Path) -> FittedModel:
-        """Load a model; one with a callable kernel cannot be used on the command line."""
-        return cls(path, load(path))
+    def load(cls, path: Path, encoder: str | None = None) -> FittedModel:
+        """Load a model; one with a callable kernel cannot be used on the command line.
+
+        Raise ValueError if `encoder` is passed to a model that does not take texts.
+        """
+        model = cls(path, load(path), encoder)
+        if encoder is not None and not model.record.text:
+            raise ValueError(f"{path.name} was not fitted with --text and encodes nothing; leave --encoder out.")
+        return model
 
     @cached_property
     def record(self) -> TableRecord:
@@ -48,6 +58,15 @@ class FittedModel:
         record = self.record
         return None if record.columns is None else Encoding(record.columns, dict(record.one_hot), dict(record.vectors))
 
+    @cached_property
+    def text_encoder(self) -> TextEncoder:
+        """Encoder that the model was fitted with; ValueError if another is passed."""
+        try:
+            return load_encoder_for(self.metric, self.encoder_folder)
+        except ValueError as error:
+            option = "without --encoder" if self.encoder_folder is None else f"--encoder {self.encoder_folder}"
+            raise ValueError(f"{self.path.name}, {option}: {error}") from None
+
     @property
     def feature_names(self) -> list[str] | None:
         """Names of the features, None if the model has none."""
@@ -56,6 +75,7 @@ class FittedModel:
     def read(self, rows: RowOptions, progress: ProgressDisplay) -> Table:
         """Read a table; columns that the model does not measure, above all ids and labels, as text."""
         record = self.record
+        numbers = () if record.text else record.columns
         text = [name for name in (record.id, rows.id, rows.label or record.label) if name is not None]
         return read_table(
             rows.data,
@@ -63,7 +83,7 @@ class FittedModel:
             n_features=self.metric.n_features,
             svmlight_base=record.svmlight_base,
             text=[name for name in text if name not in (record.columns or ())],
-            numbers=record.columns,
+            numbers=numbers,
             show=progress.show,
         )
 
@@ -81,10 +101,16 @@ class FittedModel:
         """Return rows for the metric and their ids, by the options or the id column of the fit."""
         table = self.read(rows, progress)
         rows = self.fill_in(rows, table)
-        return self.encode(table), read_ids(table, rows.id, rows.ids, rows.encoding)
+        return self.encode(table, progress), read_ids(table, rows.id, rows.ids, rows.encoding)
 
-    def encode(self, table: Table) -> Matrix:
-        """Return the rows of a table as numbers: columns by name, in the order of the fit, others left out."""
+    def encode(self, table: Table, progress: ProgressDisplay) -> Matrix:
+        """Return the rows of a table as numbers: columns by name, in the order of the fit, others left out.
+
+        Texts are encoded, those in the cache excepted.
+        """
+        if self.record.text:
+            texts = join_texts(table, self.record.text)
+            return self.text_encoder.encode(texts, Progress(progress.show))
         if self._encoding is None:
             return self._encode_by_width(table)
         names, model = self._encoding.columns, self.path.name
@@ -121,13 +147,13 @@ class FittedModel:
         shards = open_large(rows.data)
         if shards is None:
             table = self.read(rows, progress)
-            return table.n_rows, self._parts(table, progress.track("transforming: part", _starts(table)))
+            return table.n_rows, self._parts(table, progress.track("transforming: part", _starts(table)), progress)
         tables = (shards.read(piece) for piece in progress.track("transforming: piece", shards.pieces))
-        return shards.n_rows, (part for table in tables for part in self._parts(table, _starts(table)))
+        return shards.n_rows, (part for table in tables for part in self._parts(table, _starts(table), progress))
 
-    def _parts(self, table: Table, starts: Iterable[int]) -> Iterator[Part]:
-        X = self.encode(table)
-        used = table.names if self.record.columns is None else self.record.columns
+    def _parts(self, table: Table, starts: Iterable[int], progress: ProgressDisplay) -> Iterator[Part]:
+        X = self.encode(table, progress)
+        used = () if self.record.text else table.names if self.record.columns is None else self.record.columns
         copied = {name: table.column(name) for name in table.names if name not in used}
         for a in starts:
             columns = {name: column.slice(a, _PART) for name, column in copied.items()}

@@ -58,7 +58,7 @@ def find_neighbors(
     model: Path, index: RowOptions, queries: RowOptions | None, k: int, progress: ProgressDisplay
 ) -> FoundNeighbors:
     """Search a saved index, or rows exactly; without queries each row is a query for the others."""
-    fitted = FittedModel.load(model)
+    fitted = FittedModel.load(model, index.encoder)
     if Path(index.data[0]).suffix.lower() == ".safetensors":
         return _search_saved(fitted, index, queries, k, progress)
     X, ids = fitted.read_rows(index, progress)

@@ -70,6 +70,12 @@ class RowOptions:
     ids: Annotated[str | None, _row_option("FILE", "Row names, one a row: .npy, .txt or a table.")] = None
     columns: Annotated[_Names, _row_option("A,B,…", f"Learn from these columns only{_AGAIN}", "--columns")] = None
     drop: Annotated[_Names, _row_option("A,B,…", f"Leave these columns out{_AGAIN}")] = None
+    text: Annotated[
+        _Names, _row_option("A,B,…", f"Learn from the texts in these columns, joined, alone{_AGAIN}", "--text")
+    ] = None
+    encoder: Annotated[
+        str | None, _row_option("PATH", "Folder of the model that encodes texts. Default: wordllama.")
+    ] = None
     one_hot: Annotated[_Names, _row_option("A,B,…", f"A 0/1 column for each value of these{_AGAIN}", "--one-hot")] = (
         None
     )
@@ -91,7 +97,7 @@ class RowOptions:
         return [*self.data, self.labels, self.ids, self.pairs, self.triplets]
 
 
-NOT_LEARNING = ("label", "labels", "columns", "drop", "one_hot", "pairs", "triplets")  # rows for a fitted model
+NOT_LEARNING = ("label", "labels", "columns", "drop", "one_hot", "text", "pairs", "triplets")  # rows for a fitted model
 
 
 @dataclass(frozen=True)
@@ -99,9 +105,8 @@ class LearningOptions:
     """Settings of a fit; None: chosen by cross-validation, or the default."""
 
     embeddings: Annotated[
-        bool, _learning_option(None, "Rows are vectors of an encoder: the adapter's defaults.", "--embeddings")
+        bool, _learning_option(None, "Rows are vectors of an encoder, whose name is `--encoder`.", "--embeddings")
     ] = False
-    encoder: Annotated[str | None, _learning_option("NAME", "Name of the encoder, stored in the model.")] = None
     standardise: Annotated[
         bool,
         _learning_option(

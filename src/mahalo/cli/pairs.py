@@ -34,7 +34,7 @@ class Aim(StrEnum):
 _WITH_MODEL = {"data", "ask", "model", "id", "ids", "encoding", "out", "force", "json", "log"}
 
 
-@expand_options(omit=("triplets", "encoder"))
+@expand_options(omit=("triplets", "text", "encoder"))
 def pairs(
     context: typer.Context,
     rows: RowOptions,

@@ -13,7 +13,7 @@ from .options import Model, OutputOptions, RowOptions, expand_options, result_op
 __all__ = ["report"]
 
 
-@expand_options(omit=("data", "columns", "drop", "one_hot"))
+@expand_options(omit=("data", "columns", "drop", "one_hot", "text"))
 def report(
     model: Model,
     data: Annotated[str, typer.Option(metavar="DATA", help="Rows to show: a file, a folder or a glob.")],
@@ -39,10 +39,10 @@ def report(
     inputs = [str(model), *rows.inputs]
     check_output(out, output.force, (".html", ".htm"), inputs=inputs)
     with progress_display(output.log, inputs) as progress:
-        fitted = FittedModel.load(model)
+        fitted = FittedModel.load(model, rows.encoder)
         table = fitted.read(rows, progress)
         rows = fitted.fill_in(rows, table)
-        X = fitted.encode(table)
+        X = fitted.encode(table, progress)
         y = read_labels(table, rows.label, rows.labels, rows.encoding)
         ids = read_ids(table, rows.id, rows.ids, rows.encoding)
         constraints = read_constraints(rows.pairs, rows.triplets, table.n_rows, ids, rows.encoding)

@@ -124,7 +124,7 @@ def load_in_pieces(
     X = read_in_pieces(partial(_read_numbers, shards, encoding), shards.pieces, np.empty((0, len(encoding.names))))
     labels = _piece_labels(options, shards, stats, values)
     y = None if labels is None else read_in_pieces(labels.encode, shards.pieces, np.empty(0, dtype=np.int64))
-    return StreamedDataset(options, shards, X, encoding, y, ids, constraints, stats, labels)
+    return StreamedDataset(options, shards, X, encoding, y, ids, constraints, stats, labels, encoder=options.encoder)
 
 
 def _check_columns(options: RowOptions, shards: ParquetShards) -> None:

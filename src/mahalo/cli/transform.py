@@ -21,7 +21,8 @@ def transform(
 
     Columns are found by name, in any order. Those that the model does not
     measure, such as ids and labels, are copied unchanged; the new ones are
-    called mahalo0, mahalo1, … An array in .npy holds those alone.
+    called mahalo0, mahalo1, … An array in .npy holds those alone. Texts are
+    encoded as they were at the fit, and copied too.
     """
     from .console import print_result
     from .model import FittedModel
@@ -31,7 +32,7 @@ def transform(
     inputs = [str(model), *rows.data]
     check_output(out, output.force, inputs=inputs)
     with progress_display(output.log, inputs) as progress:
-        fitted = FittedModel.load(model)
+        fitted = FittedModel.load(model, rows.encoder)
         n_rows, parts = fitted.transform_parts(rows, progress)
         write_parts(out, parts, n_rows, "mahalo")
     n_columns = fitted.metric.n_outputs

@@ -35,6 +35,8 @@ class TableRecord:
         Columns that become one 0/1 feature for each value.
     vectors : dict of str to int
         Columns of lists, and the length of these.
+    text : tuple of str
+        Columns of texts, joined and encoded by `encoder`; empty where rows are no texts.
     label, id : str or None
         Columns of labels and of row names.
     svmlight_base : int or None
@@ -46,6 +48,7 @@ class TableRecord:
     columns: tuple[str, ...] | None = None
     one_hot: Mapping[str, list[str]] = field(default_factory=dict)
     vectors: Mapping[str, int] = field(default_factory=dict)
+    text: tuple[str, ...] = ()
     label: str | None = None
     id: str | None = None
     svmlight_base: int | None = None
@@ -55,7 +58,7 @@ class TableRecord:
         """Return the entries of `Metric.about`, without empty ones."""
         values = {name: to_plain(getattr(self, name)) for name in _TABLE}
         empty = () if self.columns is None else ("columns", "one_hot")
-        return {name: value for name, value in values.items() if value not in (None, {}) or name in empty}
+        return {name: value for name, value in values.items() if value not in (None, {}, []) or name in empty}
 
     @classmethod
     def read(cls, about: Reader) -> TableRecord:
@@ -64,6 +67,7 @@ class TableRecord:
             columns=None if columns is None else tuple(columns),
             one_hot=about.mapping("one_hot"),
             vectors=about.mapping("vectors"),
+            text=tuple(about.strings("text") or ()),
             svmlight_base=about.count("svmlight_base"),
             encoder=EncoderRecord.read(about),
             **{name: about.text(name) for name in ("label", "id")},

@@ -1,0 +1,50 @@
+"""`mahalo search`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .options import NOT_LEARNING, Model, OutputOptions, RowOptions, expand_options
+
+__all__ = ["search"]
+
+
+@expand_options(omit=(*NOT_LEARNING, "data", "force"))
+def search(
+    model: Model,
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="A text, in quotes.")],
+    index: Annotated[
+        str, typer.Option(metavar="DATA", help="Texts to search: a table with the text columns of the model.")
+    ],
+    rows: RowOptions,
+    output: OutputOptions,
+    k: Annotated[int, typer.Option("-k", "--neighbors", metavar="N", help="Number of answers.", min=1)] = 10,
+    hybrid: Annotated[
+        bool, typer.Option("--hybrid", help="Add the scores of BM25, which finds names, codes and rare words.")
+    ] = False,
+) -> None:
+    """Answer a typed question with the nearest texts of a table.
+
+    Needs a model of `mahalo fit --text`. Prints the nearest texts with their
+    distance under the learned metric, and beside them what the encoder's
+    vectors would have answered without learning.
+    """
+    from dataclasses import replace
+
+    from .console import print_json
+    from .progress import progress_display
+    from .text_search import print_answers, search_texts
+
+    inputs = [str(model), index, rows.ids]
+    with progress_display(output.log, inputs) as progress:
+        answers = search_texts(model, question, replace(rows, data=[index]), k, hybrid, progress)
+        if len(answers.learned) < k:
+            progress.print_line(
+                f"there are {len(answers.learned):,} texts to find, fewer than -k {k:,}: all of them are listed"
+            )
+    if output.json:
+        print_json(answers.to_dict())
+    else:
+        print_answers(answers)
