@@ -63,6 +63,26 @@ def test_the_exported_matrix_is_the_map(fitted, run, name):
     np.testing.assert_allclose(np.linalg.norm((X @ G)[:, None] - X @ G, axis=2), D, atol=1e-6)
 
 
+@pytest.mark.parametrize("side", ["rows", "query"])
+def test_a_model_without_a_matrix_says_how_to_get_one(trees, run, side):
+    run(
+        "fit",
+        "trees.csv",
+        "--label",
+        "kind",
+        "--id",
+        "name",
+        "--kernel",
+        "rbf",
+        "--gamma",
+        "1",
+        "--out",
+        "r.safetensors",
+    )
+    code, _, err = run("export", "r.safetensors", "--side", side, "--out", "g.npz")
+    assert code == 2 and "r.safetensors" in err and "--kernel linear" in err and "mahalo transform" in err
+
+
 def test_the_rows_of_the_exported_matrix_are_named(trees, run):
     columns = table()
     write_csv("soil.csv", columns | {"soil": ["ab"[k % 2] for k in range(len(columns["kind"]))]})

@@ -94,6 +94,7 @@ def test_a_page_from_pairs_does_not_speak_of_classes(folder, run):
     assert evaluated["sentence"] == fitted["sentence"] and fitted["sentence"] in page
     assert not re.search(r"\bclass(es)?\b", page)
     assert re.search(r"on \d+ held-out pairs of \d+ rows", page) and "The pairs are of held-out rows" in page
+    assert "each pair counted in every fold that holds it out" in page
     assert f"closer than a dissimilar one with probability {evaluated['after']['pair AUC']:.3f}" in page
 
 

@@ -46,7 +46,13 @@ def export(
     from .tables.output_files import check_output, write_table
 
     check_output(out, output.force, inputs=[model])
-    found = export_matrix(FittedModel.load(model).metric, side.value)
+    metric = FittedModel.load(model).metric
+    if not metric.is_linear:
+        raise ValueError(
+            f"{model.name} was learned with a kernel or over features of the columns, which no matrix holds; fit it "
+            "again with --kernel linear, or write learned rows with `mahalo transform`."
+        )
+    found = export_matrix(metric, side.value)
     if out.suffix.lower() == ".npz":
         write_table(out, {"matrix": found.matrix} | found.arrays)
     elif "mean" in found.arrays:

@@ -17,6 +17,7 @@ from ..selection.held_out import evaluate_held_out, search_again
 __all__ = ["Assessment", "evaluate_with_learner", "stored_assessment"]
 
 _HELD_OUT = "Evaluated on held-out rows."
+_HELD_OUT_PAIRS = "held-out rows, each pair counted in every fold that holds it out"
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Assessment:
     brief: str
     how: str
     evaluation: BeforeAfter
-    pair_rows: str = "held-out rows"
+    pair_rows: str = _HELD_OUT_PAIRS
 
 
 def stored_assessment(stored: BeforeAfter, fallback: Assessment | None) -> Assessment:
@@ -35,7 +36,7 @@ def stored_assessment(stored: BeforeAfter, fallback: Assessment | None) -> Asses
         "As stored with the metric at its fit: in every fold it was fitted to the other rows, with settings chosen "
         "without the held-out rows, and evaluated on those."
     )
-    rows = "held-out rows"
+    rows = _HELD_OUT_PAIRS
     if stored.pair_distances is None and fallback is not None:
         stored = replace(stored, pair_distances=fallback.evaluation.pair_distances)
         rows = "training rows, which is a little optimistic for “after”"
