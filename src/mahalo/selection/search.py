@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
 from ..progress import SILENT, Progress
 from ..task import FitData, FitSettings
@@ -22,6 +24,7 @@ __all__ = ["Candidate", "CandidateSearch"]
 _CLEARLY = 2.0  # standard errors behind the leader at which a problem is dropped
 _FEW_SEEN = 50  # held-out rows below which nothing is dropped
 _NEAR_TIE = 0.5  # standard errors behind the best at which a simpler space is taken
+_NARROW = 256  # columns up to which one BLAS thread is as fast as several
 _MAX_ROUNDING = 1e-12  # of the largest score
 
 
@@ -103,14 +106,17 @@ class CandidateSearch:
     def _row_scores(self) -> list[list[np.ndarray]]:
         """Scores of held-out rows, by fold and candidate."""
         self._check_learnable()
-        race = _Race(self)
-        screening = self.splitting.screening_fold(self.data) if self._n_costly else None
-        if screening is not None:
-            race.run(screening, "screening")
-            race.forget_scores()
-        for k in self.progress.track(range(len(self.folds)), len(self.folds), "choosing:", lambda k: f"fold {k + 1}"):
-            race.run(self.folds[k], f"fold {k}")
-        return race.scores
+        with threadpool_limits(1 if _is_narrow(self.data.X) else None, user_api="blas"):
+            race = _Race(self)
+            screening = self.splitting.screening_fold(self.data) if self._n_costly else None
+            if screening is not None:
+                race.run(screening, "screening")
+                race.forget_scores()
+            for k in self.progress.track(
+                range(len(self.folds)), len(self.folds), "choosing:", lambda k: f"fold {k + 1}"
+            ):
+                race.run(self.folds[k], f"fold {k}")
+            return race.scores
 
     @property
     def _n_costly(self) -> int:
@@ -371,6 +377,11 @@ class _Race:
                     f"scoring returned {values.mean()} for {described} in {name}; it must return finite numbers, "
                     "larger for better."
                 )
+
+
+def _is_narrow(X: Any) -> bool:
+    """Return whether BLAS threads would wait for each other longer than they work."""
+    return getattr(X, "ndim", 1) == 2 and X.shape[1] <= _NARROW
 
 
 def _paired(scores: np.ndarray, others: np.ndarray) -> tuple[float, float]:
