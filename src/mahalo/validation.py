@@ -194,6 +194,9 @@ def warn_of_scales(X: Any, prior: Any, names: ArrayLike | None = None) -> None:
     candidates = prior if isinstance(prior, (list, tuple)) else [prior]
     if len(varies) < 2 or not all(isinstance(one, str) and one == "identity" for one in candidates):
         return
+    span = (high - low)[varies]
+    if span.max() < _FAR_APART * span.min() / np.sqrt(len(X)):
+        return  # no ratio of deviations is larger than that of ranges times √n
     some = X[:: -(-len(X) // _MOST_SCALED)][:, varies].astype(np.float64)
     spread = some.std(axis=0)
     spread, varies = spread[spread > 0], varies[spread > 0]

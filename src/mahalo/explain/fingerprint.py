@@ -35,8 +35,17 @@ def fingerprint(X: Matrix, y: ArrayLike | None = None) -> Fingerprint:
     """Return hashes of rows and of their labels."""
     if y is None:
         return fingerprint_of(X.shape, checksum(X))
+    if isinstance(y, np.ndarray) and y.dtype == np.intp and y.ndim == 1 and _is_compact(y):
+        return fingerprint_of(X.shape, checksum(X), np.arange(y.max() + 1), [y])
     labels = as_labels(y)
     return fingerprint_of(X.shape, checksum(X), labels.classes, [labels.codes])
+
+
+def _is_compact(codes: np.ndarray) -> bool:
+    """Return whether labels are codes 0, 1, …, each of which occurs, and −1 for none."""
+    if codes.min(initial=0) < -1 or codes.max(initial=-1) >= len(codes):
+        return False
+    return bool(np.bincount(codes + 1)[1:].all())
 
 
 def label_hashes(y: ArrayLike) -> set[str | None]:

@@ -18,10 +18,11 @@ def to_plain(value: object) -> Any:
     """Return a value as JSON knows it; infinities, NaN and objects, which it does not, as they print."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
+    if isinstance(value, (float, np.floating)):
+        number = float(value)
+        return number if math.isfinite(number) else str(number)
     if isinstance(value, (np.bool_, np.integer)):
         return value.item()
-    if isinstance(value, (float, np.floating)):
-        return float(value) if np.isfinite(value) else str(float(value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {one.name: to_plain(getattr(value, one.name)) for one in dataclasses.fields(value)}
     if isinstance(value, Mapping):

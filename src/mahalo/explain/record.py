@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..evaluation import intervals
 from ..version import VERSION
 from .fingerprint import Fingerprint
-from .influence import constraint_kinds
+from .influence import count_constraints
 from .old_provenance import SETTINGS
 from .plain import to_plain
 from .provenance import Candidate, Choice, DataRecord, FitRecord, Provenance, TableRecord
@@ -36,7 +35,7 @@ def provenance_of(learner: Any, fingerprint: Fingerprint | None = None) -> Prove
             estimator=type(learner).__name__,
             parameters={name: to_plain(value) for name, value in vars(learner).items() if _is_parameter(name)},
             gamma=float(getattr(learner, "gamma_", None) or learner.gamma),
-            n_constraints=dict(Counter(constraint_kinds(learner.constraints_).tolist())),
+            n_constraints=count_constraints(learner.constraints_),
             n_dropped=int(learner.n_dropped_),
             n_outside=int(learner.n_outside_),
             certificate=learner.certificate_,
