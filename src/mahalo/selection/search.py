@@ -47,8 +47,8 @@ class CandidateSearch:
     """Folds, candidates and their scores.
 
     Problems race: after every fold those are dropped that are behind the leader by one standard error of the paired
-    difference over all held-out rows so far, or by two if their space is simpler than the leader's. Dropped candidates
-    have the score NaN in later folds.
+    difference over all held-out rows so far, or by two if their space is simpler than the leader's or retrieval is
+    scored. Dropped candidates have the score NaN in later folds.
 
     Attributes
     ----------
@@ -329,7 +329,8 @@ class _Race:
             return True
         if self.search.is_more_complex(p, leader):
             return ahead + error > 0
-        return ahead + (_CLEARLY if self.search.is_more_complex(leader, p) else 1.0) * error >= 0
+        patient = self.search.is_more_complex(leader, p) or self.search.scorer.by_retrieval
+        return ahead + (_CLEARLY if patient else 1.0) * error >= 0
 
     def _drop(self) -> None:
         """Drop problems, and γ of problems, that cannot win any more."""
