@@ -109,8 +109,8 @@ class MetricLearnerCV(MetricLearner):
     them within half a standard error of the best, of the paired difference over held-out rows, is taken.
 
     Candidates race: after every fold those are dropped that are behind the leader by one standard error over all
-    held-out rows so far, or by two if their space is simpler. Quadratic, local and RBF are first tried at one γ,
-    beyond 600 rows on a screening fold of so many.
+    held-out rows so far, or by two if their space is simpler or retrieval is scored. Quadratic, local and RBF are first
+    tried at one γ, beyond 600 rows on a screening fold of so many.
 
     To choose, at most 3,000 rows are looked at, drawn at random in every class, and problems are solved to a relative
     gap of 1 %. Beyond 100 columns, or rows under a kernel without a basis, choosing is done over 64 directions, or two
