@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
@@ -34,16 +35,16 @@ _MOST_NAMES = 4  # rows that one cell names
 
 
 @dataclass(frozen=True)
-class Section:
+class Section(ABC):
     """Base of the sections; `name` is the anchor and the name of the template, `title` the text of the link."""
 
     name: ClassVar[str]
     title: ClassVar[str]
 
     @classmethod
+    @abstractmethod
     def of(cls, findings: Findings) -> Section:
         """Return the section about these findings."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
