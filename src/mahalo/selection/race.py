@@ -16,7 +16,7 @@ from .scoring import RowScores, Scorer
 __all__ = ["Race"]
 
 _PATIENT = 2.0  # standard errors behind the leader at which a candidate of a simpler space, or by retrieval, is dropped
-_HOPELESS, _DECIDED = 0.5, 0.975  # levels of a lead below which it will not become real, and above which it stays so
+_HOPELESS, _DECIDED = 0.69, 0.95  # levels of a lead below which it will not become real, and above which it stays so
 
 
 class Race:
@@ -26,8 +26,8 @@ class Race:
     standard error of the paired difference over all held-out rows so far, of the score or of its smooth form; if
     retrieval is scored by two; if their space is simpler than the leader's by two, of both. So are γ that are behind
     the best one of the same problem, of both. Once every row has been held out, a space is dropped if the leader's
-    lead over it is beyond chance (at 97.5 %), as are all spaces less simple than one over which the lead is not even
-    what chance gives every other time; of every problem the best γ is left. The race is over when one solution is.
+    lead over it is beyond chance (at 95 %), as are all spaces less simple than one over which the lead is within half a
+    standard error (a level of 69 %); of every problem the best γ is left. The race is over when one solution is.
     """
 
     def __init__(self, grid: CandidateGrid, scorer: Scorer, tasks: FoldTasks, n_jobs: int | None) -> None:
