@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,7 +28,7 @@ from ..explain.suspects import (
     doubtful_rows_in_sample,
 )
 from ..learner import MetricLearner
-from ..linalg import Matrix
+from ..linalg import Matrix, RowsLike
 from ..metric import Metric, Scaling
 from ..rows import stratified_sample
 from ..validation import len_of
@@ -85,7 +84,7 @@ class Findings:
     def of(
         cls,
         model: MetricLearner | Metric,
-        X: Any,
+        X: RowsLike,
         y: ArrayLike | None,
         constraints: Constraints | None,
         names: Sequence[str] | None,

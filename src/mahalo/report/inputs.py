@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
@@ -12,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..constraints import Constraints, Labels
 from ..evaluation import known_pairs
 from ..learner import MetricLearner
-from ..linalg import Matrix
+from ..linalg import Matrix, RowsLike
 from ..metric import Metric
 from ..metric.input_checks import names_of_columns
 from ..validation import as_objects, at_least_single
@@ -41,7 +40,7 @@ def metric_and_learner(model: MetricLearner | Metric) -> tuple[Metric, MetricLea
     return metric, learner
 
 
-def rows_of_metric(metric: Metric, X: Any) -> Matrix:
+def rows_of_metric(metric: Metric, X: RowsLike) -> Matrix:
     """Return rows as an array, CSR array or array of objects; raise ValueError unless they fit the metric."""
     if metric.n_features is None:
         return as_objects(X)
@@ -72,7 +71,7 @@ def drawn_from_labels(learner: MetricLearner, labels: Labels | None) -> bool:
     return bool(((first == second) == similar).all()) and learned.n_constraints >= n_drawn / 2
 
 
-def column_names(X: Any, model: MetricLearner | Metric, metric: Metric) -> list[Sequence[str] | None]:
+def column_names(X: RowsLike, model: MetricLearner | Metric, metric: Metric) -> list[Sequence[str] | None]:
     """Return the names of the columns of X, those seen at fit and those stored with the metric; None for none."""
     table_names = list(X.columns) if hasattr(X, "columns") else None
     return [table_names, getattr(model, "feature_names_in_", None), names_of_columns(metric.about) or None]

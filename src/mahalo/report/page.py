@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
 from ..constraints import Constraints
 from ..drawing import as_json, chart_assets
 from ..learner import MetricLearner
+from ..linalg import RowsLike
 from ..metric import Metric
 from ..persistence import write_bytes
 from ..progress import Progress, progress_for
@@ -49,7 +50,7 @@ _SECTIONS: tuple[type[Section], ...] = (
 
 def write(
     model: MetricLearner | Metric,
-    X: Any,
+    X: RowsLike,
     y: ArrayLike | None,
     path: str | PathLike,
     *,

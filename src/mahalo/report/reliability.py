@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..drawing import draw_reliability, new_figure, require_matplotlib
+from ..linalg import RowsLike
 from ..pairs import PairClassifier, calibration_error
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class ReliabilityDisplay:
     def from_estimator(
         cls,
         classifier: PairClassifier,
-        X: Any,
+        X: RowsLike,
         pairs: ArrayLike,
         same: ArrayLike,
         *,
