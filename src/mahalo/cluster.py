@@ -15,9 +15,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .constraints import Constraints, as_constraints, reject_constraints
 from .learner import MetricLearner
-from .linalg import Matrix, RowsLike
+from .linalg import Matrix
 from .metric import Metric, leading_part
 from .task import start_metric
+from .types import RowsLike
 from .validation import Seed, as_generator, as_objects, at_least_single
 
 __all__ = ["MetricKMeans"]

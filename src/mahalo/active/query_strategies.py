@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Constraints, as_constraints, sq_distances
-from ..linalg import RowsLike
 from ..metric import Metric
+from ..types import RowsLike
 from ..validation import Seed, as_generator, check_count, in_double
 from .answer_closure import AnswerClosure
 

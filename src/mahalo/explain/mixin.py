@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Constraints, as_label_array
-from ..linalg import Matrix, RowsLike
+from ..linalg import Matrix
 from ..metric import Metric
 from ..solvers import Certificate, Step
 from ..task import FitSettings
+from ..types import RowsLike
 from ..validation import len_of
 from .features import FeatureShares, feature_shares, sample_pairs
 from .fingerprint import fingerprint

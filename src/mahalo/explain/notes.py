@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..constraints import Constraints, as_labels
-from ..linalg import RowsLike
+from ..types import RowsLike
 from .influence import InfluentialConstraints, most_influential
 from .json_values import Reader
 from .suspects import (

@@ -15,7 +15,7 @@ from .covariance import (
     sq_norms,
 )
 from .k_smallest import nearest_of
-from .matrix import Matrix, RowsLike, to_dense
+from .matrix import Matrix, to_dense
 from .rank_one import add_outer, from_upper, log_det_of_upper, rank_one_steps, times_upper
 from .scatter import Scatter, rounding_of
 from .symmetric import (
@@ -36,7 +36,6 @@ __all__ = [
     "ClassMoments",
     "Matrix",
     "Moments",
-    "RowsLike",
     "Scatter",
     "ScatterKind",
     "add_outer",

@@ -1,18 +1,12 @@
-"""Types of matrices: dense or CSR arrays inside the library, and what callers may pass as rows."""
+"""Rows as a dense array."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
-
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import ArrayLike
 
-__all__ = ["Matrix", "RowsLike", "to_dense"]
+from ..types import Matrix
 
-Matrix: TypeAlias = np.ndarray | sp.csr_array
-RowsLike: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix | Sequence[object]  # tables, sparse matrices, objects
+__all__ = ["Matrix", "to_dense"]
 
 
 def to_dense(X: Matrix) -> np.ndarray:

@@ -25,11 +25,12 @@ from ..constraints import (
 from ..coordinates import LinearCoordinates
 from ..evaluation import pair_auc
 from ..learner import MetricLearner
-from ..linalg import Matrix, RowsLike
+from ..linalg import Matrix
 from ..metric import Metric
 from ..priors import Supervision
 from ..solvers import Certificate
 from ..task import make_space
+from ..types import RowsLike
 from ..validation import Seed, as_generator, at_least_single, len_of, warn
 from .batch import batch_problem, solve_from
 from .files import SavedStream, load_stream, save_stream

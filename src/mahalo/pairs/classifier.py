@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from ..constraints import Constraints, as_constraints, codes_by_appearance
 from ..evaluation.pair_scores import PAIR_SCORES
 from ..learner import MetricLearner
-from ..linalg import Matrix, RowsLike
+from ..linalg import Matrix
 from ..selection import MetricLearnerCV
+from ..types import RowsLike
 from ..validation import Seed, as_indices, as_objects, len_of
 from .calibration import Calibration, best_threshold
 from .held_out_pairs import draw_pairs, fit_and_hold_out

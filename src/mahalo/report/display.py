@@ -25,9 +25,10 @@ from ..drawing import (
 )
 from ..evaluation import View, view_of_rows
 from ..learner import MetricLearner
-from ..linalg import Matrix, RowsLike, symmetrize
+from ..linalg import Matrix, symmetrize
 from ..metric.input_checks import checked_rows
 from ..selection import MetricLearnerCV, MetricPath
+from ..types import RowsLike
 from ..validation import in_double, len_of
 
 if TYPE_CHECKING:

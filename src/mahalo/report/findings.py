@@ -28,9 +28,10 @@ from ..explain.suspects import (
     doubtful_rows_in_sample,
 )
 from ..learner import MetricLearner
-from ..linalg import Matrix, RowsLike
+from ..linalg import Matrix
 from ..metric import Metric, Scaling
 from ..rows import stratified_sample
+from ..types import RowsLike
 from ..validation import len_of
 from .assessment import Assessment, evaluate_with_learner, stored_assessment
 from .distance import before_learning, distance_matrix

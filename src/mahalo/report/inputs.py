@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 from ..constraints import Constraints, Labels
 from ..evaluation import known_pairs
 from ..learner import MetricLearner
-from ..linalg import Matrix, RowsLike
+from ..linalg import Matrix
 from ..metric import Metric
 from ..metric.input_checks import names_of_columns
+from ..types import RowsLike
 from ..validation import as_objects, at_least_single
 
 __all__ = ["check_names", "column_names", "cover_rows", "drawn_from_labels", "metric_and_learner", "rows_of_metric"]
@@ -44,10 +45,12 @@ def rows_of_metric(metric: Metric, X: RowsLike) -> Matrix:
     """Return rows as an array, CSR array or array of objects; raise ValueError unless they fit the metric."""
     if metric.n_features is None:
         return as_objects(X)
-    X = check_array(at_least_single(X), accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
-    if X.shape[1] != metric.n_features:
-        raise ValueError(f"X has {X.shape[1]} features, but this metric was learned on {metric.n_features} features.")
-    return X
+    rows = check_array(at_least_single(X), accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+    if rows.shape[1] != metric.n_features:
+        raise ValueError(
+            f"X has {rows.shape[1]} features, but this metric was learned on {metric.n_features} features."
+        )
+    return rows
 
 
 def cover_rows(constraints: Constraints, n_rows: int) -> bool:

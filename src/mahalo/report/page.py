@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike
 from ..constraints import Constraints
 from ..drawing import as_json, chart_assets
 from ..learner import MetricLearner
-from ..linalg import RowsLike
 from ..metric import Metric
 from ..persistence import write_bytes
 from ..progress import Progress, progress_for
+from ..types import RowsLike
 from ..version import VERSION
 from .constraint_section import ConstraintSection, LabelSection
 from .feature_section import FeatureSection

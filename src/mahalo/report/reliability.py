@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..drawing import draw_reliability, new_figure, require_matplotlib
-from ..linalg import RowsLike
 from ..pairs import PairClassifier, calibration_error
+from ..types import RowsLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

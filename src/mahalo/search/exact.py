@@ -9,10 +9,11 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from ..linalg import Matrix, RowsLike, nearest_of, to_dense
+from ..linalg import Matrix, nearest_of, to_dense
 from ..metric import Metric, cosines, is_positive
 from ..metric.query_side import self_similarities
 from ..persistence import Contents, matrix_arrays
+from ..types import RowsLike
 from ..validation import in_double, len_of
 
 __all__ = ["SimilaritySearch", "VectorSearch", "transform_in_double"]

@@ -11,9 +11,10 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from ..linalg import Matrix, RowsLike
+from ..linalg import Matrix
 from ..metric import Metric
 from ..persistence import Contents
+from ..types import RowsLike
 from .exact import VectorSearch, transform_in_double
 
 __all__ = ["FaissSearch", "UsearchSearch"]

@@ -11,9 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from ..linalg import Matrix, RowsLike
+from ..linalg import Matrix
 from ..metric import Metric
 from ..rows import is_lazy
+from ..types import RowsLike
 from ..validation import check_count, len_of
 from .exact import SimilaritySearch, VectorSearch
 from .graphs import FaissSearch, UsearchSearch
