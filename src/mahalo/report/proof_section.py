@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -11,9 +10,9 @@ from ..drawing.charts import GapChart, ScoreCurve, ScoresChart
 from ..explain.provenance import Candidate, Choice, FitRecord
 from .findings import Findings, Missing
 from .formatting import gap_text, number, percent
-from .parts import Cell, Chart, Column, NotShown, Section, Table, part_or_reason
+from .parts import Cell, Chart, Column, Table
 
-__all__ = ["CandidateScores", "Proof", "ProofSection"]
+__all__ = ["CandidateScores", "Proof", "proof"]
 
 _N_CANDIDATES = 30
 _SETTINGS = {
@@ -77,25 +76,8 @@ class Proof:
     candidates: CandidateScores | None
 
 
-@dataclass(frozen=True)
-class ProofSection(Section):
-    """Bound on the distance of the solution to the optimum."""
-
-    name: ClassVar[str] = "proof"
-    title: ClassVar[str] = "Proof"
-    proof: Proof | NotShown
-
-    @classmethod
-    def of(cls, findings: Findings) -> ProofSection:
-        return cls(part_or_reason(_proof, findings))
-
-    @property
-    def candidates(self) -> CandidateScores | None:
-        """Scores of the candidates, where settings were chosen."""
-        return None if isinstance(self.proof, NotShown) else self.proof.candidates
-
-
-def _proof(findings: Findings) -> Proof:
+def proof(findings: Findings) -> Proof:
+    """Return the certificate of the fit: how far the solution can be from the optimum."""
     fit, choice = findings.provenance.fit, findings.provenance.choice
     if fit is None:
         raise Missing("the file does not hold how the metric was found; make the report from the learner.")
