@@ -13,7 +13,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from ..constraints import Constraints
 from ..linalg import Matrix
-from .comparison import BeforeAfter, FoldScores, compare_folds
+from .before_after import BeforeAfter
+from .comparison import FoldScores, compare_folds
 from .estimate import Estimate, Measured
 from .lda import lda_projection
 from .pair_distances import PairDistances
