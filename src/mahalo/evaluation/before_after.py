@@ -125,7 +125,7 @@ class BeforeAfter:
         return "better" if change > 0 else "worse"
 
     @property
-    def judged_on(self) -> str:
+    def evaluated_on(self) -> str:
         """Numbers of queries and of rows that they were compared with, or of pairs, in words."""
         held_out = "held-out " * self.held_out
         if not self.n_index:
@@ -142,7 +142,7 @@ class BeforeAfter:
         lda = f"; LDA reaches {_figure(self.lda[name])}" if name in self.lda else ""
         return (
             f"{self.verdict().capitalize()}: {measure_title(name)} is {_figure(self.before[name])} {first} and "
-            f"{_figure(self.after[name])} {second}{learning} ({self.difference(name)}), on {self.judged_on}{lda}."
+            f"{_figure(self.after[name])} {second}{learning} ({self.difference(name)}), on {self.evaluated_on}{lda}."
         )
 
     @property
@@ -167,7 +167,7 @@ class BeforeAfter:
             lines.append(
                 f"{name:{width}}{self.before[name]:9.3f}{self.after[name]:9.3f}{beside}   {self.difference(name)}"
             )
-        return "\n".join([*lines, self.judged_on, *self.notes])
+        return "\n".join([*lines, self.evaluated_on, *self.notes])
 
     def with_class_names(self, names: Sequence[object]) -> BeforeAfter:
         """Return the comparison with class codes 0, 1, … replaced by these names."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import intervals
 from .before_after import BeforeAfter, ClassResult, Confusion
-from .estimate import Estimate, Measured, pool
+from .estimate import Estimate, Estimates, pool
 from .pair_distances import PairDistances
 from .queries import QueryScores
 
@@ -23,7 +23,7 @@ _MOST_CONFUSIONS = 200
 class FoldScores:
     """Scores of one fold before and after, and of LDA where it was fitted.
 
-    Either `scores` of labelled queries, whose numbers among all rows are `rows`, or `measured` values of pairs, the
+    Either `scores` of labelled queries, whose numbers among all rows are `rows`, or `side_estimates` of pairs, the
     numbers of whose two rows are in `pairs`.
     """
 
@@ -31,20 +31,20 @@ class FoldScores:
     rows: np.ndarray | None = None
     scores: tuple[QueryScores, QueryScores] | None = None
     lda: QueryScores | None = None
-    measured: tuple[Measured, Measured] | None = None
+    side_estimates: tuple[Estimates, Estimates] | None = None
     pairs: np.ndarray | None = None
     pair_distances: tuple[PairDistances, PairDistances] | None = None
 
-    def estimates(self) -> tuple[Measured, Measured, Measured | None]:
+    def estimates(self) -> tuple[Estimates, Estimates, Estimates | None]:
         if self.scores is None:
-            assert self.measured is not None
-            return *self.measured, None
-        before, after = (self._measured(one) for one in self.scores)
-        return before, after, None if self.lda is None else self._measured(self.lda)
+            assert self.side_estimates is not None
+            return *self.side_estimates, None
+        before, after = (self._estimates_of(one) for one in self.scores)
+        return before, after, None if self.lda is None else self._estimates_of(self.lda)
 
-    def _measured(self, scores: QueryScores) -> Measured:
+    def _estimates_of(self, scores: QueryScores) -> Estimates:
         assert self.rows is not None
-        found = scores.measured(self.rows)
+        found = scores.estimates(self.rows)
         return {name: None if one is None else one.against(self.n_index) for name, one in found.items()}
 
 

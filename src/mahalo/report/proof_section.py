@@ -84,7 +84,7 @@ def proof(findings: Findings) -> Proof:
     certificate = fit.certificate
     status = "converged" if certificate.converged else "stopped early"
     return Proof(
-        status="prior chosen" if choice is not None and choice.start_was_chosen else status,
+        status="prior chosen" if choice is not None and choice.prior_was_chosen else status,
         gap=gap_text(certificate.relative_gap),
         n_constraints=sum(fit.n_constraints.values()),
         n_violated=certificate.n_violated,
@@ -164,7 +164,7 @@ def _candidate_table(choice: Choice, candidates: list[Candidate], varied: list[s
         score = f"{c.score:.3f} chosen" if c.chosen else f"{c.score:.3f}"
         rows.append(
             [
-                Cell("prior alone" if choice.is_start(c) else number(c.gamma), f"{c.gamma:.6g}"),
+                Cell("prior alone" if choice.is_prior(c) else number(c.gamma), f"{c.gamma:.6g}"),
                 *(Cell(_setting(k, c.settings.get(k))) for k in varied),
                 Cell(score, f"{c.score:.6f}", strong=c.chosen),
                 *([_interval_cell(c.interval)] if has_intervals else []),
@@ -185,9 +185,9 @@ def _curves(choice: Choice, varied: list[str]) -> ScoresChart:
     """Return scores against γ, one curve for each combination of the other settings."""
     groups: dict[tuple[str, ...], list[Candidate]] = {}
     candidates = [c for c in choice.candidates if np.isfinite(c.score)]
-    prior_scores = [c.score for c in candidates if choice.is_start(c)]
+    prior_scores = [c.score for c in candidates if choice.is_prior(c)]
     for c in candidates:
-        if np.isfinite(c.gamma) and not choice.is_start(c):
+        if np.isfinite(c.gamma) and not choice.is_prior(c):
             groups.setdefault(tuple(str(c.settings.get(k)) for k in varied), []).append(c)
     curves = tuple(
         ScoreCurve(tuple(sorted((c.gamma, c.score, c.interval or 0.0) for c in group)), any(c.chosen for c in group))

@@ -73,7 +73,7 @@ def measures(findings: Findings) -> Measures:
     )
     return Measures(
         how=assessment.how,
-        evaluated_on=e.judged_on,
+        evaluated_on=e.evaluated_on,
         chart=Chart("measures", f"Measures with 95 % intervals: {words}", "", MeasuresChart(rows)),
         table=_measure_table(e),
         advice=_advice(e),
