@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,22 +20,19 @@ from ..validation import check_count, in_double, len_of
 from . import array_api
 from .input_checks import CROSS, check_names, checked_block, checked_rows, refuse_similarities, require_similarities
 from .local_matrix import local_matrix
-from .pairwise import (
-    all_distances,
-    cosines,
-    nearest_among,
-    unit_length,
-)
+from .pairwise import all_distances, cosines, nearest_among, unit_length
 from .query_side import QuerySide, query_side
 from .scaling import Scaling
 from .similarities import (
-    base_diagonal,
-    base_paired,
     kernel_distances,
     self_similarity,
     similarity_blocks,
     sq_cosine_distances,
+    sq_pair_distances,
 )
+
+if TYPE_CHECKING:
+    from .torch_module import MetricModule
 
 __all__ = ["Metric"]
 
@@ -281,12 +278,7 @@ class Metric:
         elif self.coordinates.is_linear:
             D = self.self_similarity(in_double(X - Y), None)  # squares may be too large or small for float32
         else:
-            X, Y = in_double(X), in_double(Y)
-            phi = self.coordinates.map(X) - self.coordinates.map(Y)
-            D = np.einsum("ij,ij->i", phi @ self.core_change, phi)
-            if self.base_weight:
-                own = base_diagonal(self, X, diag_x, "diag_x") + base_diagonal(self, Y, diag_y, "diag_y")
-                D += self.base_weight * (own - 2.0 * base_paired(self, X, Y, cross))
+            D = sq_pair_distances(self, in_double(X), in_double(Y), cross, diag_x, diag_y)
         D = np.maximum(D, 0.0)
         return D if squared else np.sqrt(D)
 
@@ -371,6 +363,25 @@ class Metric:
         from .files import save
 
         save(self, path)
+
+    def to_onnx(self, path: str | PathLike) -> None:
+        """Write `transform` of float32 rows as an ONNX graph (opset 18), which runs without this library.
+
+        Input "X", output "transformed"; any number of rows. ValueError for a kernel or features that are code.
+        """
+        from .onnx_file import write_onnx
+
+        write_onnx(self, path)
+
+    def to_torch(self) -> MetricModule:
+        """Return `transform` as a torch module with constant buffers, which torch.jit.script takes."""
+        try:
+            from .torch_module import as_module
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise ImportError('to_torch needs torch: pip install "mahalo[torch]"') from None
+        return as_module(self)
 
     def __repr__(self) -> str:
         c = self.coordinates

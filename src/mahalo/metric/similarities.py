@@ -16,12 +16,11 @@ if TYPE_CHECKING:
     from .metric import Metric
 
 __all__ = [
-    "base_diagonal",
-    "base_paired",
     "kernel_distances",
     "self_similarity",
     "similarity_blocks",
     "sq_cosine_distances",
+    "sq_pair_distances",
 ]
 
 
@@ -52,6 +51,16 @@ def sq_cosine_distances(metric: Metric, X: Any, Y: Any, cross: Any, diag_x: Any,
     if metric.base_weight:
         K = K + metric.base_weight * base_paired(metric, X, Y, cross)
     return is_positive(own_x) + is_positive(own_y) - 2.0 * paired_cosines(K, own_x, own_y)
+
+
+def sq_pair_distances(metric: Metric, X: Any, Y: Any, cross: Any, diag_x: Any, diag_y: Any) -> np.ndarray:
+    """Return δᵀ (F − wI) δ + w d0²(x_k, y_k) for every k, δ = φ(x_k) − φ(y_k)."""
+    phi = metric.coordinates.map(X) - metric.coordinates.map(Y)
+    D = np.einsum("ij,ij->i", phi @ metric.core_change, phi)
+    if metric.base_weight:
+        own = base_diagonal(metric, X, diag_x, "diag_x") + base_diagonal(metric, Y, diag_y, "diag_y")
+        D += metric.base_weight * (own - 2.0 * base_paired(metric, X, Y, cross))
+    return D
 
 
 def base_paired(metric: Metric, X: Any, Y: Any, cross: Any) -> np.ndarray:
