@@ -48,10 +48,10 @@ def export(
     scaling, features, kernel, matrix and unit length, as far as the model has
     them.
     """
+    from ..tables.model import FittedModel
+    from ..tables.output_files import check_output, write_table
     from .console import print_result
     from .export_matrix import export_graph, export_matrix
-    from .model import FittedModel
-    from .tables.output_files import check_output, write_table
 
     if onnx and side is not Side.rows:
         raise ValueError("--onnx writes one graph for rows and queries alike; leave --side query out.")
