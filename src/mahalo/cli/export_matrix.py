@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from ..metric import Metric
-from ..metric.input_checks import names_of_columns
 from ..metric.onnx_graph import OPSET
 
 __all__ = ["ExportedMatrix", "export_graph", "export_matrix"]
@@ -26,7 +25,7 @@ class ExportedMatrix:
 
 def export_matrix(metric: Metric, side: str) -> ExportedMatrix:
     """Return the matrix for rows and queries (`side` "rows") or for queries alone ("query")."""
-    names = names_of_columns(metric.about)
+    names = metric.column_names
     arrays = {"normalize": np.array(metric.normalize)} | ({"columns": np.array(names)} if names else {})
     scaled = ""
     if metric.scaling is not None:
@@ -50,7 +49,7 @@ def export_graph(metric: Metric, path: Path) -> dict[str, object]:
     """Write the ONNX graph of a model and return its opset, shape, column names and usage."""
     metric.to_onnx(path)
     usage = f"float32 rows X of {metric.n_features} columns to rows `transformed`; search by Euclidean distance"
-    names = names_of_columns(metric.about)
+    names = metric.column_names
     return {
         "opset": OPSET,
         "inputs": metric.n_features,

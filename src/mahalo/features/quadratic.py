@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ..persistence import FileParts
 from .base import Standardisation, standardise
 
 __all__ = ["Quadratic", "QuadraticMap"]
@@ -88,3 +89,8 @@ class QuadraticMap:
         """Return i, j and the weight of every product z_i z_j, i ≤ j."""
         i, j = np.triu_indices(self._n_factors)
         return i, j, np.where(i == j, 1.0, np.sqrt(2.0)) / np.sqrt(self._n_factors)
+
+    def file_parts(self) -> FileParts:
+        scale, mean = self.standardisation.scale, self.standardisation.mean
+        fields = {"features": self.kind, "features_scale": scale}
+        return FileParts(fields, {"features_mean": mean, "features_directions": self.directions})

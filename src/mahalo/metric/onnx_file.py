@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from ..persistence import write_bytes
 from ..version import VERSION
-from .input_checks import names_of_columns
 from .onnx_graph import OPSET, build_graph
 from .transform_parts import transform_parts
 
@@ -30,7 +29,9 @@ def write_onnx(metric: Metric, path: str | PathLike) -> None:
 
     parts = transform_parts(metric)
     graph = build_graph(parts, INPUT, OUTPUT)
-    nodes = [helper.make_node(n.operator, n.inputs, [n.output], **n.attributes) for n in graph.nodes]
+    nodes = [helper.make_node(node.operator, node.inputs, [node.output]) for node in graph.nodes]
+    for node, made in zip(graph.nodes, nodes, strict=True):
+        made.attribute.extend(helper.make_attribute(name, value) for name, value in node.attributes.items())
     model = helper.make_model(
         helper.make_graph(
             nodes,
@@ -45,7 +46,7 @@ def write_onnx(metric: Metric, path: str | PathLike) -> None:
         producer_version=VERSION,
         doc_string=f"{OUTPUT} holds rows of {INPUT} in a space where the learned distance is the Euclidean one.",
     )
-    names = names_of_columns(metric.about)
+    names = metric.column_names
     helper.set_model_props(model, {"distance": "euclidean"} | ({"columns": json.dumps(names)} if names else {}))
     checker.check_model(model, full_check=True)
     write_bytes(path, model.SerializeToString())

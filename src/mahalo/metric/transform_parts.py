@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -99,11 +101,17 @@ def _kernel(metric: Metric) -> KernelColumns | None:
             f"{_REMEDY}."
         )
     support = np.asarray(to_dense(c.support), dtype=np.float64)
-    gamma, coef0, degree = (c.kernel.params.get(name) for name in ("gamma", "coef0", "degree"))
+    params = c.kernel.params
     return KernelColumns(
         c.kernel.kind,
         support,
-        1.0 / support.shape[1] if gamma is None else float(gamma),
-        1.0 if coef0 is None else float(coef0),
-        3.0 if degree is None else float(degree),
+        gamma=_number(params, "gamma", 1.0 / support.shape[1]),
+        coef0=_number(params, "coef0", 1.0),
+        degree=_number(params, "degree", 3.0),
     )
+
+
+def _number(params: Mapping[str, object], name: str, default: float) -> float:
+    """Return a parameter of a kernel, or what scikit-learn uses if it is None."""
+    value = params.get(name)
+    return float(value) if isinstance(value, Real) else default
