@@ -16,9 +16,9 @@ pa = pytest.importorskip("pyarrow")
 pytest.importorskip("dask")
 from pyarrow import parquet  # noqa: E402
 
-from mahalo.cli.tables import parquet_shards as on_disk  # noqa: E402
-from mahalo.cli.tables.parquet_shards import open_large  # noqa: E402
 from mahalo.explain import Provenance  # noqa: E402
+from mahalo.tables import parquet_shards as on_disk  # noqa: E402
+from mahalo.tables.parquet_shards import open_large  # noqa: E402
 
 FIT = ["--label", "kind", "--id", "name", "--out", "m.safetensors", "--force", "--json"]
 N = 120  # rows in a shard
@@ -346,7 +346,7 @@ def test_few_pieces_are_held_at_once(shards, run, in_pieces, monkeypatch):
 
     import dask
 
-    from mahalo.cli import streamed_dataset
+    from mahalo.tables import streamed_dataset
 
     alive, most, lock, read = 0, 0, threading.Lock(), streamed_dataset._read_numbers
 
@@ -409,7 +409,7 @@ def contents(name: str) -> dict[str, np.ndarray]:
 def test_transform_holds_one_piece_at_a_time(model, run, in_pieces, monkeypatch):
     read, seen = on_disk.ParquetShards.read, []
     monkeypatch.setattr(on_disk.ParquetShards, "read", lambda *given: seen.append(read(*given)) or seen[-1])
-    monkeypatch.setattr("mahalo.cli.tables.table._read_file", lambda *given: pytest.fail("a whole file was read"))
+    monkeypatch.setattr("mahalo.tables.table._read_file", lambda *given: pytest.fail("a whole file was read"))
     code, _, err = run("transform", model, "shards", "--out", "new.npy")
     assert code == 0, err
     assert [table.n_rows for table in seen] == [100, 20] * 4

@@ -25,11 +25,11 @@ from ..selection.candidates import SEARCHED
 from ..selection.folds import Fold
 from ..selection.held_out import evaluate_held_out
 from ..selection.search import CandidateSearch
+from ..tables.dataset import Dataset
+from ..tables.labels_and_ids import Classes
 from ..task import FitSettings
 from ..validation import is_precomputed, len_of, warn
-from .dataset import Dataset
 from .options import LearningOptions
-from .tables.labels_and_ids import Classes
 
 __all__ = ["FitOutcome", "Outcome", "cv_parameters", "evaluate_metric", "fixed_learner", "learn_metric", "make_scaling"]
 

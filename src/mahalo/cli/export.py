@@ -40,10 +40,10 @@ def export(
     also holds these names as `columns`, `normalize`, and `mean` and `scale` if
     columns are scaled first.
     """
+    from ..tables.model import FittedModel
+    from ..tables.output_files import check_output, write_table
     from .console import print_result
     from .export_matrix import export_matrix
-    from .model import FittedModel
-    from .tables.output_files import check_output, write_table
 
     check_output(out, output.force, inputs=[model])
     metric = FittedModel.load(model).metric

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..metric import Metric
-from ..metric.input_checks import names_of_columns
 
 __all__ = ["ExportedMatrix", "export_matrix"]
 
@@ -24,7 +23,7 @@ class ExportedMatrix:
 
 def export_matrix(metric: Metric, side: str) -> ExportedMatrix:
     """Return the matrix for rows and queries (`side` "rows") or for queries alone ("query")."""
-    names = names_of_columns(metric.about)
+    names = metric.column_names
     arrays = {"normalize": np.array(metric.normalize)} | ({"columns": np.array(names)} if names else {})
     scaled = ""
     if metric.scaling is not None:

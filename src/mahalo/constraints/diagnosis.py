@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.utils import check_array
 
 from ..rows import InMemoryRows
+from ..types import MatrixLike
 from .degenerate import impossible_quadruplets, impossible_triplets
 from .geometry import VectorGeometry
 from .groups import Pairs, format_rows
-from .matrices import MatrixLike
 
 if TYPE_CHECKING:
     from .collection import Constraints

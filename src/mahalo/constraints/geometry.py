@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist, pdist
 
-from ..linalg import Matrix, nearest_of
+from ..linalg import nearest_of
 from ..rows import InMemoryRows, Rows
-from .matrices import MatrixLike
+from ..types import Matrix, MatrixLike
 
 __all__ = ["Geometry", "MappedGeometry", "VectorGeometry", "geometry_of", "sq_distances"]
 

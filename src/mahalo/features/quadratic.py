@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ..persistence import FileParts
 from .base import Standardisation, standardise
 
 __all__ = ["Quadratic", "QuadraticMap"]
@@ -83,6 +84,11 @@ class QuadraticMap:
         i, j = np.triu_indices(self._n_factors)
         products = (D[i] * z[j, None] + D[j] * z[i, None]) * self._weights(i, j)[:, None]
         return np.concatenate([np.eye(len(row)), products])  # s · ∂/∂x̃ · 1/s
+
+    def file_parts(self) -> FileParts:
+        scale, mean = self.standardisation.scale, self.standardisation.mean
+        fields = {"features": self.kind, "features_scale": scale}
+        return FileParts(fields, {"features_mean": mean, "features_directions": self.directions})
 
     def _weights(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         return np.where(i == j, 1.0, np.sqrt(2.0)) / np.sqrt(self._n_factors)

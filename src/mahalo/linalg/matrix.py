@@ -1,15 +1,12 @@
-"""Matrices of the library: dense arrays or CSR arrays."""
+"""Rows as a dense array."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-import scipy.sparse as sp
+
+from ..types import Matrix
 
 __all__ = ["Matrix", "to_dense"]
-
-Matrix: TypeAlias = np.ndarray | sp.csr_array
 
 
 def to_dense(X: Matrix) -> np.ndarray:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mahalo.constraints import as_labels
-from mahalo.explain.fingerprint import checksum
-from mahalo.linalg import ClassMoments
-
+from ..constraints import as_labels
+from ..explain.fingerprint import checksum
+from ..linalg import ClassMoments
 from .columns import Encoding, Missing, find_nonfinite, find_nulls, raise_if_missing, to_numbers
 from .labels_and_ids import Classes, parse_numbers, refuse_measurements
 from .parquet_shards import ParquetShards, Piece

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,17 +16,16 @@ from ..explain.fingerprint import Fingerprint, fingerprint
 from ..explain.provenance import DataRecord, TableRecord
 from ..linalg import Matrix
 from ..metric import Scaling
-from ..progress import Progress
+from ..progress import SILENT, Progress
 from ..text import load_encoder
+from .column_warnings import warn_constants, warn_row_names
+from .columns import ColumnChoice, Encoding, encode_table
+from .constraint_files import read_constraints
+from .labels_and_ids import Classes, read_ids, read_labels
 from .options import RowOptions
-from .progress import ProgressDisplay
-from .tables.column_warnings import warn_constants, warn_row_names
-from .tables.columns import ColumnChoice, Encoding, encode_table
-from .tables.constraint_files import read_constraints
-from .tables.labels_and_ids import Classes, read_ids, read_labels
-from .tables.parquet_shards import open_large
-from .tables.table import Table, TableInfo, read_table
-from .tables.text_columns import join_texts
+from .parquet_shards import open_large
+from .table import Table, TableInfo, read_table
+from .text_columns import join_texts
 
 if TYPE_CHECKING:
     from dask.array import Array as DaskArray
@@ -94,8 +94,11 @@ class Dataset:
         return scaling.apply(self.X)
 
 
-def load_dataset(options: RowOptions, kernel: str, progress: ProgressDisplay) -> Dataset:
-    """Load a dataset into memory, or, if it is too large for that, as Dask arrays that read it in pieces."""
+def load_dataset(options: RowOptions, progress: Progress = SILENT, *, kernel: str = "auto") -> Dataset:
+    """Load a dataset into memory, or, if it is too large for that, as Dask arrays that read it in pieces.
+
+    `kernel` is the one to learn with: only a linear one can do with pieces.
+    """
     shards = open_large(options.data)
     if shards is None:
         return load_in_memory(options, progress)
@@ -108,7 +111,7 @@ def load_dataset(options: RowOptions, kernel: str, progress: ProgressDisplay) ->
     return load_in_pieces(options, shards, kernel, progress)
 
 
-def load_in_memory(options: RowOptions, progress: ProgressDisplay) -> Dataset:
+def load_in_memory(options: RowOptions, progress: Progress = SILENT) -> Dataset:
     """Load and check a dataset; it must have labels, pairs or triplets."""
     strings = [name for name in (options.label, options.id) if name is not None]
     numbers = () if options.text else None
@@ -122,7 +125,7 @@ def load_in_memory(options: RowOptions, progress: ProgressDisplay) -> Dataset:
     if options.text:
         text = _text_columns(options, table)
         texts, encoder = join_texts(table, text), load_encoder(options.encoder)
-        E = encoder.encode(texts, Progress(progress.show))
+        E = encoder.encode(texts, progress)
         return Dataset(options, table, E, None, y, ids, constraints, text=text, encoder=encoder.record)
     choice = choose_columns(options, table)
     X, encoding = encode_table(table, choice)
@@ -157,10 +160,10 @@ def _text_columns(options: RowOptions, table: Table) -> tuple[str, ...]:
     return names
 
 
-def _split(options: list[str] | None, table: TableInfo) -> tuple[str, ...]:
+def _split(options: Sequence[str], table: TableInfo) -> tuple[str, ...]:
     """Return the names of columns in options, several in one separated by commas."""
 
     def split(text: str) -> list[str]:
         return [text] if text in table.names else [name.strip() for name in text.split(",") if name.strip()]
 
-    return tuple(name for text in options or () for name in split(text))
+    return tuple(name for text in options for name in split(text))

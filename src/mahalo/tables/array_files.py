@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 import scipy.sparse as sp
 
-from ...linalg import Matrix
+from ..linalg import Matrix
 from .table import Table
 from .text import list_some, one_line
 

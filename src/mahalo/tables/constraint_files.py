@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mahalo.constraints import Constraints
-
+from ..constraints import Constraints
 from .table import Table, read_table
 from .text import float_array, list_some
 

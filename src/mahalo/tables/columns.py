@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
-from ...linalg import Matrix
-from ...metric.input_checks import names_of_columns
+from ..linalg import Matrix
+from ..metric.input_checks import names_of_columns
 from .table import Table, TableInfo
 from .text import is_number, list_some
 from .vectors import check_vectors, is_list, is_vector, vector_lengths, vector_matrix

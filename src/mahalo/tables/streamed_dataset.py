@@ -12,13 +12,11 @@ from ..constraints import as_labels
 from ..explain.fingerprint import Fingerprint, fingerprint_of
 from ..linalg import Matrix
 from ..metric import Scaling
+from ..progress import Progress
 from ..validation import is_linear
-from .dataset import Dataset, choose_columns, require_supervision
-from .options import RowOptions
-from .progress import ProgressDisplay
-from .tables.column_stats import ColumnScan, ColumnStats, LabelCodes
-from .tables.column_warnings import warn_constants, warn_row_names
-from .tables.columns import (
+from .column_stats import ColumnScan, ColumnStats, LabelCodes
+from .column_warnings import warn_constants, warn_row_names
+from .columns import (
     Encoding,
     check_column,
     distinct_values,
@@ -27,8 +25,9 @@ from .tables.columns import (
     raise_if_text,
     select_columns,
 )
-from .tables.constraint_files import read_constraints
-from .tables.labels_and_ids import (
+from .constraint_files import read_constraints
+from .dataset import Dataset, choose_columns, require_supervision
+from .labels_and_ids import (
     Classes,
     check_ids,
     read_ids,
@@ -36,8 +35,9 @@ from .tables.labels_and_ids import (
     refuse_column_and_file,
     refuse_measurements,
 )
-from .tables.parquet_shards import ParquetShards, Piece
-from .tables.vectors import refuse_lists, vector_lengths
+from .options import RowOptions
+from .parquet_shards import ParquetShards, Piece
+from .vectors import refuse_lists, vector_lengths
 
 __all__ = ["StreamedDataset", "load_in_pieces"]
 
@@ -87,9 +87,7 @@ class StreamedDataset(Dataset):
         return map_rows(scaling.apply, self.X, self.X.shape[1])
 
 
-def load_in_pieces(
-    options: RowOptions, shards: ParquetShards, kernel: str, progress: ProgressDisplay
-) -> StreamedDataset:
+def load_in_pieces(options: RowOptions, shards: ParquetShards, kernel: str, progress: Progress) -> StreamedDataset:
     """Scan the rows of shards, and return the dataset as Dask arrays."""
     try:
         from ..rows.dask import merge_pieces, read_in_pieces

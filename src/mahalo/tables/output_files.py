@@ -10,8 +10,7 @@ from typing import IO, TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from mahalo.persistence import replacing
-
+from ..persistence import replacing
 from .files import existing_files
 from .table import require_pyarrow
 from .text import list_some

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ...linalg import Matrix
+from ..linalg import Matrix
 from .files import TableFiles
 from .text import list_some, one_line
 

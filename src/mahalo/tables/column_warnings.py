@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mahalo.validation import warn
-
+from ..validation import warn
 from .columns import ColumnChoice, Encoding
 from .files import TableFiles
 from .table import Table, TableInfo, read_table

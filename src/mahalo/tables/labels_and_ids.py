@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mahalo.constraints import as_labels
-
+from ..constraints import as_labels
 from .columns import check_column
 from .table import Table, TableInfo, read_table
 from .text import is_number, list_some

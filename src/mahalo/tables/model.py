@@ -11,18 +11,17 @@ from ..explain import Provenance
 from ..explain.provenance import TableRecord
 from ..linalg import Matrix
 from ..metric import Metric, load
-from ..progress import Progress
+from ..progress import SILENT, Progress
 from ..text import TextEncoder, load_encoder_for
+from .columns import Encoding, check_matrix, encode, make_encoding, numeric_columns
+from .labels_and_ids import read_ids
 from .options import RowOptions
-from .progress import ProgressDisplay
-from .tables.columns import Encoding, check_matrix, encode, make_encoding, numeric_columns
-from .tables.labels_and_ids import read_ids
-from .tables.output_files import Part
-from .tables.parquet_shards import open_large
-from .tables.table import Table, read_table
-from .tables.text import list_some
-from .tables.text_columns import join_texts
-from .tables.vectors import vector_lengths
+from .output_files import Part
+from .parquet_shards import open_large
+from .table import Table, read_table
+from .text import list_some
+from .text_columns import join_texts
+from .vectors import vector_lengths
 
 __all__ = ["FittedModel"]
 
@@ -72,7 +71,7 @@ class FittedModel:
         """Names of the features, None if the model has none."""
         return None if self._encoding is None else self._encoding.names
 
-    def read(self, rows: RowOptions, progress: ProgressDisplay) -> Table:
+    def read(self, rows: RowOptions, progress: Progress = SILENT) -> Table:
         """Read a table; columns that the model does not measure, above all ids and labels, as text."""
         record = self.record
         numbers = () if record.text else record.columns
@@ -97,20 +96,20 @@ class FittedModel:
         label = column(rows.label, rows.labels, self.record.label)
         return replace(rows, label=label, id=column(rows.id, rows.ids, self.record.id))
 
-    def read_rows(self, rows: RowOptions, progress: ProgressDisplay) -> tuple[Matrix, list[str] | None]:
+    def read_rows(self, rows: RowOptions, progress: Progress = SILENT) -> tuple[Matrix, list[str] | None]:
         """Return rows for the metric and their ids, by the options or the id column of the fit."""
         table = self.read(rows, progress)
         rows = self.fill_in(rows, table)
         return self.encode(table, progress), read_ids(table, rows.id, rows.ids, rows.encoding)
 
-    def encode(self, table: Table, progress: ProgressDisplay) -> Matrix:
+    def encode(self, table: Table, progress: Progress = SILENT) -> Matrix:
         """Return the rows of a table as numbers: columns by name, in the order of the fit, others left out.
 
         Texts are encoded, those in the cache excepted.
         """
         if self.record.text:
             texts = join_texts(table, self.record.text)
-            return self.text_encoder.encode(texts, Progress(progress.show))
+            return self.text_encoder.encode(texts, progress)
         if self._encoding is None:
             return self._encode_by_width(table)
         names, model = self._encoding.columns, self.path.name
@@ -142,16 +141,18 @@ class FittedModel:
             )
         return X
 
-    def transform_parts(self, rows: RowOptions, progress: ProgressDisplay) -> tuple[int, Iterator[Part]]:
+    def transform_parts(self, rows: RowOptions, progress: Progress = SILENT) -> tuple[int, Iterator[Part]]:
         """Return the number of rows, and an iterator over parts: columns to copy, and transformed rows."""
         shards = open_large(rows.data)
         if shards is None:
             table = self.read(rows, progress)
-            return table.n_rows, self._parts(table, progress.track("transforming: part", _starts(table)), progress)
-        tables = (shards.read(piece) for piece in progress.track("transforming: piece", shards.pieces))
+            starts = _starts(table)
+            return table.n_rows, self._parts(table, progress.track(starts, len(starts), "transforming: part"), progress)
+        pieces = progress.track(shards.pieces, len(shards.pieces), "transforming: piece")
+        tables = (shards.read(piece) for piece in pieces)
         return shards.n_rows, (part for table in tables for part in self._parts(table, _starts(table), progress))
 
-    def _parts(self, table: Table, starts: Iterable[int], progress: ProgressDisplay) -> Iterator[Part]:
+    def _parts(self, table: Table, starts: Iterable[int], progress: Progress = SILENT) -> Iterator[Part]:
         X = self.encode(table, progress)
         used = () if self.record.text else table.names if self.record.columns is None else self.record.columns
         copied = {name: table.column(name) for name in table.names if name not in used}
