@@ -191,7 +191,7 @@ def _views(learner: MetricLearner, X: RowsLike, y: ArrayLike | None) -> tuple[Vi
     """Return the labelled rows before learning and under the learned metric."""
     if y is None:
         raise ValueError("maps and histograms need labels to tell similar from dissimilar rows: pass y.")
-    rows, labels = checked_rows(X, learner.metric_, learner.metric_.about), as_labels(y)
+    rows, labels = checked_rows(learner.metric_, X), as_labels(y)
     if len(labels.codes) != len_of(rows):
         raise ValueError(f"y must have one label for each of the {len_of(rows)} rows of X; got {len(labels.codes)}.")
     part = np.flatnonzero(labels.codes >= 0)

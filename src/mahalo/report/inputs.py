@@ -13,7 +13,6 @@ from ..evaluation import known_pairs
 from ..learner import MetricLearner
 from ..linalg import Matrix
 from ..metric import Metric
-from ..metric.input_checks import names_of_columns
 from ..types import RowsLike
 from ..validation import as_objects, at_least_single
 
@@ -77,7 +76,7 @@ def drawn_from_labels(learner: MetricLearner, labels: Labels | None) -> bool:
 def column_names(X: RowsLike, model: MetricLearner | Metric, metric: Metric) -> list[Sequence[str] | None]:
     """Return the names of the columns of X, those seen at fit and those stored with the metric; None for none."""
     table_names = list(X.columns) if hasattr(X, "columns") else None
-    return [table_names, getattr(model, "feature_names_in_", None), names_of_columns(metric.about) or None]
+    return [table_names, getattr(model, "feature_names_in_", None), metric.column_names or None]
 
 
 def check_names(values: Sequence[object], n: int, name: str, what: str) -> list[str]:
