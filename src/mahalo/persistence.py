@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,6 +34,7 @@ __all__ = [
     "STREAM",
     "Contents",
     "FileKind",
+    "FileParts",
     "Json",
     "as_plain",
     "matrix_arrays",
@@ -70,6 +71,13 @@ def _scalar_or_list(value: object) -> Json:
     if value.size > _MOST_NUMBERS:
         raise TypeError(f"an array of {value.size} values; at most {_MOST_NUMBERS} fit into a header")
     return value.tolist()
+
+
+class FileParts(NamedTuple):
+    """Fields and arrays of an object for a model file; an array that is None is left out."""
+
+    fields: Mapping[str, object]
+    arrays: Mapping[str, np.ndarray | None]
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Constraints, as_constraints, sq_distances
 from ..metric import Metric
+from ..types import RowsLike
 from ..validation import Seed, as_generator, check_count, in_double
 from .answer_closure import AnswerClosure
 
@@ -31,12 +32,12 @@ class FittedLearner(Protocol):
     @property
     def metric_(self) -> Metric: ...
 
-    def transform(self, X: Any) -> np.ndarray: ...
+    def transform(self, X: RowsLike) -> np.ndarray: ...
 
 
 def next_pairs(
     learner: FittedLearner,
-    X: Any,
+    X: RowsLike,
     n: int = 10,
     *,
     strategy: str = "uncertain",
@@ -255,7 +256,7 @@ def _bounds_of(learner: FittedLearner) -> tuple[float, float]:
     return (upper or lower), (lower or upper)  # type: ignore[return-value]
 
 
-def _unscaled_sq_distances(metric: Metric, X: Any, index: np.ndarray, sq: np.ndarray) -> np.ndarray:
+def _unscaled_sq_distances(metric: Metric, X: RowsLike, index: np.ndarray, sq: np.ndarray) -> np.ndarray:
     """Return squared distances without scaling to unit length, given those of the metric: bounds refer to them."""
     if not metric.normalize:
         return sq

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from ..constraints import Constraints, EdgeForms, VectorGeometry
 from ..progress import SILENT, Progress
 from ..rows import InMemoryRows, per_class_limit
+from ..types import Matrix
 from ..validation import len_of, warn
 from .kernel import KernelCoordinates, KernelSpace
 from .linear import LinearCoordinates, LinearSpace
@@ -90,7 +91,7 @@ class EmbeddedSpace:
     inner: LinearSpace
 
     @classmethod
-    def of(cls, outer: KernelCoordinates, X: Any, make: Callable[[InMemoryRows], LinearSpace]) -> EmbeddedSpace:
+    def of(cls, outer: KernelCoordinates, X: Matrix, make: Callable[[InMemoryRows], LinearSpace]) -> EmbeddedSpace:
         """Build the space; `make` puts a prior, and a basis if there is one, over rows of coordinates."""
         return cls(outer, make(InMemoryRows(np.asarray(outer.map(X), dtype=np.float64))))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -195,7 +194,7 @@ class BeforeAfter:
             ),
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain values for JSON; `from_dict` reads them."""
         values = {name: getattr(self, name) for name in (*_PLAIN_FIELDS, *_LATER_FIELDS, "held_out", "lda_fitted_to")}
         return values | {
@@ -208,7 +207,7 @@ class BeforeAfter:
         }
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> BeforeAfter:
+    def from_dict(cls, values: dict) -> BeforeAfter:
         """Read what `to_dict` wrote; raise ValueError if it is damaged."""
         try:
             plain = {name: values[name] for name in _PLAIN_FIELDS}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -74,7 +74,7 @@ def _regions(metric: Metric, X: np.ndarray) -> dict[str, np.ndarray]:
     """Return the rows that belong most to each region that has any; all rows where there are no regions."""
     if not isinstance(metric.features, LocalMap):
         return {"all": np.arange(len(X))}
-    rows: Any = X if metric.scaling is None else metric.scaling.apply(X)
+    rows = X if metric.scaling is None else metric.scaling.apply(X)
     nearest = metric.features.memberships(rows).argmax(axis=1)
     return {f"region {j + 1}": np.flatnonzero(nearest == j) for j in np.unique(nearest).tolist()}
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,7 +26,7 @@ from ..rows import stratified_sample
 from ..task import FitData, FitSettings, pose
 from ..validation import at_least_single, check_count, in_double, len_of
 from .doubt import N_NEIGHBOURS, log_ratio
-from .frames import check_row_names, data_frame, tuple_column
+from .frames import Column, check_row_names, data_frame, tuple_column
 from .influence import constraint_kinds, constraint_rows
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ def suspect_rows(judge: LabelJudge, y: ArrayLike, n: int, index: Sequence[object
     labels = as_labels(y)
     found = doubtful_rows(judge, labels.codes, n)
     names = check_row_names(index, judge.n_rows)
-    columns: dict[str, Any] = {} if names is None else {"name": [names[i] for i in found.rows]}
+    columns: dict[str, Column] = {} if names is None else {"name": [names[i] for i in found.rows]}
     columns |= {
         "score": found.score,
         "given": labels.classes[labels.codes[found.rows]],
@@ -262,7 +262,7 @@ def suspect_constraints(
     """Return a table of the n pairs and triplets that learned distances contradict most."""
     names = check_row_names(index, judge.n_rows)
     found = doubtful_constraints(judge, constraints, n)
-    columns: dict[str, Any] = {"rows": tuple_column(found.rows)}
+    columns: dict[str, Column] = {"rows": tuple_column(found.rows)}
     if names is not None:
         columns["names"] = tuple_column([[names[i] for i in ends] for ends in found.rows])
     columns |= {"score": found.score, "given": found.given, "suggested": found.suggested}

@@ -1,41 +1,22 @@
-"""Feature maps as arrays and numbers, for model files without code."""
+"""Feature maps read from the fields and arrays of a model file, everything checked."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
+from ..persistence import Json
 from .base import FeatureMap, Standardisation
 from .local import LocalMap
 from .quadratic import QuadraticMap
 
-__all__ = ["FEATURE_KINDS", "feature_arrays", "read_features"]
+__all__ = ["FEATURE_KINDS", "read_features"]
 
 FEATURE_KINDS = (QuadraticMap.kind, LocalMap.kind)
 
 
-def feature_arrays(features: FeatureMap) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the fields and arrays of a feature map; raise ValueError for one that is not of this library."""
-    if isinstance(features, QuadraticMap):
-        s = features.standardisation
-        arrays = {"features_mean": s.mean}
-        if features.directions is not None:
-            arrays["features_directions"] = features.directions
-        return {"features": features.kind, "features_scale": s.scale}, arrays
-    if isinstance(features, LocalMap):
-        s = features.standardisation
-        fields = {"features": features.kind, "features_scale": s.scale}
-        fields |= {"features_width": features.width, "features_strength": features.strength}
-        return fields, {"features_mean": s.mean, "features_centres": features.centres}
-    raise ValueError(
-        f"the features of this metric are a {type(getattr(features, 'transformer', features)).__name__}, which a file "
-        "without code cannot hold; use features.Quadratic() or features.Local(), or transform the rows before the fit."
-    )
-
-
-def read_features(fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> FeatureMap | None:
+def read_features(fields: Mapping[str, Json], arrays: Mapping[str, np.ndarray]) -> FeatureMap | None:
     """Return the feature map of a file's fields and arrays, checked; None if it holds none."""
     kind = fields.get("features")
     if kind is None:
@@ -61,7 +42,7 @@ def _columns(array: np.ndarray | None, n_features: int) -> np.ndarray | None:
     return array
 
 
-def _positive(value: Any, name: str) -> float:
+def _positive(value: Json, name: str) -> float:
     if not (isinstance(value, (int, float)) and 0 < value < np.inf):
         raise ValueError(f"{name} must be a positive number; got {value!r}")
     return float(value)

@@ -11,6 +11,7 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import euclidean_distances
 
+from ..persistence import FileParts
 from .base import Standardisation, standardise
 
 __all__ = ["Local", "LocalMap"]
@@ -97,6 +98,15 @@ class LocalMap:
         slopes = 2.0 * r[:, None] * (self.centres - r @ self.centres) / self.width  # ∂r_j/∂x̃
         parts = [r[j] * np.eye(len(z)) + np.outer(z, slopes[j]) for j in range(len(r))]
         return np.concatenate([np.eye(len(z)), *(np.sqrt(self.strength) * part for part in parts)])
+
+    def file_parts(self) -> FileParts:
+        fields = {
+            "features": self.kind,
+            "features_scale": self.standardisation.scale,
+            "features_width": self.width,
+            "features_strength": self.strength,
+        }
+        return FileParts(fields, {"features_mean": self.standardisation.mean, "features_centres": self.centres})
 
     def _memberships(self, Z: np.ndarray) -> np.ndarray:
         return softmax(-euclidean_distances(Z, self.centres, squared=True) / self.width, axis=1)

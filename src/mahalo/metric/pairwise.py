@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from .._core.distances import finish_distances
 from ..linalg import in_threads, nearest_of
+from ..types import Matrix
 from ..validation import len_of
 
 __all__ = [
@@ -90,7 +90,9 @@ def to_distances(D: np.ndarray, own_x: np.ndarray, own_y: np.ndarray, squared: b
     return D
 
 
-def nearest_among(distances: Callable[[Any, Any], np.ndarray], X: Any, Y: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+def nearest_among(
+    distances: Callable[[Matrix, Matrix], np.ndarray], X: Matrix, Y: Matrix, k: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the distances of each row of X to its k nearest rows of Y, and their numbers, nearest first."""
     step = max(1, BLOCK_BYTES // max(1, 8 * len_of(Y)))
     found = []

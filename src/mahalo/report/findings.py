@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,6 +31,7 @@ from ..learner import MetricLearner
 from ..linalg import Matrix
 from ..metric import Metric, Scaling
 from ..rows import stratified_sample
+from ..types import RowsLike
 from ..validation import len_of
 from .assessment import Assessment, evaluate_with_learner, stored_assessment
 from .distance import before_learning, distance_matrix
@@ -85,7 +85,7 @@ class Findings:
     def of(
         cls,
         model: MetricLearner | Metric,
-        X: Any,
+        X: RowsLike,
         y: ArrayLike | None,
         constraints: Constraints | None,
         names: Sequence[str] | None,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
@@ -18,6 +18,7 @@ from ..learner import MetricLearner
 from ..metric import Metric
 from ..persistence import write_bytes
 from ..progress import Progress, progress_for
+from ..types import RowsLike
 from ..version import VERSION
 from .constraint_section import ConstraintSection, LabelSection
 from .feature_section import FeatureSection
@@ -49,7 +50,7 @@ _SECTIONS: tuple[type[Section], ...] = (
 
 def write(
     model: MetricLearner | Metric,
-    X: Any,
+    X: RowsLike,
     y: ArrayLike | None,
     path: str | PathLike,
     *,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +13,7 @@ from ..linalg import Matrix, nearest_of, to_dense
 from ..metric import Metric, cosines, is_positive
 from ..metric.query_side import self_similarities
 from ..persistence import Contents, matrix_arrays
+from ..types import RowsLike
 from ..validation import in_double, len_of
 
 __all__ = ["SimilaritySearch", "VectorSearch", "transform_in_double"]
@@ -101,7 +101,7 @@ class VectorSearch(_ExactSearch):
         self.metric, self.vectors = metric, vectors
 
     @classmethod
-    def of(cls, metric: Metric, X: Any) -> VectorSearch:
+    def of(cls, metric: Metric, X: RowsLike) -> VectorSearch:
         return cls(metric, transform_in_double(metric, X))
 
     @property
@@ -131,13 +131,13 @@ class VectorSearch(_ExactSearch):
     def _max_norm(self) -> float:
         return float(np.sqrt(np.einsum("ij,ij->i", self.vectors, self.vectors, dtype=np.float64).max(initial=0.0)))
 
-    def add(self, X: Any) -> None:
+    def add(self, X: RowsLike) -> None:
         more = transform_in_double(self.metric, X).astype(self.vectors.dtype, copy=False)
         self.vectors = np.concatenate([self.vectors, more])
         for name in ("_centre", "_sq_radii", "_max_norm"):
             self.__dict__.pop(name, None)
 
-    def prepare_queries(self, Q: Any) -> np.ndarray:
+    def prepare_queries(self, Q: RowsLike) -> np.ndarray:
         return transform_in_double(self.metric, Q)
 
     def _approximate(self, Q: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -172,7 +172,7 @@ class VectorSearch(_ExactSearch):
         return {"vectors": self.vectors}
 
     @classmethod
-    def from_contents(cls, metric: Metric, contents: Contents, options: dict[str, Any]) -> VectorSearch:
+    def from_contents(cls, metric: Metric, contents: Contents, options: dict[str, int]) -> VectorSearch:
         return cls(metric, contents.array("vectors", (None, metric.n_outputs), (np.float32, np.float64)))
 
 
@@ -180,7 +180,7 @@ def _sq_norms(T: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->i", T, T, dtype=np.float64)
 
 
-def transform_in_double(metric: Metric, X: Any) -> np.ndarray:
+def transform_in_double(metric: Metric, X: RowsLike) -> np.ndarray:
     """Return `metric.transform(X)` in double precision; single precision would lose the distances of near rows."""
     return metric.of_validated_rows().transform(in_double(metric.validate_rows(X)))
 
@@ -198,7 +198,7 @@ class SimilaritySearch(_ExactSearch):
         self.metric, self.rows = metric, rows
 
     @classmethod
-    def of(cls, metric: Metric, X: Any) -> SimilaritySearch:
+    def of(cls, metric: Metric, X: RowsLike) -> SimilaritySearch:
         return cls(metric, in_double(metric.validate_rows(X)))
 
     @property
@@ -228,14 +228,14 @@ class SimilaritySearch(_ExactSearch):
     def _whitened(self) -> Matrix:
         return self.metric.linear_coordinates.prior.whiten(self.rows)
 
-    def add(self, X: Any) -> None:
+    def add(self, X: RowsLike) -> None:
         more = in_double(self.metric.validate_rows(X))
         sparse = sp.issparse(self.rows) or sp.issparse(more)
         self.rows = sp.csr_array(sp.vstack([self.rows, more])) if sparse else np.concatenate([self.rows, more])
         for name in ("_change", "_own", "_whitened"):
             self.__dict__.pop(name, None)
 
-    def prepare_queries(self, Q: Any) -> Matrix:
+    def prepare_queries(self, Q: RowsLike) -> Matrix:
         return in_double(self.metric.validate_rows(Q))
 
     def _base(self, Q: Matrix) -> np.ndarray:
@@ -281,7 +281,7 @@ class SimilaritySearch(_ExactSearch):
         return matrix_arrays("rows", self.rows)
 
     @classmethod
-    def from_contents(cls, metric: Metric, contents: Contents, options: dict[str, Any]) -> SimilaritySearch:
+    def from_contents(cls, metric: Metric, contents: Contents, options: dict[str, int]) -> SimilaritySearch:
         rows = contents.matrix("rows", metric.n_features)
         if rows is None:
             raise ValueError("its rows are missing")
