@@ -83,7 +83,7 @@ class Table:
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        """All rows as one piece."""
+        """Tuple of one piece with all rows."""
         return (Piece(Path(self.source), (), self.first_row, 0, self.n_rows),)
 
     def read(self, piece: Piece, names: Sequence[str] | None = None) -> Table:
