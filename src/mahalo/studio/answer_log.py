@@ -20,7 +20,7 @@ _MAX_TEXT = 10_000  # characters of an id, a name or a label
 
 @dataclass(frozen=True)
 class DataIdentity:
-    """What a log belongs to: the number of rows and columns, and a digest of the values."""
+    """Identity of the rows that a log belongs to: the number of rows and columns, and a digest of the values."""
 
     n_rows: int
     n_features: int
@@ -29,7 +29,7 @@ class DataIdentity:
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of a log.
+    """Line of a log.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class AnswerLog:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """All entries read so far, in the order of the file."""
+        """Entries read so far, in the order of the file."""
         with self._mutex:
             return tuple(self._entries)
 

@@ -18,7 +18,7 @@ HELD_OUT_EVERY = 10
 
 @dataclass(frozen=True)
 class Answer:
-    """What people say about one pair or triplet.
+    """Answer of people about one pair or triplet.
 
     Attributes
     ----------
@@ -50,13 +50,13 @@ class Answer:
 
     @property
     def key(self) -> tuple[str, tuple[int, ...]]:
-        """What identifies the question: its kind and its rows, in ascending order after the anchor of a triplet."""
+        """Identity of the question: its kind and its rows, in ascending order after the anchor of a triplet."""
         return self.kind, _question_rows(self.kind, self.rows)
 
 
 @dataclass(frozen=True)
 class Answers:
-    """All answers that hold, in the order in which their rows were first asked about.
+    """Answers that hold, in the order in which their rows were first asked about.
 
     Attributes
     ----------

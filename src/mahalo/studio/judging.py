@@ -36,7 +36,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Enough:
-    """Whether further answers would still change the ranking.
+    """Verdict on whether further answers would still change the ranking.
 
     Attributes
     ----------

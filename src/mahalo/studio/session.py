@@ -37,7 +37,7 @@ _MAX_CURVE = 30  # points of the curve of held-out AUC
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What a session knows.
+    """Knowledge of a session.
 
     Attributes
     ----------
