@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..drawing import pair_histograms
 from ..drawing.charts import MeasureRow, MeasuresChart
 from ..evaluation import VOTE_NOTE, BeforeAfter
 from .findings import Findings, Missing
 from .formatting import change_text, measure_text
-from .parts import Cell, Chart, Column, Table
+from .parts import Cell, Chart, Column, NotShown, Section, Table, part_or_reason
 
-__all__ = ["ClassTables", "Histograms", "Measures", "class_tables", "distance_histograms", "measures", "short_title"]
+__all__ = ["ClassTables", "DistanceSection", "Histograms", "Measures", "ResultSection", "short_title"]
 
 _MEASURES = {
     "10-NN": (
@@ -51,8 +52,21 @@ class ClassTables:
     confusions: Table | None
 
 
-def measures(findings: Findings) -> Measures:
-    """Return every measure before and after learning."""
+@dataclass(frozen=True)
+class ResultSection(Section):
+    """Measures before and after learning."""
+
+    name: ClassVar[str] = "results"
+    title: ClassVar[str] = "Results"
+    measures: Measures | NotShown
+    by_class: ClassTables | NotShown
+
+    @classmethod
+    def of(cls, findings: Findings) -> ResultSection:
+        return cls(part_or_reason(_measures, findings), part_or_reason(_class_tables, findings))
+
+
+def _measures(findings: Findings) -> Measures:
     assessment = findings.assessment
     e = assessment.evaluation
     rows = tuple(
@@ -73,7 +87,7 @@ def measures(findings: Findings) -> Measures:
     )
     return Measures(
         how=assessment.how,
-        evaluated_on=e.evaluated_on,
+        evaluated_on=e.judged_on,
         chart=Chart("measures", f"Measures with 95 % intervals: {words}", "", MeasuresChart(rows)),
         table=_measure_table(e),
         advice=_advice(e),
@@ -109,8 +123,7 @@ def _advice(e: BeforeAfter) -> str:
     return "worse" if "worse" in verdicts else ""
 
 
-def class_tables(findings: Findings) -> ClassTables:
-    """Return the primary measure by class, and the confusions of the vote."""
+def _class_tables(findings: Findings) -> ClassTables:
     e = findings.assessment.evaluation
     if not e.classes:
         return ClassTables(None, None)
@@ -158,8 +171,20 @@ class Histograms:
     after: Chart
 
 
-def distance_histograms(findings: Findings) -> Histograms:
-    """Return the histograms of the distances of similar and dissimilar pairs."""
+@dataclass(frozen=True)
+class DistanceSection(Section):
+    """Distances of similar and dissimilar pairs."""
+
+    name: ClassVar[str] = "distances"
+    title: ClassVar[str] = "Distances"
+    histograms: Histograms | NotShown
+
+    @classmethod
+    def of(cls, findings: Findings) -> DistanceSection:
+        return cls(part_or_reason(_histograms, findings))
+
+
+def _histograms(findings: Findings) -> Histograms:
     assessment = findings.assessment
     sides = assessment.evaluation.pair_distances
     if sides is None or not sides[0].similar.sum():
