@@ -25,7 +25,7 @@ def propose_pairs(
 ) -> np.ndarray:
     """Return pairs of rows that are worth labelling, to learn from as `Deduplicator.fit` does.
 
-    They are drawn from near rows of every row (the first, second, fourth and eighth), all columns counting the same. The
+    They are drawn from near rows of every row (first, second, fourth and eighth), all columns counting the same. The
     rarer a distance is, the likelier its pairs, so that doubtful pairs do not drown in clear ones. They are drawn
     without knowledge of the answers, which a calibrated probability needs.
 
