@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 from dask.delayed import Delayed, delayed
@@ -40,7 +39,7 @@ from ..nearest_centre import NearestCentre
 from ..sampled import Needs, SampledRows
 from ..sampling import hash_uniform, order_with_first
 from .scheduler import Show, run
-from .source import Source, check_columns, count_rows, label_blocks
+from .source import Collection, Labels, Source, check_columns, count_rows, label_blocks
 
 __all__ = ["DaskRows", "merge_tree"]
 
@@ -58,8 +57,8 @@ class DaskRows:
     `encode` turns a block of labels into codes and classes; `show`, if not None, is called with progress messages.
     """
 
-    X: Any
-    y: Any
+    X: Collection
+    y: Labels | None
     encode: EncodeLabels
     show: Show | None = None
 
