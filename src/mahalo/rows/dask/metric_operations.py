@@ -13,7 +13,7 @@ from dask.delayed import delayed
 
 from ...linalg import nearest_of
 from ...types import Matrix, RowsLike
-from ..lazy import is_lazy
+from ..protocol import is_lazy
 from .passes import merge_tree
 from .source import Collection, check_columns, count_rows
 

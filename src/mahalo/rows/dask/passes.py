@@ -22,7 +22,7 @@ from functools import cached_property, partial
 import numpy as np
 from dask.delayed import Delayed, delayed
 
-from ...linalg import WIDEST, WIDEST_DENSE, ClassMoments
+from ...linalg import MAX_DENSE_COLUMNS, MAX_SPARSE_COLUMNS, ClassMoments
 from ..moments import (
     BlockSummary,
     Centre,
@@ -111,7 +111,7 @@ class DaskRows:
         )
 
     def _check(self, needs: Needs) -> None:
-        n_columns, widest = self._source.n_columns, WIDEST if self.sparse else WIDEST_DENSE
+        n_columns, widest = self._source.n_columns, MAX_SPARSE_COLUMNS if self.sparse else MAX_DENSE_COLUMNS
         if needs.order == "scatter" and n_columns > widest:
             raise ValueError(
                 f"this prior (or n_components) takes a matrix of all {n_columns} columns of X; on Dask at most "

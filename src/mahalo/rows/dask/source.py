@@ -14,7 +14,7 @@ from dask.array.utils import meta_from_array
 from dask.delayed import Delayed, delayed
 
 from ...types import Shaped
-from ..lazy import is_lazy
+from ..protocol import is_lazy
 from .scheduler import Show, run
 
 if TYPE_CHECKING:
