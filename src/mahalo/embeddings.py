@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +29,9 @@ from .selection.held_out import evaluate_held_out
 from .selection.scoring import Scorer, retrieval
 from .selection.search import CandidateSearch
 from .validation import Seed, in_double
+
+if TYPE_CHECKING:
+    from .metric.torch_module import MetricModule
 
 __all__ = ["EmbeddingAdapter"]
 
@@ -180,6 +183,16 @@ class EmbeddingAdapter(MetricLearnerCV):
         """Write the learned metric to a file that `EmbeddingAdapter.load` and `mahalo.load` read."""
         check_is_fitted(self)
         self.metric_.save(path)
+
+    def to_onnx(self, path: str | PathLike) -> None:
+        """Write `transform` as an ONNX graph, as `Metric.to_onnx` does."""
+        check_is_fitted(self)
+        self.metric_.to_onnx(path)
+
+    def to_torch(self) -> MetricModule:
+        """Return `transform` as a torch module, as `Metric.to_torch` does."""
+        check_is_fitted(self)
+        return self.metric_.to_torch()
 
     @classmethod
     def load(cls, path: str | PathLike) -> EmbeddingAdapter:

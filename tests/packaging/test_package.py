@@ -41,6 +41,7 @@ def test_all_is_all():
     assert set(re.fullmatch(r"mahalo\[(.*)\]", everything)[1].split(",")) == set(extras) - {
         "all",
         "recipes",
+        "torch",
     }  # databases, torch: large
 
 
@@ -89,7 +90,14 @@ sys.meta_path[:] = [CoreFinder if finder is PathFinder else finder for finder in
 EVERY_ROOM = """
 import mahalo
 for found in pkgutil.walk_packages(mahalo.__path__, "mahalo."):
-    if not found.name.startswith(("mahalo.cli.", "mahalo.rows.dask")):  # which their extras are for
+    if found.name.startswith("mahalo.integrations."):
+        try:
+            importlib.import_module(found.name)
+        except ImportError as error:
+            assert 'pip install "mahalo[' in str(error), error
+        else:
+            raise AssertionError(f"{found.name} needs no library")
+    elif not found.name.startswith(("mahalo.cli.", "mahalo.rows.dask", "mahalo.metric.torch_module")):  # need extras
         importlib.import_module(found.name)
 """
 

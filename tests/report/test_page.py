@@ -564,4 +564,4 @@ def test_candidates_of_a_race_are_shown_as_far_as_they_were_scored(scaled, tmp_p
     text = page_of(learner, *scaled, tmp_path)
     assert "fell behind were scored on fewer folds" in text and ">nan" not in text
     curves = data_of(text)["charts"]["scores"]["curves"]
-    assert sum(curve["chosen"] for curve in curves) == (not Provenance.of(learner.metric_).choice.start_was_chosen)
+    assert sum(curve["chosen"] for curve in curves) == (not Provenance.of(learner.metric_).choice.prior_was_chosen)

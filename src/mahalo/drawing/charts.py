@@ -122,14 +122,14 @@ ChartData: TypeAlias = MeasuresChart | GapChart | ScoresChart | HubChart | PairH
 
 def as_json(values: object) -> str:
     """Return JSON that is safe inside a script element; data classes become objects, arrays get four digits."""
-    text = json.dumps(values, default=_plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(values, default=_encode, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     unsafe = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
     for character, code in unsafe.items():
         text = text.replace(character, code)
     return text.encode("utf-8", "replace").decode()
 
 
-def _plain(value: object) -> object:
+def _encode(value: object) -> object:
     if not isinstance(value, np.ndarray):
         return vars(value)
     flat = value.ravel()

@@ -4,16 +4,9 @@ Arrays and distances come in, named results go out; the only thing fitted here i
 """
 
 from . import intervals
-from .comparison import (
-    VOTE_NOTE,
-    BeforeAfter,
-    ClassResult,
-    Confusion,
-    FoldScores,
-    compare_folds,
-    measure_title,
-)
-from .estimate import Estimate, Measured, pool
+from .before_after import VOTE_NOTE, BeforeAfter, ClassResult, Confusion, measure_title
+from .comparison import FoldScores, compare_folds
+from .estimate import Estimate, Estimates, pool
 from .held_out_view import View, view, view_of_rows
 from .hubs import HubCounts, hub_counts
 from .lda import LDA, lda_projection
@@ -48,9 +41,9 @@ __all__ = [
     "Confusion",
     "Distance",
     "Estimate",
+    "Estimates",
     "FoldScores",
     "HubCounts",
-    "Measured",
     "PairDistances",
     "QueryScores",
     "View",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-__all__ = ["Estimate", "Measured", "pool"]
+__all__ = ["Estimate", "Estimates", "pool"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Estimate:
         return replace(self, influence=self.influence * np.sqrt(1.0 + len(self.rows) / n_index))
 
 
-Measured = dict[str, Estimate | None]  # by measure; None where there was nothing to measure
+Estimates = dict[str, Estimate | None]  # by measure; None where there was nothing to measure
 
 
 def pool(parts: Sequence[Estimate]) -> Estimate:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +25,9 @@ from .pairwise import all_distances, cosines, nearest_among, unit_length
 from .query_side import QuerySide, query_side
 from .scaling import Scaling
 from .similarities import BaseSimilarities, kernel_distances, self_similarity, similarity_blocks, sq_pair_distances
+
+if TYPE_CHECKING:
+    from .torch_module import MetricModule
 
 __all__ = ["Metric"]
 
@@ -349,6 +352,25 @@ class Metric:
         from .files import save
 
         save(self, path)
+
+    def to_onnx(self, path: str | PathLike) -> None:
+        """Write `transform` of float32 rows as an ONNX graph (opset 18), which runs without this library.
+
+        Input "X", output "transformed"; any number of rows. ValueError for a kernel or features that are code.
+        """
+        from .onnx_file import write_onnx
+
+        write_onnx(self, path)
+
+    def to_torch(self) -> MetricModule:
+        """Return `transform` as a torch module with constant buffers, which torch.jit.script takes."""
+        try:
+            from .torch_module import as_module
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise ImportError('to_torch needs torch: pip install "mahalo[torch]"') from None
+        return as_module(self)
 
     def __repr__(self) -> str:
         c = self.coordinates

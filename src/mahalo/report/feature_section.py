@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from ..drawing import learned_spectrum
 from ..explain.place import PlaceWeights
 from .findings import Findings
 from .formatting import number, percent
-from .parts import Cell, Chart, Column, NotShown, Section, Table, part_or_reason, share_cell
+from .parts import Cell, Chart, Column, Table, share_cell
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["FeatureSection", "FeatureTables"]
+__all__ = ["FeatureTables", "feature_tables", "spectrum_chart"]
 
 _N_FEATURES, _N_PAIRS = 30, 20
 _HINT = "Squared distance that a difference of one standard deviation adds"
@@ -40,20 +40,6 @@ class FeatureTables:
         return len(self.features.rows)
 
 
-@dataclass(frozen=True)
-class FeatureSection(Section):
-    """Features and directions that the metric weighs."""
-
-    name: ClassVar[str] = "features"
-    title: ClassVar[str] = "Features"
-    tables: FeatureTables | NotShown
-    spectrum: Chart
-
-    @classmethod
-    def of(cls, findings: Findings) -> FeatureSection:
-        return cls(part_or_reason(_feature_tables, findings), _spectrum(findings))
-
-
 def _place_tables(weights: PlaceWeights, findings: Findings) -> FeatureTables:
     """Return the tables of a metric whose weights vary with place."""
     features, pairs = weights.features(findings.names), weights.pairs(findings.names)
@@ -69,7 +55,8 @@ def _place_tables(weights: PlaceWeights, findings: Findings) -> FeatureTables:
     )
 
 
-def _feature_tables(findings: Findings) -> FeatureTables:
+def feature_tables(findings: Findings) -> FeatureTables:
+    """Return the weights of features and of pairs of features."""
     if findings.place_weights is not None:
         return _place_tables(findings.place_weights, findings)
     features, pairs = findings.shares.features(findings.names), findings.shares.pairs(findings.names)
@@ -115,7 +102,8 @@ def _number_cell(value: float) -> Cell:
     return Cell(number(value), f"{value:.6g}")
 
 
-def _spectrum(findings: Findings) -> Chart:
+def spectrum_chart(findings: Findings) -> Chart:
+    """Return the eigenvalues of the metric relative to its prior."""
     spectrum = learned_spectrum(findings.metric)
     words = (
         f"{spectrum.n_stretched:,} of {spectrum.n_directions:,} directions are stretched, {spectrum.n_shrunk:,} shrunk"

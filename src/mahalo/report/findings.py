@@ -34,7 +34,7 @@ from ..rows import stratified_sample
 from ..types import RowsLike
 from ..validation import len_of
 from .assessment import Assessment, evaluate_with_learner, stored_assessment
-from .distance import before_learning, distance_matrix
+from .distance_before import before_learning, distance_matrix
 from .inputs import check_names, column_names, cover_rows, drawn_from_labels, metric_and_learner, rows_of_metric
 
 __all__ = ["Findings", "Missing"]
@@ -147,11 +147,11 @@ class Findings:
         """Return whether these are the training rows, by fingerprint, or else by the constraints of the learner."""
         noted = self._data.fingerprint
         if noted is not None:
-            return noted.has_rows_of(self._prints)
+            return noted.has_rows_of(self._fingerprint)
         return self.learner is not None and cover_rows(self.learner.constraints_, self.n_rows)
 
     @cached_property
-    def _prints(self) -> Fingerprint | None:
+    def _fingerprint(self) -> Fingerprint | None:
         return None if self.metric.n_features is None else fingerprint(self.X, self.y)
 
     @property
@@ -306,7 +306,7 @@ class Findings:
         if not self.are_training_rows:
             raise Missing("the constraints are about the training rows, and these rows are others.")
         choice = self.provenance.choice
-        if self.learner is None and choice is not None and choice.start_was_chosen:
+        if self.learner is None and choice is not None and choice.prior_was_chosen:
             raise Missing("the prior was chosen, so no constraint shaped the metric.")
         if self.notes is not None:
             return self.notes.influential

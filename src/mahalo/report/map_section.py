@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -11,9 +10,9 @@ from ..drawing.charts import HubChart, HubCurve, MapChart
 from ..evaluation import HubCounts
 from .findings import Findings, Missing
 from .formatting import percent
-from .parts import Cell, Chart, Column, NotShown, Section, Table, part_or_reason, row_cell
+from .parts import Cell, Chart, Column, Table, row_cell
 
-__all__ = ["HubSection", "Hubs", "MapSection", "Maps"]
+__all__ = ["Hubs", "Maps", "hubs", "neighbourhood_maps"]
 
 _N_HUBS = 15
 _MOST_CHIPS = 12  # classes beyond which they can be searched by name
@@ -40,25 +39,8 @@ class Maps:
         return self.n_classes > _MOST_CHIPS
 
 
-@dataclass(frozen=True)
-class MapSection(Section):
-    """Maps of neighbourhoods before and after learning."""
-
-    name: ClassVar[str] = "map"
-    title: ClassVar[str] = "Map"
-    maps: Maps | NotShown
-
-    @classmethod
-    def of(cls, findings: Findings) -> MapSection:
-        return cls(part_or_reason(_maps, findings))
-
-    @property
-    def chart(self) -> MapChart | None:
-        """Numbers of the maps, for the script."""
-        return None if isinstance(self.maps, NotShown) else self.maps.chart
-
-
-def _maps(findings: Findings) -> Maps:
+def neighbourhood_maps(findings: Findings) -> Maps:
+    """Return the maps of the rows before and after learning."""
     before, after = findings.maps
     shown, labels = findings.shown, findings.labels
     chart = MapChart(
@@ -99,20 +81,8 @@ class Hubs:
     table: Table
 
 
-@dataclass(frozen=True)
-class HubSection(Section):
-    """Rows that are neighbours of very many others."""
-
-    name: ClassVar[str] = "hubs"
-    title: ClassVar[str] = "Hubs"
-    hubs: Hubs | NotShown
-
-    @classmethod
-    def of(cls, findings: Findings) -> HubSection:
-        return cls(part_or_reason(_hubs, findings))
-
-
-def _hubs(findings: Findings) -> Hubs:
+def hubs(findings: Findings) -> Hubs:
+    """Return the rows that are neighbours of very many others."""
     before, after = findings.hubs
     width = max(1, int(np.ceil((max(before.counts.max(), after.counts.max()) + 1) / _HUB_BINS)))
     chart = Chart(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..constraints import Constraints
-from .table import Table, read_table
+from .table import ReadOptions, Table, read_table
 from .text import float_array, list_some
 
 __all__ = ["read_constraints", "read_pair_rows"]
@@ -62,7 +62,7 @@ def _read_pairs(file: str, n_rows: int, ids: list[str] | None, encoding: str) ->
 
 def _read_columns(file: str, encoding: str) -> tuple[Table, _Columns]:
     """Return a file's table and its columns by name, those of arrays by number."""
-    table = read_table([file], encoding=encoding, numbers=())
+    table = read_table([file], ReadOptions(encoding, numbers=()))
     if table.frame is not None:
         return table, {name: table.column(name).to_pylist() for name in table.names}
     return table, {f"column {k}": column.tolist() for k, column in enumerate(np.asarray(table.matrix).T)}
