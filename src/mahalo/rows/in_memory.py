@@ -50,7 +50,7 @@ class ArrayRows:
 
 @dataclass(frozen=True)
 class InMemoryRows(ArrayRows, VectorRows):
-    """All rows of a data set, as an array in memory."""
+    """Rows of a whole data set, as an array in memory."""
 
     def scatter(self) -> Scatter:
         return within_scatter(self.blocks, np.zeros(self.shape[0], dtype=np.intp))
