@@ -25,6 +25,7 @@ NAMES = (
     "pairs",
     "suspects",
     "feedback",
+    "duplicates",
     "online",
     "dask",
     "commands",

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ..evaluation import NeighborRanks
 from .histogram import PairHistogram
 from .spectrum import Spectrum
 
@@ -104,8 +105,16 @@ class MapChart:
     codes : ndarray of int
         Class of each row, −1 for none.
     classes : list of str
+    coloured : bool
+        True to give every class a colour; False to colour those that are pointed at or selected, where there are many.
     notes : list of str
         Remark on each row, shown with its name.
+    pairs : ndarray of shape (n_pairs, 2)
+        Positions of rows that are joined by a line.
+    similar : ndarray of bool
+        True for each pair that is similar, False if dissimilar.
+    neighbors : NeighborRanks
+        Nearest rows of every row among those shown.
     """
 
     before: np.ndarray
@@ -114,7 +123,11 @@ class MapChart:
     ids: list[str]
     codes: np.ndarray
     classes: list[str]
+    coloured: bool
     notes: list[str]
+    pairs: np.ndarray
+    similar: np.ndarray
+    neighbors: NeighborRanks
 
 
 ChartData: TypeAlias = MeasuresChart | GapChart | ScoresChart | HubChart | PairHistogram | Spectrum
@@ -137,6 +150,9 @@ def _encode(value: object) -> object:
 
 
 def chart_assets() -> tuple[str, str]:
-    """Return the style and the script that draw charts on a page."""
-    folder = files(__package__) / "assets"
-    return (folder / "charts.css").read_text(encoding="utf-8"), (folder / "charts.js").read_text(encoding="utf-8")
+    """Return the style and the script that draw charts, maps and lists of neighbours on a page."""
+    style, *scripts = (
+        (files(__package__) / "assets" / name).read_text(encoding="utf-8")
+        for name in ("charts.css", "charts.js", "maps.js", "neighbors.js")
+    )
+    return style, "\n".join(scripts)

@@ -10,6 +10,7 @@ from .estimate import Estimate, Estimates, pool
 from .held_out_view import View, view, view_of_rows
 from .hubs import HubCounts, hub_counts
 from .lda import LDA, lda_projection
+from .neighbor_ranks import NeighborRanks, neighbor_ranks
 from .pair_distances import PairDistances
 from .queries import N_NEIGHBORS, QueryScores, choose_queries, choose_voters, score_neighbors, score_queries
 from .ranking import (
@@ -44,6 +45,7 @@ __all__ = [
     "Estimates",
     "FoldScores",
     "HubCounts",
+    "NeighborRanks",
     "PairDistances",
     "QueryScores",
     "View",
@@ -64,6 +66,7 @@ __all__ = [
     "ndcg_at",
     "nearest_of",
     "nearest_rows",
+    "neighbor_ranks",
     "pair_auc",
     "pool",
     "precision_at",

@@ -12,7 +12,17 @@ from numpy.typing import ArrayLike
 
 from ..constraints import Constraints, Labels, as_constraints, as_labels
 from ..drawing import neighbor_maps
-from ..evaluation import BeforeAfter, Distance, HubCounts, compare_on_pairs, compare_on_rows, hub_counts
+from ..evaluation import (
+    BeforeAfter,
+    Distance,
+    HubCounts,
+    NeighborRanks,
+    compare_on_pairs,
+    compare_on_rows,
+    hub_counts,
+    known_pairs,
+    neighbor_ranks,
+)
 from ..explain import Provenance, fingerprint
 from ..explain.features import FeatureShares, feature_shares, sample_pairs
 from ..explain.fingerprint import Fingerprint, label_hashes
@@ -236,9 +246,21 @@ class Findings:
 
     @cached_property
     def shown(self) -> np.ndarray:
-        """Numbers of the rows on the maps: all, or a sample that does not depend on the names of classes."""
+        """Numbers of the rows on the maps: all, or a sample; without labels, rows of pairs come before others.
+
+        The sample does not depend on the names of classes.
+        """
         codes = None if self.labels is None else self.labels.by_appearance().codes
-        return stratified_sample(self.n_rows, _MOST_MAPPED, codes)
+        if not len(self.pairs[0]):
+            return stratified_sample(self.n_rows, _MOST_MAPPED, codes)
+        order = np.random.default_rng(0).permutation(self.n_rows)
+        is_paired = np.isin(order, self.pairs[0])
+        return np.sort(np.concatenate([order[is_paired], order[~is_paired]])[:_MOST_MAPPED])
+
+    @cached_property
+    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs of rows to draw, and whether they are similar: of the constraints, none where there are labels."""
+        return known_pairs(Constraints() if self.labels is not None or self.constraints is None else self.constraints)
 
     @cached_property
     def mapped_rows(self) -> frozenset[int]:
@@ -256,6 +278,10 @@ class Findings:
     @cached_property
     def maps(self) -> tuple[np.ndarray, np.ndarray]:
         return neighbor_maps(*self._distance_matrices)
+
+    @cached_property
+    def neighbors(self) -> NeighborRanks:
+        return neighbor_ranks(*self._distance_matrices)
 
     @cached_property
     def hubs(self) -> tuple[HubCounts, HubCounts]:
