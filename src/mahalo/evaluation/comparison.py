@@ -92,7 +92,7 @@ def compare_folds(
 
 @dataclass(frozen=True, eq=False)
 class _PooledMeasure:
-    """One measure over all folds, before and after learning, and of LDA; None unless every fold has it."""
+    """Measure over all folds before and after learning; that of LDA is None unless every fold has it."""
 
     before: Estimate
     after: Estimate
