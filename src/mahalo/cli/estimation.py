@@ -139,7 +139,7 @@ def _prepare(dataset: Dataset, options: LearningOptions) -> tuple[Matrix, Scalin
     scaling = make_scaling(dataset, options)
     if dataset.classes is not None:
         _check_classes(dataset.classes, dataset.table.source)
-    return dataset.X if scaling is None else scaling.apply(dataset.X), scaling
+    return dataset.scaled(scaling), scaling
 
 
 def make_scaling(dataset: Dataset, options: LearningOptions) -> Scaling | None:

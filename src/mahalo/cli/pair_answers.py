@@ -52,7 +52,7 @@ def learn_classifier(rows: RowOptions, options: LearningOptions, threshold: Thre
         holdout=str(options.holdout),
         random_state=options.seed,
     )
-    X = dataset.X if scaling is None else scaling.apply(dataset.X)
+    X = dataset.scaled(scaling)
     classifier.fit(X, dataset.y, constraints=dataset.constraints)
     metric = classifier.metric_ if scaling is None else absorb_scaling(classifier.metric_, scaling)
     made = Provenance.of(metric)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..persistence import FileParts
+from ..validation import check_count
 from .base import Standardisation, standardise
 
 __all__ = ["Quadratic", "QuadraticMap"]
 
-_WIDEST = 40  # columns whose products are all formed
+_MAX_FACTORS = 40  # columns whose products are all formed
 
 
 class Quadratic(BaseEstimator):
@@ -36,10 +36,9 @@ class Quadratic(BaseEstimator):
 
     def fit_map(self, X: np.ndarray, seed: int) -> QuadraticMap:
         """Return the map fitted to rows: their standardisation, and directions where columns are many."""
-        if not (self.n_factors is None or (isinstance(self.n_factors, Integral) and self.n_factors >= 1)):
-            raise ValueError(f"n_factors must be a positive integer or None; got {self.n_factors!r}.")
+        check_count(self.n_factors, "n_factors", or_none=True)
         standardisation = standardise(X)
-        n_factors = _WIDEST if self.n_factors is None else int(self.n_factors)
+        n_factors = _MAX_FACTORS if self.n_factors is None else int(self.n_factors)
         if X.shape[1] <= n_factors:
             return QuadraticMap(standardisation, None)
         Z = standardisation.apply(X)

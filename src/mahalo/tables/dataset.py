@@ -104,6 +104,14 @@ class Dataset:
         """Return the scaling to mean 0 and standard deviation 1."""
         return Scaling.of(self.X) if self.stats is None else self.stats.scaling()
 
+    def scaled(self, scaling: Scaling | None) -> Matrix:
+        """Return the scaled rows; unchanged if `scaling` is None."""
+        if scaling is None or self.table.in_memory:
+            return self.X if scaling is None else scaling.apply(self.X)
+        from ..rows.dask import map_rows
+
+        return map_rows(scaling.apply, self.X, self.X.shape[1])
+
 
 def load_dataset(
     options: RowOptions, progress: Progress = SILENT, *, kernel: str = "auto", in_memory: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,23 +15,26 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .basis import Basis, BetweenBasis
-from .constraints import Constraints, PairSplit
-from .evaluation import BeforeAfter, average_precision, known_pairs, precision_at
-from .features import Features
-from .losses import Loss
-from .metric import Metric, load
-from .priors import Within
-from .selection import MetricLearnerCV
-from .selection.candidates import ProblemCandidate, make_problems
-from .selection.folds import Fold, SearchData
-from .selection.held_out import evaluate_held_out
-from .selection.scoring import Scorer, retrieval
-from .selection.search import CandidateSearch
-from .validation import Seed, in_double
+from ..basis import Basis, BetweenBasis
+from ..constraints import Constraints, PairSplit
+from ..evaluation import BeforeAfter, average_precision, known_pairs, precision_at
+from ..features import Features
+from ..losses import Loss
+from ..metric import Metric, load
+from ..priors import Within
+from ..selection import MetricLearnerCV
+from ..selection.candidates import ProblemCandidate, make_problems
+from ..selection.folds import Fold, SearchData
+from ..selection.held_out import evaluate_held_out
+from ..selection.scoring import Scorer, retrieval
+from ..selection.search import CandidateSearch
+from ..validation import Seed, in_double
+from .sentence_transformers import encode, write_adapted_model
 
 if TYPE_CHECKING:
-    from .metric.torch_module import MetricModule
+    from sentence_transformers import SentenceTransformer
+
+    from ..metric.torch_module import MetricModule
 
 __all__ = ["EmbeddingAdapter"]
 
@@ -193,6 +196,31 @@ class EmbeddingAdapter(MetricLearnerCV):
         """Return `transform` as a torch module, as `Metric.to_torch` does."""
         check_is_fitted(self)
         return self.metric_.to_torch()
+
+    def to_sentence_transformers(self, model: SentenceTransformer | str | PathLike, out: str | PathLike) -> None:
+        """Write a folder that ``SentenceTransformer(out)`` loads and that encodes sentences as adapted vectors.
+
+        `model` is the one whose vectors the adapter was fitted to, or its folder. What follows its modules are Dense
+        and Normalize of sentence-transformers: whoever loads the folder needs nothing of this library.
+        """
+        check_is_fitted(self)
+        write_adapted_model(self.metric_, model, out)
+
+    @classmethod
+    def from_sentence_transformers(
+        cls,
+        model: SentenceTransformer | str | PathLike,
+        sentences: Sequence[str],
+        y: ArrayLike | None = None,
+        *,
+        constraints: Constraints | None = None,
+        **params: Any,
+    ) -> Self:
+        """Return an adapter fitted to sentences as a model encodes them, with labels or constraints.
+
+        `model` is a SentenceTransformer or its local folder; `params` are those of the adapter.
+        """
+        return cls(**params).fit(encode(model, sentences), y, constraints=constraints)
 
     @classmethod
     def load(cls, path: str | PathLike) -> EmbeddingAdapter:
