@@ -26,6 +26,7 @@ NAMES = (
     "pairs",
     "suspects",
     "feedback",
+    "duplicates",
     "online",
     "dask",
     "commands",

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from pathlib import Path
+
+import numpy as np
 
 HERE = Path(__file__).parent
 METHODS = {
@@ -26,6 +29,9 @@ LOSSES = {
 }
 BENCH = HERE / "results" / "bench" / "run.json"
 LATER = BENCH.with_name("later.json")  # parts run again since, if any
+SECOND_SEED = BENCH.with_name("accuracy-seed-1.json")
+EARLIER_DEFAULT = BENCH.with_name("earlier-default.json")
+OURS = "mahalo"  # the last column of `accuracy`
 SHOWN = {"search": "nearest_neighbors.md", "pairs": "pairs.md", "suspects": "explaining.md", "accuracy": "choosing.md"}
 """Benchmarks whose first table is shown as it is, and where."""
 
@@ -37,15 +43,19 @@ def main() -> None:
 
 
 def pages() -> dict[Path, str]:
-    """Pages with figures of adapted embeddings: README and home page have the same table, `embeddings` a longer one."""
+    """Pages with figures of adapted embeddings: README and home page have the same table, `embeddings` a longer one.
+    README has the mean error over tables as well."""
     numbers = read_numbers("adapting")
     short = headline(numbers["retrieval"], numbers["draws"])
+    readme = HERE.parent / "README.md"
     tables = {
         HERE / "embeddings.md": full_table(numbers["retrieval"], numbers["draws"]),
         HERE / "index.md": short,
-        HERE.parent / "README.md": short,
+        readme: short,
     }
-    return {path: _replaced(path.read_text(encoding="utf-8"), table) for path, table in tables.items()}
+    found = {path: _replaced(path.read_text(encoding="utf-8"), table) for path, table in tables.items()}
+    found[readme] = _replaced(found[readme], accuracy_headline(read_numbers("accuracy")), "accuracy")
+    return found
 
 
 def read_numbers(name: str, *paths: Path) -> dict:
@@ -80,6 +90,7 @@ def bench_pages() -> dict[Path, str]:
             path = HERE / SHOWN[report["name"]]
             pages[path] = _replaced(path.read_text(encoding="utf-8"), _table(report["tables"][0]), report["name"])
     for path, table, mark in (
+        (HERE / "choosing.md", accuracy_notes(reports["accuracy"]["numbers"]), "accuracy-notes"),
         (HERE / "comparison.md", speed_table(reports), "bench"),
         (BENCH.with_name("README.md"), verdicts(reports), "verdicts"),
         (HERE / "losses.md", loss_costs(reports["losses"]), "loss-costs"),
@@ -87,6 +98,49 @@ def bench_pages() -> dict[Path, str]:
     ):
         pages[path] = _replaced(pages.get(path) or path.read_text(encoding="utf-8"), table, mark)
     return pages
+
+
+def accuracy_headline(numbers: dict) -> str:
+    """Mean error and mean rank of 10-NN over the tables."""
+    methods = [method for method in numbers["mean_error"] if method != "inverse covariance"]
+    shown = [f"**{method}**" if method == OURS else method for method in methods]
+    lines = [_row(f"10-NN over {len(numbers['errors'])} tables", *shown), _row(*["---"] * (1 + len(methods)))]
+    lines.append(_row("mean error", *(_short(numbers["mean_error"][method]) for method in methods)))
+    lines.append(_row("mean rank", *(f"{numbers['mean_rank'][method]:.2f}" for method in methods)))
+    return "\n".join([*lines, f"\nmahalo is {_learner(numbers)}."])
+
+
+def accuracy_notes(numbers: dict) -> str:
+    """Return what the table of accuracy says: what was run, who is ahead, which spaces were chosen, and the means on a
+    second draw of the splits."""
+    mean, errors = numbers["mean_error"], numbers["errors"]
+    ahead = [table for table, found in errors.items() if np.mean(found["LDA"]) < np.mean(found[OURS])]
+    notes = [
+        f"The last column is {_learner(numbers)}.",
+        f"{min(mean, key=mean.__getitem__)} has the smallest mean error here.",
+        f"LDA is ahead of mahalo on {len(ahead)} of {len(errors)} tables{': ' * bool(ahead)}{', '.join(ahead)}.",
+    ]
+    if "spaces" in numbers:
+        notes.append(
+            f"Spaces that were chosen: {'; '.join(_spaces_of(*entry) for entry in numbers['spaces'].items())}."
+        )
+    again = read_numbers("accuracy", SECOND_SEED)
+    means = (f"{m} {_short(again['mean_error'][m])} ({again['mean_rank'][m]:.2f})" for m in again["mean_error"])
+    notes.append(f"On splits drawn anew (`--seed 1`), mahalo being {_learner(again)}, mean errors, and mean ranks in")
+    notes.append(f"brackets: {', '.join(means)}.")
+    return textwrap.fill(" ".join(notes), 130, break_long_words=False, break_on_hyphens=False)
+
+
+def _spaces_of(table: str, counts: dict[str, int]) -> str:
+    often = sorted(counts, key=counts.__getitem__, reverse=True)
+    return f"{table} {', '.join(f'{space} ({counts[space]} ×)' for space in often)}"
+
+
+def _learner(numbers: dict) -> str:
+    """The learner behind the last column; records of before it was noted are of the earlier default."""
+    if "learner" in numbers:
+        return f"`{numbers['learner']}`"
+    return f"an earlier default, `{json.loads(EARLIER_DEFAULT.read_text(encoding='utf-8'))['learner']}`"
 
 
 def speed_table(reports: dict[str, dict]) -> str:

@@ -130,6 +130,11 @@ class Images:
         """Some of the images; classes keep their numbers."""
         return replace(self, members=tuple(self.members[i] for i in rows), y=self.y[rows])
 
+    def first(self, n_classes: int | None, n_images: int | None) -> Images:
+        """The first images of each of the first classes; None: all."""
+        classes = range(len(self.class_names))[:n_classes]
+        return self.take(np.concatenate([np.flatnonzero(self.y == c)[:n_images] for c in classes]))
+
 
 # -- where files are ---------------------------------------------------------------------------------------------------
 

@@ -10,9 +10,8 @@ from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedShuffleSplit
 
-from mahalo import Metric, MetricLearner, metric_path
+from mahalo import MetricLearner, metric_path
 from mahalo.basis import BetweenBasis, ClassBasis
 from mahalo.priors import Within
 
@@ -20,16 +19,15 @@ from .data import Images, load_caltech101
 from .image_kernels import KERNELS, Recipe, kernel_matrices, kernel_store
 from .outcome import Outcome, Progress, Settings, Verdict
 from .protocol import Tally, mean_interval
+from .recognition import HELD_OUT, MOST_TESTED, Split
 from .store import Arrays, Store, digest
 
-__all__ = ["mean_rate", "run"]
+__all__ = ["run"]
 
 _PUBLISHED = {("PMK", 15): 0.522, ("PMK", 30): 0.621, ("CORR", 15): 0.610, ("CORR", 30): 0.696, ("SUM", 15): 0.737}
 _PLAIN = "as it is"
 _RATE = "recognition rate"
-_MOST_TESTED = 50  # images a class, as is usual for this data
 _GAMMAS = (1e-8, 0.01, 0.1, 1.0, 10.0)  # the first leaves everything as it was; larger ones cost the most
-_HELD_OUT = 1 / 3  # of the training images, to choose by
 _OPTIONS = {
     "kernel": "precomputed",
     "strategy": "random",
@@ -133,7 +131,7 @@ _QUICK = Plan(Recipe(depth=3, n_words=100, blur_points=60, sample=60), 12, 24, (
 def run(settings: Settings, progress: Progress) -> Outcome:
     """Recognition rates of every kernel before and after learning, for growing training sets."""
     plan = _QUICK if settings.quick else _FULL
-    images = _selected(load_caltech101(), plan)
+    images = load_caltech101().first(plan.n_classes, plan.most_images)
     store = kernel_store(settings.cache, images, plan.recipe)
     kernels = kernel_matrices(images, plan.recipe, store, progress, plan.kernels)
     results = Store(settings.cache / f"images-rates-{_key(images, plan, settings.seed)}")
@@ -151,19 +149,13 @@ def run(settings: Settings, progress: Progress) -> Outcome:
     return replace(_outcome(images, plan, tally, kept), resumed=results.n_found > 0)
 
 
-def _selected(images: Images, plan: Plan) -> Images:
-    classes = range(len(images.class_names))[: plan.n_classes]
-    rows = np.concatenate([np.flatnonzero(images.y == c)[: plan.most_images] for c in classes])
-    return images.take(rows)
-
-
 def _key(images: Images, plan: Plan, seed: int) -> str:
     settings = {k: v for k, v in asdict(plan).items() if k not in _GROWING}
     return digest(
         images.archive,
         list(images.members),
         settings,
-        [_METHOD, _MOST_TESTED, _GAMMAS, _HELD_OUT, _OPTIONS, _TOL, _ROUGH],
+        [_METHOD, MOST_TESTED, _GAMMAS, HELD_OUT, _OPTIONS, _TOL, _ROUGH],
         seed,
     )
 
@@ -177,16 +169,14 @@ def _name(kernel: str, T: int, repeat: int, lesson: Lesson) -> str:
 
 def _rates(K: np.ndarray, y: np.ndarray, T: int, seed: int, lesson: Lesson) -> Arrays:
     """Recognition rates of one kernel on one split, as it is and learned."""
-    train, test = _split(y, T, seed)
-    K_train, K_test = (K[np.ix_(rows, train)].astype(np.float64) for rows in (train, test))
-    plain = mean_rate(y[train][K_test.argmax(axis=1)], y[test])
-    K_train, K_test, removed = _definite(K_train, K_test)
+    drawn = Split.draw(K, y, T, seed)
+    split, removed = drawn.definite(_MOST_DIRECTIONS)
     options = {**_OPTIONS, **lesson.space(len(np.unique(y))), "random_state": seed}
-    prior, gamma = _chosen(K_train, y[train], lesson, options)
-    learner = MetricLearner(prior=prior, gamma=gamma, tol=_TOL, **options).fit(K_train, y[train])
+    prior, gamma = _chosen(split, lesson, options)
+    learner = MetricLearner(prior=prior, gamma=gamma, tol=_TOL, **options).fit(split.K_train, split.y_train)
     found = {
-        "plain": plain,
-        "learned": _rate(learner.metric_, K_train, y[train], K_test, y[test]),
+        "plain": drawn.plain_rate(),
+        "learned": split.rate(learner.metric_),
         "gamma": gamma,
         "shrinkage": prior.shrinkage if isinstance(prior, Within) else 0.0,
         "gap": learner.certificate_.relative_gap,
@@ -195,66 +185,22 @@ def _rates(K: np.ndarray, y: np.ndarray, T: int, seed: int, lesson: Lesson) -> A
     return {name: np.array([value]) for name, value in found.items()}
 
 
-def _chosen(K: np.ndarray, y: np.ndarray, lesson: Lesson, options: dict[str, Any]) -> tuple[Any, float]:
+def _chosen(split: Split, lesson: Lesson, options: dict[str, Any]) -> tuple[Any, float]:
     """The prior and the γ with the best mean rate on held-out training images.
 
     `MetricLearnerCV` would draw fewer pairs to choose than to learn, and here a good γ depends on how many there are.
     """
-    splits = StratifiedShuffleSplit(lesson.n_splits, test_size=_HELD_OUT, random_state=options["random_state"])
+    inner = split.inner(lesson.n_splits, options["random_state"])
     rates = np.mean(
-        [
-            [_path_rates(K, y, train, held_out, options | {"prior": prior}) for prior in lesson.priors]
-            for train, held_out in splits.split(K, y)
-        ],
-        axis=0,
+        [[_path_rates(part, options | {"prior": prior}) for prior in lesson.priors] for part in inner], axis=0
     )
     best, k = np.unravel_index(np.argmax(rates), rates.shape)
     return lesson.priors[best], _GAMMAS[k]
 
 
-def _path_rates(K, y, train, held_out, options: dict[str, Any]) -> list[float]:
-    K_train, K_held_out = K[np.ix_(train, train)], K[np.ix_(held_out, train)]
-    path = metric_path(K_train, y[train], gammas=_GAMMAS, tol=_ROUGH, **options)
-    return [_rate(metric, K_train, y[train], K_held_out, y[held_out]) for metric in path.metrics]
-
-
-def _split(y: np.ndarray, T: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """T images of each class to learn from; the others, at most 50 of a class, to be judged on."""
-    rng = np.random.default_rng([seed, T])
-    orders = [rng.permutation(np.flatnonzero(y == c)) for c in np.unique(y)]
-    return np.concatenate([o[:T] for o in orders]), np.concatenate([o[T : T + _MOST_TESTED] for o in orders])
-
-
-def _definite(K: np.ndarray, K_test: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Both without the negative eigenvalues of K (and the smallest, where there are more than directions are wanted),
-    and the share of the negative ones in the sum of absolute eigenvalues."""
-    if len(K) <= _MOST_DIRECTIONS and _is_definite(K):
-        return K, K_test, 0.0
-    values, vectors = np.linalg.eigh(K)
-    first = max(int((values <= 0).sum()), len(K) - _MOST_DIRECTIONS)
-    V, removed = vectors[:, first:], np.abs(values[values < 0]).sum() / np.abs(values).sum()
-    return (V * values[first:]) @ V.T, (K_test @ V) @ V.T, float(removed)
-
-
-def _is_definite(K: np.ndarray) -> bool:
-    try:
-        np.linalg.cholesky(K)
-    except np.linalg.LinAlgError:
-        return False
-    return True
-
-
-def _rate(metric: Metric, K_train, y_train, K_test, y_test) -> float:
-    """Recognition rate of 1-NN; before learning every image has similarity 1 with itself."""
-    sq_distances = metric.distances(
-        K_test, K_train, squared=True, cross=K_test, diag_x=np.ones(len(K_test)), diag_y=np.diagonal(K_train)
-    )
-    return mean_rate(y_train[sq_distances.argmin(axis=1)], y_test)
-
-
-def mean_rate(predicted: np.ndarray, y: np.ndarray) -> float:
-    """Share of images recognised in each class, averaged over classes."""
-    return float(np.mean([np.mean(predicted[y == c] == c) for c in np.unique(y)]))
+def _path_rates(split: Split, options: dict[str, Any]) -> list[float]:
+    path = metric_path(split.K_train, split.y_train, gammas=_GAMMAS, tol=_ROUGH, **options)
+    return [split.rate(metric) for metric in path.metrics]
 
 
 # -- what was found ----------------------------------------------------------------------------------------------------
@@ -272,7 +218,7 @@ def _outcome(images: Images, plan: Plan, tally: Tally, kept: list[dict]) -> Outc
         title="Nearest-neighbour object recognition with learned kernels",
         protocol=(
             f"T random images of each of {len(np.unique(images.y))} classes to learn from, all others of the class, "
-            f"at most {_MOST_TESTED}, to be recognised by their nearest neighbour (k = 1); mean over classes of the "
+            f"at most {MOST_TESTED}, to be recognised by their nearest neighbour (k = 1); mean over classes of the "
             f"share recognised; random splits for every T: {plan.n_repeats}. Learned from 100 similar (or all) and 100 "
             "dissimilar pairs a class at random, bounds the 1st and 99th percentile of squared distances, γ from "
             f"{', '.join(f'{gamma:g}' for gamma in _GAMMAS[1:])}, or none, by splits of the training images alone, "

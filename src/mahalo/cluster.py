@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,7 @@ from .learner import MetricLearner
 from .linalg import Matrix
 from .metric import Metric, leading_part
 from .task import start_metric
+from .types import RowsLike
 from .validation import Seed, as_generator, as_objects, at_least_single
 
 __all__ = ["MetricKMeans"]
@@ -106,7 +107,12 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     __metadata_request__fit = {"constraints": True, "rows": True}  # noqa: RUF012
 
     def fit(
-        self, X: Any, y: Any = None, *, constraints: Constraints | None = None, rows: ArrayLike | None = None
+        self,
+        X: RowsLike,
+        y: ArrayLike | None = None,
+        *,
+        constraints: Constraints | None = None,
+        rows: ArrayLike | None = None,
     ) -> Self:
         """Learn the metric and cluster the rows under it.
 
@@ -147,12 +153,12 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     def _run_kmeans(self, Z: np.ndarray, seed: int) -> KMeans:
         return KMeans(self.n_clusters, n_init=1, max_iter=self.max_iter, tol=self.tol, random_state=seed).fit(Z)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: RowsLike) -> np.ndarray:
         """Return the nearest cluster of each row."""
         check_is_fitted(self)
         return pairwise_distances_argmin(self.metric_.transform(self._validate_rows(X)), self.cluster_centers_)
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: RowsLike) -> np.ndarray:
         """Return the learned distance of each row to each centre, n_samples × n_clusters."""
         check_is_fitted(self)
         return euclidean_distances(self.metric_.transform(self._validate_rows(X)), self.cluster_centers_)
@@ -166,7 +172,7 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             raise ValueError(f"n_init must be a positive integer; got {self.n_init!r}.")
         return learner
 
-    def _validate_rows(self, X: Any, *, reset: bool = False) -> Matrix:
+    def _validate_rows(self, X: RowsLike, *, reset: bool = False) -> Matrix:
         """Return checked rows, of the kinds that the learner takes."""
         learner = self._checked_learner()
         if learner.takes_objects(X):

@@ -7,7 +7,7 @@ dissimilar pairs. The metric is that of `MetricLearner`: the certified optimum, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .constraints import Constraints
 from .learner import MetricLearner
+from .types import RowsLike
 from .validation import Seed, as_generator, at_least_single, warn
 
 __all__ = ["ITML", "ITML_Supervised"]
@@ -64,12 +65,11 @@ class _MahalanobisEstimator(BaseEstimator):
         rows = self.preprocessor
         self.preprocessor_ = rows if rows is None or callable(rows) else _RowsByNumber(rows)
 
-    def _as_rows(self, values: Any) -> np.ndarray:
-        """Return checked rows from rows, or from row numbers by the preprocessor."""
-        values = values if hasattr(values, "dtype") else np.asarray(values)
-        if values.ndim == 2 or self.preprocessor_ is None:
-            return check_array(at_least_single(values), dtype=[np.float64, np.float32])
-        return check_array(self.preprocessor_(np.asarray(values)), dtype=[np.float64, np.float32])
+    def _look_up_rows(self, X: RowsLike) -> RowsLike:
+        """Return X, or the rows that the preprocessor returns if X is a 1-D array of row numbers."""
+        if self.preprocessor_ is None or np.asarray(X).ndim != 1:
+            return at_least_single(X)
+        return at_least_single(self.preprocessor_(np.asarray(X)))
 
     def _as_pairs(self, pairs: ArrayLike) -> np.ndarray:
         """Return checked pairs as an n × 2 × d array, from rows or from row numbers by the preprocessor."""
@@ -121,11 +121,11 @@ class _MahalanobisEstimator(BaseEstimator):
         check_is_fitted(self, "metric_")
         return self.components_.T @ self.components_
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: RowsLike) -> np.ndarray:
         """Map rows to the space in which the learned distance is the Euclidean distance."""
         check_is_fitted(self, "metric_")
-        X = validate_data(self, self._as_rows(X), reset=False, dtype=[np.float64, np.float32])
-        return X @ self.components_.T.astype(X.dtype, copy=False)
+        rows = validate_data(self, self._look_up_rows(X), reset=False, dtype=[np.float64, np.float32])
+        return rows @ self.components_.T.astype(rows.dtype, copy=False)
 
 
 class ITML(_MahalanobisEstimator):
@@ -289,18 +289,16 @@ class ITML_Supervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Mahala
         self.preprocessor = preprocessor
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike, bounds: ArrayLike | None = None) -> Self:
+    def fit(self, X: RowsLike, y: ArrayLike, bounds: ArrayLike | None = None) -> Self:
         """Draw pairs from labels and learn from them."""
         self._set_preprocessor()
-        if self.preprocessor_ is not None and np.ndim(X) == 1:
-            X = self._as_rows(X)
-        X, y = validate_data(self, at_least_single(X), y, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        rows, y = validate_data(self, self._look_up_rows(X), y, dtype=[np.float64, np.float32], ensure_min_samples=2)
         n_classes = len(np.unique(y))
         n = 20 * n_classes**2 if self.n_constraints is None else self.n_constraints
         rng = as_generator(self.random_state)
         per_class = max(1, -(-n // n_classes))
         constraints = Constraints.from_labels(y, pairs_per_class=per_class, random_state=rng)
-        self._learn(X, constraints, bounds)
+        self._learn(rows, constraints, bounds)
         return self
 
     @property

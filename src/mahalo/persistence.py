@@ -12,14 +12,19 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+
+from .types import Matrix
+
+if TYPE_CHECKING:
+    from safetensors import safe_open
 
 __all__ = [
     "CLASSIFIER",
@@ -29,6 +34,8 @@ __all__ = [
     "STREAM",
     "Contents",
     "FileKind",
+    "FileParts",
+    "Json",
     "as_plain",
     "matrix_arrays",
     "replacing",
@@ -38,29 +45,39 @@ __all__ = [
 _MOST_NUMBERS = 10_000  # of an array in a header
 
 
-class _Encoder(json.JSONEncoder):
-    """JSON of NumPy's scalars as Python's, and of small arrays as lists where these are allowed."""
-
-    def __init__(self, *, arrays: bool = False, **options: Any) -> None:
-        super().__init__(**options)
-        self.arrays = arrays
-
-    def default(self, o: Any) -> Any:
-        if isinstance(o, (np.bool_, np.number, np.str_)) and not isinstance(o, np.complexfloating):
-            return o.item()
-        if self.arrays and isinstance(o, np.ndarray):
-            if o.size > _MOST_NUMBERS:
-                raise TypeError(f"an array of {o.size} values; at most {_MOST_NUMBERS} fit into a header")
-            return o.tolist()
-        raise TypeError(f"a value of type {type(o).__name__}")
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 
-def as_plain(value: Any, *, arrays: bool = False, allow_nan: bool = True) -> Any:
-    """Return a value as it comes back from JSON: NumPy's scalars as Python's, tuples as lists.
+def as_plain(fields: Mapping[str, object], *, arrays: bool = False, allow_nan: bool = True) -> dict[str, Json]:
+    """Return fields as they come back from JSON: NumPy's scalars as Python's, tuples as lists.
 
     With `arrays`, small arrays become lists. TypeError or ValueError where JSON has no such value.
     """
-    return json.loads(json.dumps(value, cls=_Encoder, arrays=arrays, allow_nan=allow_nan))
+    default = _scalar_or_list if arrays else _scalar
+    return json.loads(json.dumps(dict(fields), default=default, allow_nan=allow_nan))
+
+
+def _scalar(value: object) -> Json:
+    """Return a scalar of NumPy's as Python's."""
+    if isinstance(value, (np.bool_, np.number, np.str_)) and not isinstance(value, np.complexfloating):
+        return value.item()
+    raise TypeError(f"a value of type {type(value).__name__}")
+
+
+def _scalar_or_list(value: object) -> Json:
+    """Return a scalar of NumPy's as Python's, or a small array as a list."""
+    if not isinstance(value, np.ndarray):
+        return _scalar(value)
+    if value.size > _MOST_NUMBERS:
+        raise TypeError(f"an array of {value.size} values; at most {_MOST_NUMBERS} fit into a header")
+    return value.tolist()
+
+
+class FileParts(NamedTuple):
+    """Fields and arrays of an object for a model file; an array that is None is left out."""
+
+    fields: Mapping[str, object]
+    arrays: Mapping[str, np.ndarray | None]
 
 
 @dataclass(frozen=True)
@@ -72,13 +89,15 @@ class FileKind:
     oldest: int
     remedy: str
 
-    def contents(self, fields: Mapping[str, Any], arrays: Mapping[str, Any], **nested: Contents) -> Contents:
+    def contents(
+        self, fields: Mapping[str, object], arrays: Mapping[str, np.ndarray | None], **nested: Contents
+    ) -> Contents:
         """Return what a file of this kind holds; `nested` are contents of other kinds, by the name of their field."""
-        fields, arrays = dict(fields), {name: a for name, a in arrays.items() if a is not None}
+        all_fields, all_arrays = dict(fields), {name: a for name, a in arrays.items() if a is not None}
         for name, inner in nested.items():
-            fields[name] = inner.header
-            arrays |= {f"{name}.{part}": array for part, array in inner.arrays.items()}
-        return Contents(self, self.version, fields, arrays)
+            all_fields[name] = inner.header
+            all_arrays |= {f"{name}.{part}": array for part, array in inner.arrays.items()}
+        return Contents(self, self.version, all_fields, all_arrays)
 
     def read(self, path: str | PathLike) -> Contents:
         """Read a file of this kind and one of its versions, its checksum verified; or raise ValueError."""
@@ -95,7 +114,7 @@ class FileKind:
             raise ValueError(f"{str(path)!r} is damaged: its numbers are not those that were written; save it again.")
         return self.of_header(header, arrays, str(path))
 
-    def of_header(self, header: dict[str, Any], arrays: dict[str, np.ndarray], path: str = "") -> Contents:
+    def of_header(self, header: Mapping[str, Json], arrays: dict[str, np.ndarray], path: str = "") -> Contents:
         """Return the contents that a header of this kind describes; its version must be one that is read."""
         version = header.get("version")
         if type(version) is not int or not self.oldest <= version <= self.version:
@@ -106,7 +125,7 @@ class FileKind:
         fields = {name: value for name, value in header.items() if name not in ("format", "version")}
         return Contents(self, version, fields, arrays, path)
 
-    def _checked_header(self, path: Path, metadata: dict[str, str]) -> dict[str, Any]:
+    def _checked_header(self, path: Path, metadata: dict[str, str]) -> dict[str, Json]:
         try:
             header = json.loads(metadata["mahalo"])
             found = header["format"]
@@ -138,7 +157,7 @@ class Contents:
     path: str = ""
 
     @property
-    def header(self) -> dict[str, Any]:
+    def header(self) -> dict[str, object]:
         return {"format": self.kind.name, "version": self.version, **self.fields}
 
     def write(self, path: str | PathLike) -> None:
@@ -160,9 +179,9 @@ class Contents:
         header = self.fields.get(name)
         if not isinstance(header, dict):
             raise self.damaged("its header is not whole")
-        return kind.of_header(header, self.under(name), self.path)
+        return kind.of_header(header, self.arrays_under(name), self.path)
 
-    def under(self, name: str) -> dict[str, np.ndarray]:
+    def arrays_under(self, name: str) -> dict[str, np.ndarray]:
         """Return the arrays whose names begin with this one and a dot, by the rest of their names."""
         start = f"{name}."
         return {key.removeprefix(start): a for key, a in self.arrays.items() if key.startswith(start)}
@@ -241,7 +260,7 @@ class DamagedFileError(ValueError):
 _INTEGERS = (np.int64, np.int32)
 
 
-def matrix_arrays(name: str, X: Any) -> dict[str, np.ndarray]:
+def matrix_arrays(name: str, X: Matrix) -> dict[str, np.ndarray]:
     """Return rows, dense or sparse, as the arrays of a file that `Contents.matrix` reads under this name."""
     if not sp.issparse(X):
         return {name: np.asarray(X)}
@@ -279,7 +298,7 @@ def replacing(path: str | PathLike) -> Iterator[IO[bytes]]:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def _opened(path: Path) -> Iterator[safe_open]:
     """Open a safetensors file; errors inside are ValueErrors (numpy lacks some of the format's dtypes)."""
     from safetensors import SafetensorError, safe_open
 

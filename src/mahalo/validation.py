@@ -1,16 +1,19 @@
-"""Checks and conversions of arguments, and warnings located at the caller's line; imports nothing of the library."""
+"""Checks and conversions of arguments, and warnings located at the caller's line."""
 
 from __future__ import annotations
 
 import inspect
 import warnings
+from collections.abc import Sequence
 from numbers import Integral, Real
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
+
+from .types import RowsLike, RowsT
 
 __all__ = [
     "Seed",
@@ -26,6 +29,7 @@ __all__ = [
     "check_count",
     "check_gamma",
     "check_percentiles",
+    "check_positive",
     "check_sampling",
     "in_double",
     "is_linear",
@@ -81,6 +85,13 @@ def check_count(value: object, name: str, or_none: bool = False) -> None:
         raise ValueError(f"{name} must be a positive integer{' or None' * or_none}; got {value!r}.")
 
 
+def check_positive(value: object, name: str) -> float:
+    """Return `value` as a float; raise ValueError unless it is a positive, finite number."""
+    if isinstance(value, (bool, np.bool_)) or not (isinstance(value, Real) and 0 < float(value) < np.inf):
+        raise ValueError(f"{name} must be a positive number; got {value!r}.")
+    return float(value)
+
+
 def check_gamma(gamma: object) -> None:
     """Raise ValueError unless `gamma` is a positive number or infinity."""
     if isinstance(gamma, (bool, np.bool_)) or not (isinstance(gamma, Real) and float(gamma) > 0):
@@ -106,30 +117,32 @@ def check_sampling(
     return as_generator(random_state)
 
 
-def check_bounds(bounds: Any) -> None:
+def check_bounds(bounds: Sequence[float] | None) -> None:
     """Raise ValueError unless `bounds` are two squared distances (upper, lower), or None."""
     if bounds is None:
         return
-    try:
-        upper, lower = map(float, bounds)
-    except (TypeError, ValueError):
-        raise ValueError(f"bounds must be two numbers (upper, lower), squared distances; got {bounds!r}.") from None
+    upper, lower = _two_numbers(bounds, "bounds must be two numbers (upper, lower), squared distances")
     if not (0 < upper < np.inf and 0 < lower < np.inf):
         raise ValueError(f"bounds (upper, lower) are squared distances and must be > 0 and finite; got {bounds!r}.")
 
 
-def check_percentiles(percentiles: Any) -> None:
+def check_percentiles(percentiles: Sequence[float] | None) -> None:
     """Raise ValueError unless `percentiles` are two numbers (low, high) from 0 to 100, or None."""
     if percentiles is None:
         return
-    try:
-        low, high = map(float, percentiles)
-    except (TypeError, ValueError):
-        raise ValueError(f"percentiles must be two numbers, such as (1, 99); got {percentiles!r}.") from None
+    low, high = _two_numbers(percentiles, "percentiles must be two numbers, such as (1, 99)")
     if not (0 <= low <= 100 and 0 <= high <= 100):
         raise ValueError(f"percentiles must lie between 0 and 100; got {percentiles!r}.")
     if low > high:
         raise ValueError(f"percentiles are (low, high), such as (1, 99); got {percentiles!r}. Swap them.")
+
+
+def _two_numbers(values: Sequence[float], wanted: str) -> tuple[float, float]:
+    try:
+        first, second = map(float, values)
+    except (TypeError, ValueError):
+        raise ValueError(f"{wanted}; got {values!r}.") from None
+    return first, second
 
 
 def as_generator(random_state: Seed) -> np.random.Generator:
@@ -146,37 +159,39 @@ def as_generator(random_state: Seed) -> np.random.Generator:
 # -- rows and objects --------------------------------------------------------------------------------------------
 
 
-def len_of(X: Any) -> int:
+def len_of(X: RowsLike) -> int:
     """Return the number of rows of an array or sparse matrix, or of objects in a sequence."""
     return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
-def as_objects(X: Any) -> np.ndarray:
+def as_objects(X: RowsLike) -> np.ndarray:
     """Return a sequence of objects as a 1-D array; 2-D arrays are returned unchanged."""
     if hasattr(X, "shape") and len(X.shape) == 2:
-        return X
-    objects = np.empty(len(X), dtype=object)
-    for k, x in enumerate(X):
+        return cast(np.ndarray, X)
+    sequence = cast(Sequence[object], X)
+    objects = np.empty(len(sequence), dtype=object)
+    for k, x in enumerate(sequence):
         objects[k] = x
     return objects
 
 
-def at_least_single(X: Any) -> Any:
+def at_least_single(X: RowsT) -> RowsT:
     """Return half-precision data in single precision, other data unchanged."""
-    return X.astype(np.float32) if _dtypes(X) == {np.dtype(np.float16)} else X
+    return cast(Any, X).astype(np.float32) if _dtypes(X) == {np.dtype(np.float16)} else X
 
 
-def in_double(X: Any) -> Any:
+def in_double(X: RowsT) -> RowsT:
     """Return half- or single-precision data in double, for differences of near rows; other data unchanged."""
-    return X.astype(np.float64) if _dtypes(X) in ({np.dtype(np.float16)}, {np.dtype(np.float32)}) else X
+    is_short = _dtypes(X) in ({np.dtype(np.float16)}, {np.dtype(np.float32)})
+    return cast(Any, X).astype(np.float64) if is_short else X
 
 
-def _dtypes(X: Any) -> set[np.dtype]:
+def _dtypes(X: RowsLike) -> set[np.dtype]:
     """Return the dtypes of an array, or of the columns of a table."""
     return {X.dtype} if hasattr(X, "dtype") else set(getattr(X, "dtypes", ()))
 
 
-def warn_of_scales(X: Any, prior: Any, names: ArrayLike | None = None) -> None:
+def warn_of_scales(X: object, prior: object, names: ArrayLike | None = None) -> None:
     """Warn of constant columns, and of standard deviations a thousand times apart under a prior that keeps them so.
 
     `prior` is that of a linear metric, or a list of candidates. Columns of zeros are taken for placeholders.

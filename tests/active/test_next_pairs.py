@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
 from mahalo import Constraints, MetricLearner, OnlineMetricLearner
-from mahalo.active import AnswerClosure, next_pairs, query_strategies
+from mahalo.active import AnswerClosure, SimilarityModel, next_pairs, query_strategies
 
 STRATEGIES = ["uncertain", "diverse", "change", "groups"]
 
@@ -173,7 +173,7 @@ def test_change_under_cosine_is_that_of_a_step_to_the_bound(rng):
     D = 10.0 * (X[index[:, 0]] - X[index[:, 1]])
     sq_learned, sq_cosine = np.einsum("ij,jk,ik->i", D, W, D), learner.metric_.distances(10.0 * X, squared=True)
     sq_cosine = sq_cosine[tuple(index.T)]
-    p = query_strategies._SimilarityModel.fit(sq_cosine, np.empty(0), np.empty(0, dtype=bool)).probability(sq_cosine)
+    p = SimilarityModel.fit(sq_cosine, np.empty(0), np.empty(0, dtype=bool)).probability(sq_cosine)
     near, far = np.maximum(sq_learned / 1.0, 1.0), np.minimum(sq_learned / 30.0, 1.0)
     worth = p * (1 / near + np.log(near) - 1) + (1 - p) * (1 / far + np.log(far) - 1)
     expected = index[np.argsort(-worth)[:10]]

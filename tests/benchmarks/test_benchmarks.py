@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -12,7 +14,7 @@ from benchmarks.report import Check
 from benchmarks.settings import Settings
 from benchmarks.tables import Table
 from experiments.tabular import Half
-from mahalo import losses
+from mahalo import Metric, losses
 
 
 @pytest.mark.parametrize(
@@ -50,6 +52,71 @@ def test_lda_is_a_rival_that_learns_from_labels():
     split = accuracy._Split("toy", 0, 0, Half(X[:100], y[:100], X[100:], y[100:]))
     error = {name: accuracy._evaluate(accuracy.METHODS[name], split).error for name in ("Euclidean", "LDA")}
     assert error["LDA"] <= 0.02 < 0.1 < error["Euclidean"]
+
+
+def test_the_default_is_judged_by_its_metric_and_says_which_space_it_chose():
+    """`transform` is approximate where the metric is of a kernel; `Half` asks a `Metric` for its distances."""
+    X, y = load_iris(return_X_y=True)
+    learned = accuracy.METHODS[accuracy.OURS](X[::3], y[::3])
+    assert isinstance(learned.distance, Metric) and learned.seconds > 0
+    assert learned.space in accuracy.SPACES
+
+
+def scores_of(table, ours, earlier):
+    errors = {method: np.array([0.20, 0.21, 0.20, 0.21]) for method in accuracy.METHODS}
+    errors[accuracy.OURS] = np.array(ours)
+    earlier = None if earlier is None else np.array(earlier)
+    return accuracy._Scores(table, 40, 40, 1.0, errors, {}, Counter(rbf=4), earlier)
+
+
+def checks_of(scores):
+    mean_error = {method: float(np.mean([s.mean(method) for s in scores])) for method in accuracy.METHODS}
+    mean_rank = {method: 1.0 if method == accuracy.OURS else 2.0 for method in accuracy.METHODS}
+    return {check.name: check for check in accuracy._checks(scores, mean_error, mean_rank)}
+
+
+def test_accuracy_is_held_to_every_rival_and_to_the_earlier_default():
+    curved = scores_of("ionosphere", [0.05, 0.06, 0.05, 0.06], [0.15, 0.16, 0.15, 0.16])
+    plain = scores_of("iris", [0.09, 0.10, 0.09, 0.10], [0.10, 0.10, 0.10, 0.10])
+    checks = checks_of([curved, plain])
+    assert list(checks) == [
+        "mean error, against LDA",
+        "mean error, against NCA",
+        "mean error, against LMNN",
+        "mean rank, against the best other (Euclidean)",
+        "tables significantly worse than Euclidean",
+        "mean error over that of the earlier default",
+        "mean error without ionosphere over that of the earlier default",
+        "tables significantly worse than the earlier default",
+    ]
+    assert all(check.status == "PASS" for check in checks.values())
+    ratio = checks["mean error over that of the earlier default"]
+    assert ratio.value == pytest.approx((0.055 + 0.095) / (0.155 + 0.1)) and ratio.required == 0.85
+    without = checks["mean error without ionosphere over that of the earlier default"]
+    assert without.value == pytest.approx(0.95) and without.required == 0.95
+
+
+def test_a_table_that_became_worse_is_named_and_equal_errors_do_not_pass():
+    worse = scores_of("iris", [0.30, 0.31, 0.30, 0.31], [0.10, 0.11, 0.10, 0.12])
+    checks = checks_of([worse])
+    for name in ("tables significantly worse than Euclidean", "tables significantly worse than the earlier default"):
+        assert checks[name].status == "FAIL" and checks[name].note == "iris"
+    equal = checks_of([scores_of("iris", [0.20, 0.21, 0.20, 0.21], None)])
+    assert equal["mean error, against LDA"].status == "FAIL"
+    assert not any("earlier" in name for name in equal)
+    assert "no record on these splits of iris" in accuracy._earlier_note([scores_of("iris", [0.2] * 4, None)])
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_earlier_default_is_known_on_the_splits_it_was_judged_on(seed):
+    iris = Table("iris", *load_iris(return_X_y=True))
+    splits = list(accuracy._splits(iris, 2, seed))
+    baseline = np.array([accuracy._evaluate(accuracy.METHODS["Euclidean"], split).error for split in splits])
+    earlier = accuracy._earlier_errors("iris", seed, baseline)
+    assert earlier.shape == (4,) and 0 < earlier.mean() < baseline.mean()
+    assert accuracy._earlier_errors("iris", seed, baseline + 0.01) is None
+    assert accuracy._earlier_errors("iris", seed + 2, baseline) is None
+    assert accuracy._earlier_errors("another", seed, baseline) is None
 
 
 def test_corrected_t_test_without_variance():

@@ -21,7 +21,7 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from mahalo import MetricLearner, load
-from mahalo.cli.tables import csv_files
+from mahalo.tables import csv_files
 
 FIT = ("--label", "kind", "--drop", "name", "--gamma", "1", "--out", "new.safetensors")
 
@@ -482,7 +482,7 @@ def test_a_row_index_is_learned_from_only_where_it_is_named(tmp_path, monkeypatc
 
 
 def test_a_row_index_of_large_parquet_files_is_refused_too(tmp_path, monkeypatch, run):
-    monkeypatch.setattr("mahalo.cli.tables.parquet_shards.MEMORY_LIMIT", 100)
+    monkeypatch.setattr("mahalo.tables.parquet_shards.MEMORY_LIMIT", 100)
     monkeypatch.chdir(tmp_path)
     indexed("t.parquet", "__index_level_0__")
     refused(run, "fit", "t.parquet", "--label", "kind", "--out", "m.safetensors", words=["row index", "--drop"])

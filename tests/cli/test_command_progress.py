@@ -74,7 +74,7 @@ def test_constant_columns_are_named_where_rows_are_read_in_pieces(run, trees, mo
     import pyarrow as pa
     from pyarrow import parquet
 
-    from mahalo.cli.tables import parquet_shards
+    from mahalo.tables import parquet_shards
 
     parquet.write_table(pa.table(table() | {"year": np.full(40, 1990)}), "trees.parquet", row_group_size=10)
     monkeypatch.setattr(parquet_shards, "MEMORY_LIMIT", 0)

@@ -82,8 +82,8 @@ def test_transform_copies_columns_beside_the_vectors(text_model, run):
 
 
 def test_transform_reads_large_tables_in_pieces(text_model, run, monkeypatch):
-    monkeypatch.setattr("mahalo.cli.tables.parquet_shards.MEMORY_LIMIT", 0)
-    monkeypatch.setattr("mahalo.cli.tables.parquet_shards.PIECE_SIZE", 10 * 4 * 8)
+    monkeypatch.setattr("mahalo.tables.parquet_shards.MEMORY_LIMIT", 0)
+    monkeypatch.setattr("mahalo.tables.parquet_shards.PIECE_SIZE", 10 * 4 * 8)
     parquet.write_table(pa.table(sentences()), "t.parquet", row_group_size=10)
     assert run("transform", text_model, "t.csv", "--out", "a.npy")[0] == 0
     code, _, err = run("transform", text_model, "t.parquet", "--out", "b.npy")

@@ -12,7 +12,7 @@ import mahalo
 pa = pytest.importorskip("pyarrow")
 from pyarrow import parquet  # noqa: E402
 
-from mahalo.cli.tables import parquet_shards as on_disk  # noqa: E402
+from mahalo.tables import parquet_shards as on_disk  # noqa: E402
 
 N, D = 240, 6
 

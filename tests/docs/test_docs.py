@@ -18,13 +18,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import sklearn
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import StandardScaler
 
 import mahalo
 from experiments import EXPERIMENTS
+from mahalo.basis import BetweenBasis, Landmarks
 from mahalo.cli.app import app
 from mahalo.cluster import MetricKMeans
 from mahalo.embeddings import EmbeddingAdapter
 from mahalo.evaluation import VOTE_NOTE
+from mahalo.features import Local, Quadratic
 from mahalo.feedback import QueryAdapter
 
 ROOT = Path(__file__).parents[2]
@@ -49,6 +53,36 @@ def test_python_in_pages_runs(page, tmp_path, monkeypatch):
     namespace: dict = {}
     for k, block in enumerate(blocks(page, "python")):
         exec(compile(block, f"{page.name}, block {k + 1}", "exec"), namespace)
+
+
+def test_errors_of_two_spaces_on_their_page_are_those_of_a_run(capsys):
+    """Two rows of 400 may differ: the last digits are the machine's."""
+    page = ROOT / "docs" / "spaces.md"
+    namespace: dict = {"MetricLearnerCV": mahalo.MetricLearnerCV}
+    (program,) = (block for block in blocks(page, "python") if "outer" in block)
+    exec(compile(program, page.name, "exec"), namespace)
+    (shown,), printed = blocks(page, "text"), capsys.readouterr().out
+    words, errors = zip(*(line.rsplit(" ", 1) for text in (shown, printed) for line in text.splitlines()), strict=True)
+    assert words[:2] == words[2:] == ("linear: error of 11 neighbours", "rbf: error of 11 neighbours")
+    np.testing.assert_allclose(*np.reshape(errors, (2, 2)).astype(float), atol=0.011)
+
+
+@pytest.mark.parametrize(
+    ("columns", "options"),
+    [
+        (2, {"prior": "within", "basis": BetweenBasis(), "residual": 0.0}),
+        (13, {}),
+        (104, {"features": Quadratic()}),
+        (65, {"features": Local()}),
+        (64, {"kernel": "rbf", "kernel_params": {"width": 1.0}, "basis": Landmarks(64), "residual": 0.0}),
+    ],
+)
+def test_columns_of_transformed_wine_are_those_that_the_page_names(columns, options):
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    assert mahalo.MetricLearner(**options).fit(X, y).transform(X).shape == (178, columns)
+    paragraph = (ROOT / "docs" / "spaces.md").read_text(encoding="utf-8").split("\nOn wine, ")[1].split("\n\n")[0]
+    assert re.search(rf"\b{columns}\b", paragraph)
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "sh")], ids=lambda p: p.name)
@@ -97,12 +131,12 @@ INTERNAL = (
     "Basis ExplainMixin HardSlack HingeSlack LogSlack Prior Slack SlackStack Supervision as_basis as_loss as_prior"
 )
 INTERNAL += " OnlineMetricLearner fingerprint prior_needs resting_point"
-INTERNAL += " Estimate FoldScores LDA Measured QueryScores VOTE_NOTE auc_of_pairs average_precision choose_queries"
+INTERNAL += " Estimate FoldScores LDA Estimates QueryScores VOTE_NOTE auc_of_pairs average_precision choose_queries"
 INTERNAL += " compare_folds intervals known_pairs lda_projection measure_title nearest_of pair_auc pool precision_at"
 INTERNAL += " ranked ranked_auc recall_at score_queries share_below Distance N_NEIGHBORS choose_voters compare_on_pairs"
 INTERNAL += " compare_on_rows evaluate_pairs nearest_rows score_neighbors view_of_rows ndcg_at HubCounts hub_counts"
-INTERNAL += " SEARCH_MEASURES score_searches"
-INTERNAL += " FEATURE_KINDS FeatureMap Features LocalMap QuadraticMap UserFeatures as_features feature_arrays"
+INTERNAL += " SEARCH_MEASURES score_searches NeighborRanks neighbor_ranks"
+INTERNAL += " FEATURE_KINDS FeatureMap Features LocalMap FeaturesLike QuadraticMap UserFeatures as_features"
 INTERNAL += " fit_features read_features"
 
 

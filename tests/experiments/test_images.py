@@ -11,14 +11,16 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
-from experiments import image_kernels, images
+from experiments import image_kernels, images, images_exact, recognition
 from experiments.correspondences import correspondence_distances, with_positions
 from experiments.data import load_caltech101
 from experiments.descriptors import _blurred, dense_sift, edge_channels, geometric_blur
 from experiments.image_kernels import KERNELS, Recipe, kernel_matrices, kernel_store
 from experiments.outcome import Settings
 from experiments.protocol import Tally
+from experiments.recognition import Split
 from experiments.store import Store, digest
+from mahalo import MetricLearner
 
 RECIPE = Recipe(
     branching=3, depth=2, n_words=8, sift_dims=5, blur_points=12, blur_dims=6, blur_radii=(4.0, 8.0), sample=12
@@ -155,27 +157,49 @@ def test_digests_tell_settings_and_contents_apart(tmp_path):
 
 def test_rates_are_averaged_over_classes_not_images():
     y = np.array([0, 0, 0, 0, 1])
-    assert images.mean_rate(np.array([0, 0, 0, 0, 0]), y) == 0.5
+    assert recognition.mean_rate(np.array([0, 0, 0, 0, 0]), y) == 0.5
 
 
 def test_splits_have_T_of_each_class_and_at_most_fifty_to_judge_on():
     y = np.repeat([0, 1, 2], [20, 90, 31])
-    train, test = images._split(y, 10, seed=0)
-    assert_array_equal(np.bincount(y[train]), [10, 10, 10])
-    assert_array_equal(np.bincount(y[test]), [10, 50, 21])
+    K = np.add.outer(1000.0 * np.arange(141), np.arange(141.0))  # tells its rows and columns
+    split = Split.draw(K, y, 10, seed=0)
+    assert_array_equal(np.bincount(split.y_train), [10, 10, 10])
+    assert_array_equal(np.bincount(split.y_test), [10, 50, 21])
+    train, test = (rows[:, 0] // 1000 for rows in (split.K_train, split.K_test))
     assert not set(train) & set(test)
-    assert_array_equal(images._split(y, 10, seed=0)[0], train)
-    assert (images._split(y, 10, seed=1)[0] != train).any()
+    assert_array_equal(y[train.astype(int)], split.y_train)
+    assert_array_equal(y[test.astype(int)], split.y_test)
+    assert_array_equal(split.K_test, 1000 * test[:, None] + train)
+    assert_array_equal(Split.draw(K, y, 10, seed=0).K_train, split.K_train)
+    assert (Split.draw(K, y, 10, seed=1).K_train != split.K_train).any()
+
+
+def test_inner_splits_hold_out_a_third_of_the_images_to_learn_from():
+    y = np.repeat([0, 1], 9)
+    K = np.add.outer(1000.0 * np.arange(18), np.arange(18.0))
+    parts = list(Split(K, y, K[:0], y[:0]).inner(2, seed=0))
+    assert len(parts) == 2 and (parts[0].K_test != parts[1].K_test).any()
+    for part in parts:
+        train, held_out = (rows[:, 0] // 1000 for rows in (part.K_train, part.K_test))
+        assert sorted([*train, *held_out]) == list(range(18))
+        assert_array_equal(np.bincount(part.y_test), [3, 3])
+        assert_array_equal(part.K_test, 1000 * held_out[:, None] + train)
+
+
+def definite(K, K_test, most_directions=None):
+    split, removed = Split(K, np.arange(len(K)), K_test, np.arange(len(K_test))).definite(most_directions)
+    return split.K_train, split.K_test, removed
 
 
 def test_negative_eigenvalues_are_left_out_and_counted():
     K = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.9], [0.0, 0.9, 1.0]])
     values = np.linalg.eigvalsh(K)
     assert values[0] < 0 < values[1]
-    definite, _, removed = images._definite(K, K)
-    np.testing.assert_allclose(np.linalg.eigvalsh(definite), [0.0, *values[1:]], atol=1e-12)
+    K_train, _, removed = definite(K, K)
+    np.testing.assert_allclose(np.linalg.eigvalsh(K_train), [0.0, *values[1:]], atol=1e-12)
     assert removed == pytest.approx(-values[0] / np.abs(values).sum())
-    np.testing.assert_allclose(images._definite(np.diag([1.0, 2.0]), K[:, :2])[0], np.diag([1.0, 2.0]))
+    np.testing.assert_allclose(definite(np.diag([1.0, 2.0]), K[:, :2])[0], np.diag([1.0, 2.0]))
 
 
 def test_negative_eigenvalues_are_left_out_of_other_images_too(rng):
@@ -183,17 +207,17 @@ def test_negative_eigenvalues_are_left_out_of_other_images_too(rng):
     V = np.linalg.qr(rng.standard_normal((6, 6)))[0]
     K = (V * [3.0, 2.0, 1.0, 1.0, 0.5, -0.4]) @ V.T
     others = rng.standard_normal((3, 6))
-    K_train, K_test, _ = images._definite(K, others)
+    K_train, K_test, _ = definite(K, others)
     assert_allclose(K_train @ V[:, -1], 0.0, atol=1e-12)
     assert_allclose(K_test, others - np.outer(others @ V[:, -1], V[:, -1]), atol=1e-12)
 
 
-def test_the_smallest_directions_are_left_out_where_there_are_too_many(monkeypatch):
-    monkeypatch.setattr(images, "_MOST_DIRECTIONS", 2)
-    K_train, K_test, removed = images._definite(np.diag([3.0, 1.0, 2.0]), np.ones((1, 3)))
+def test_the_smallest_directions_are_left_out_where_there_are_too_many():
+    K_train, K_test, removed = definite(np.diag([3.0, 1.0, 2.0]), np.ones((1, 3)), 2)
     assert_allclose(K_train, np.diag([3.0, 0.0, 2.0]), atol=1e-12)
     assert_allclose(K_test, [[1.0, 0.0, 1.0]], atol=1e-12)
     assert removed == 0.0
+    assert_array_equal(definite(np.diag([3.0, 1.0, 2.0]), np.ones((1, 3)))[0], np.diag([3.0, 1.0, 2.0]))
 
 
 # -- the whole ---------------------------------------------------------------------------------------------------------
@@ -326,6 +350,45 @@ def test_a_curve_that_falls_is_told_from_one_that_wavers():
             tally.add("PMK", "learned plainly", "recognition rate", fallen + noise, 10)
         verdict = images._rising(plan, tally, "learned plainly")
         assert verdict.holds == holds and ("T = 5 to 0.400" in verdict.detail) != holds
+
+
+def test_learning_over_all_images_judges_both_comparisons_and_says_what_it_took(at_drawn, monkeypatch):
+    plan = images_exact.Plan(RECIPE, None, None, {3: 2, 5: 1}, gammas=(0.1, 10.0))
+    monkeypatch.setattr(images_exact, "_QUICK", plan)
+    monkeypatch.setattr(images_exact, "_PUBLISHED", {5: 0.1})
+    outcome = images_exact.run(at_drawn, nothing)
+    methods = "as it is", "learned, by distance", "learned, by cosine"
+    found = {(m.dataset, m.method): m for m in outcome.measurements}
+    assert set(found) == {(f"PMK, T = {T}", method) for T in (3, 5) for method in methods}
+    assert all(0 <= m.value <= 1 and m.n == plan.n_repeats[int(m.dataset[-1])] for m in found.values())
+    assert {key for key, m in found.items() if m.published is not None} == {("PMK, T = 5", m) for m in methods[1:]}
+    published = [v for v in outcome.verdicts if "published" in v.claim]
+    assert [v.holds for v in published] == [True, True] and len(outcome.verdicts) == 6
+    assert sum("Processor minutes a split" in note for note in outcome.notes) == 2
+    # More splits leave those that are kept as they are.
+    monkeypatch.setattr(images_exact, "_QUICK", replace(plan, n_repeats={3: 2, 5: 2}))
+    monkeypatch.setattr(images_exact, "_inner_rates", lambda part, seed, plan: [[0.0, 1.0], [1.0, 0.0]])
+    more = images_exact.run(at_drawn, nothing)
+    assert more.resumed and not outcome.resumed
+    assert [m for m in more.measurements if "= 3" in m.dataset] == [
+        m for m in outcome.measurements if "= 3" in m.dataset
+    ]
+    assert any("by distance: " in note and ", 10; learned, by cosine: " in note for note in more.notes)
+
+
+def test_an_exactly_learned_kernel_is_that_of_a_learner_over_all_images(at_drawn):
+    """One γ leaves nothing to choose: the rates are those of `MetricLearner` on the same split."""
+    found = load_caltech101()
+    K = kernel_matrices(found, RECIPE, kernel_store(at_drawn.cache, found, RECIPE), nothing, ("PMK",))["PMK"]
+    plan = images_exact.Plan(RECIPE, None, None, {5: 1}, gammas=(1.0,))
+    rates = images_exact._rates(K, found.y, 5, 0, plan)
+    split = Split.draw(K, found.y, 5, 0)
+    for method, normalize in (("by distance", False), ("by cosine", True)):
+        options = {"pairs_per_class": 100, "percentiles": (1, 99), "normalize": normalize, "random_state": 0}
+        learner = MetricLearner(kernel="precomputed", tol=1e-3, **options).fit(split.K_train, split.y_train)
+        assert rates[f"rate learned, {method}"].item() == pytest.approx(split.rate(learner.metric_))
+    assert rates["rate as it is"].item() == split.plain_rate()
+    assert rates["gap"].item() <= 1e-3
 
 
 def test_missing_images_are_an_error_that_says_where_to_get_them(monkeypatch, tmp_path):

@@ -18,6 +18,7 @@ from experiments.outcome import Measurement, Settings
 from experiments.protocol import Tally
 from experiments.tabular import Half, Stops, information_gain, sampled
 from mahalo import Constraints
+from mahalo.features import LocalMap, QuadraticMap
 
 
 @pytest.fixture
@@ -93,6 +94,46 @@ def test_every_method_learns_iris(method):
         assert half.error(uci.METHODS[method], 0) <= 0.2
 
 
+def shells(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """A ball inside a shell in six dimensions: no linear metric tells them apart, a curved one does."""
+    y = np.arange(n) % 2
+    X = rng.standard_normal((n, 6))
+    return X * ((1 + 2 * y) / np.linalg.norm(X, axis=1))[:, None], y
+
+
+@pytest.mark.parametrize("method", ["LogDet Linear", "LogDet Within", "LogDet neighbours", "linear", "LDA's space"])
+def test_linear_methods_learn_one_matrix_where_a_curved_space_would_win(method, rng):
+    metric = uci.METHODS[method](*shells(80, rng), 0)
+    assert metric.is_linear and metric.features is None and metric.matrix.shape == (6, 6)
+
+
+def test_methods_of_one_space_learn_in_it(rng):
+    X, y = shells(80, rng)
+    for method, features in (("quadratic", QuadraticMap), ("local", LocalMap)):
+        assert isinstance(uci.METHODS[method](X, y, 0).features, features)
+    assert not uci.METHODS["RBF"](X, y, 0).is_linear
+    assert not uci.METHODS["MetricLearnerCV"](X, y, 0).is_linear
+
+
+def test_quadratic_forms_products_of_some_components_of_wide_tables(rng):
+    X = rng.standard_normal((60, 20))
+    metric = uci.METHODS["quadratic"](X, np.arange(60) % 2, 0)
+    assert metric.features.transform(X).shape == (60, 20 + 10 * 11 // 2)
+
+
+def test_choosing_the_space_is_compared_with_rivals_and_with_single_spaces():
+    def found(default: float) -> list[Measurement]:
+        values = dict.fromkeys(uci.RIVALS, 0.3) | {"LDA": 0.2} | dict.fromkeys(uci.SPACES, 0.25) | {"local": 0.15}
+        tables = [Measurement("a", m, "error", v) for m, v in (values | {uci.DEFAULT: default}).items()]
+        curve = [Measurement(uci.PIXELS, "LDA", "error", 0.0, x=5.0)]  # has no part in it
+        return [*tables, *curve]
+
+    for default, holds in ((0.1, [True, True]), (0.16, [True, False]), (0.21, [False, False])):
+        verdicts = list(uci._choice_pays(found(default)))
+        assert [v.holds for v in verdicts] == holds
+        assert [v.detail.split(", ")[1] for v in verdicts] == ["LDA 0.2000", "local 0.1500"]
+
+
 def errors(name: str, half_width: float, **value: float) -> list[Measurement]:
     names = {"linear": "LogDet Linear", "gaussian": "LogDet Gaussian"}
     listed = dict.fromkeys((*uci.IN_FIGURE, *uci.RIVALS), 0.5) | {names.get(k, k): v for k, v in value.items()}
@@ -117,7 +158,7 @@ def test_uci_runs(quick, real_data):
     assert {m.method for m in outcome.measurements if m.x is None} == set(uci.METHODS)
     assert all(0 <= m.value < 0.6 for m in outcome.measurements)
     assert {m.x for m in outcome.measurements if m.dataset == uci.PIXELS} == {5, 20}
-    assert len(outcome.verdicts) == 4
+    assert len(outcome.verdicts) == 6
 
 
 # -- clustering --------------------------------------------------------------------------------------------------------

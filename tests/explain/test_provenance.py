@@ -58,12 +58,12 @@ def test_files_keep_it(data, tmp_path, kind):
         "precomputed": lambda: MetricLearner(kernel="precomputed").fit(X @ X.T, y),
     }[kind]()
     made = Provenance.of(learner.metric_)
-    json.dumps(made.to_plain(), allow_nan=False)
+    json.dumps(made.to_dict(), allow_nan=False)
     assert (made.data.fingerprint is None) == (kind in ("objects", "precomputed"))
     if kind == "objects":
         return
     learner.metric_.save(tmp_path / "m.safetensors")
-    assert Provenance.of(mahalo.load(tmp_path / "m.safetensors")).to_plain() == made.to_plain()
+    assert Provenance.of(mahalo.load(tmp_path / "m.safetensors")).to_dict() == made.to_dict()
     assert (made.evaluation is not None) == (kind == "adapter")
 
 

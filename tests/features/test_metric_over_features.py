@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mahalo
 from mahalo import Constraints, Metric, MetricLearner
-from mahalo.features import Local, Quadratic
+from mahalo.features import Local, LocalMap, Quadratic
 from mahalo.metric import Scaling
 from mahalo.search import build_index
 
@@ -103,10 +103,8 @@ def test_files(moons, tmp_path, features, options):
     ids=str,
 )
 def test_damaged_files_are_refused(moons, tmp_path, monkeypatch, changed, value):
-    from mahalo.metric import files
-
     metric = MetricLearner(features=Local(3), **SETTINGS).fit(*moons).metric_
-    original = files.feature_arrays
+    original = LocalMap.file_parts
 
     def damage(features):
         fields, arrays = original(features)
@@ -117,7 +115,7 @@ def test_damaged_files_are_refused(moons, tmp_path, monkeypatch, changed, value)
                 part[changed] = value
         return fields, arrays
 
-    monkeypatch.setattr(files, "feature_arrays", damage)
+    monkeypatch.setattr(LocalMap, "file_parts", damage)
     metric.save(tmp_path / "damaged.mahalo")
     with pytest.raises(ValueError, match=r"damaged\.mahalo"):
         mahalo.load(tmp_path / "damaged.mahalo")

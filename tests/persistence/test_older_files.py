@@ -109,7 +109,7 @@ def test_provenance_is_the_same_when_it_is_saved_anew(name, tmp_path):
     made = Provenance.of(metric)
     assert (made.fit is None) == (name in ("metric", "kernel", "adapter"))
     made.attach(metric).save(tmp_path / "again.safetensors")
-    assert Provenance.of(mahalo.load(tmp_path / "again.safetensors")).to_plain() == made.to_plain()
+    assert Provenance.of(mahalo.load(tmp_path / "again.safetensors")).to_dict() == made.to_dict()
 
 
 def test_pairs_of_a_command():

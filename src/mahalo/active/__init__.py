@@ -2,5 +2,6 @@
 
 from .answer_closure import AnswerClosure
 from .query_strategies import next_pairs
+from .similarity_model import SimilarityModel
 
-__all__ = ["AnswerClosure", "next_pairs"]
+__all__ = ["AnswerClosure", "SimilarityModel", "next_pairs"]

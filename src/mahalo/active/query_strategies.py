@@ -5,22 +5,23 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Constraints, as_constraints, sq_distances
 from ..metric import Metric
+from ..types import RowsLike
 from ..validation import Seed, as_generator, check_count, in_double
 from .answer_closure import AnswerClosure
+from .similarity_model import SimilarityModel
 
 __all__ = ["next_pairs"]
 
 _MAX_ALL_PAIRS = 1_000_000  # number of pairs up to which every pair is a candidate
 _ANCHORS, _NEIGHBOURS = 2_000, 50  # beyond it: rows whose nearest rows are candidates, and how many of these
 _POOL_PER_QUERY = 20  # candidates that "diverse" compares for each pair it selects
-_PRIOR_QUANTILE, _PRIOR_WEIGHT = 0.001, 2.0  # quantile of distances assumed similar, and its weight in answers
 _ROWS_PER_QUERY = 0.4  # rows that "groups" queries, for each pair queried so far or now
 _OPEN_PER_QUERY = 4  # pairs of groups to select from, for each that "groups" selects
 
@@ -31,12 +32,12 @@ class FittedLearner(Protocol):
     @property
     def metric_(self) -> Metric: ...
 
-    def transform(self, X: Any) -> np.ndarray: ...
+    def transform(self, X: RowsLike) -> np.ndarray: ...
 
 
 def next_pairs(
     learner: FittedLearner,
-    X: Any,
+    X: RowsLike,
     n: int = 10,
     *,
     strategy: str = "uncertain",
@@ -89,38 +90,11 @@ def next_pairs(
     if not len(index):
         return np.empty((0, 2), dtype=np.intp)
     sq = sq_distances(T, index)
-    model = _SimilarityModel.fit(sq, sq_distances(T, pairs.index), pairs.sign > 0)
+    model = SimilarityModel.fit(sq, sq_distances(T, pairs.index), pairs.sign > 0)
     unscaled_sq = _unscaled_sq_distances(learner.metric_, X, index, sq)
     candidates = _Candidates(T, index, sq, unscaled_sq, closure.group[index], model, _bounds_of(learner))
     order = _STRATEGIES[strategy](candidates, n)
     return index[_one_per_group_pair(order, closure.group_pairs(index), n)]
-
-
-@dataclass(frozen=True, eq=False)
-class _SimilarityModel:
-    """Logistic model of learned distances: P(similar) = 1 / (1 + exp(slope (log d² − centre)))."""
-
-    centre: float
-    slope: float
-
-    @classmethod
-    def fit(cls, candidate_sq: np.ndarray, answered_sq: np.ndarray, is_similar: np.ndarray) -> _SimilarityModel:
-        """Fit the model to squared distances of answered pairs.
-
-        Two pseudo-answers stabilise it: the nearest candidates count as similar, those at the median as dissimilar.
-        """
-        from sklearn.linear_model import LogisticRegression
-
-        pseudo_sq = np.quantile(candidate_sq, [_PRIOR_QUANTILE, 0.5])
-        log_sq = _log(np.concatenate([answered_sq, pseudo_sq]))
-        weight = np.repeat([1.0, _PRIOR_WEIGHT], [len(is_similar), 2])
-        model = LogisticRegression().fit(log_sq[:, None], np.append(is_similar, [True, False]), sample_weight=weight)
-        slope = max(-float(model.coef_[0, 0]), 0.1)  # nearer is more probably similar, even if answers contradict it
-        return cls(float(model.intercept_[0]) / slope, slope)
-
-    def probability(self, sq: np.ndarray) -> np.ndarray:
-        """Return the probability that pairs at these squared distances are similar."""
-        return 1.0 / (1.0 + np.exp(np.clip(self.slope * (_log(sq) - self.centre), -500, 500)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +111,7 @@ class _Candidates:
     sq: np.ndarray
     unscaled_sq: np.ndarray
     groups: np.ndarray
-    model: _SimilarityModel
+    model: SimilarityModel
     bounds: tuple[float, float]
 
 
@@ -255,13 +229,9 @@ def _bounds_of(learner: FittedLearner) -> tuple[float, float]:
     return (upper or lower), (lower or upper)  # type: ignore[return-value]
 
 
-def _unscaled_sq_distances(metric: Metric, X: Any, index: np.ndarray, sq: np.ndarray) -> np.ndarray:
+def _unscaled_sq_distances(metric: Metric, X: RowsLike, index: np.ndarray, sq: np.ndarray) -> np.ndarray:
     """Return squared distances without scaling to unit length, given those of the metric: bounds refer to them."""
     if not metric.normalize:
         return sq
     unscaled = dataclasses.replace(metric, normalize=False)
     return sq_distances(np.asarray(unscaled.transform(in_double(X)), dtype=np.float64), index)
-
-
-def _log(sq: np.ndarray) -> np.ndarray:
-    return np.log(np.maximum(sq, 1e-300))

@@ -25,11 +25,11 @@ from ..selection.candidates import SEARCHED
 from ..selection.folds import Fold
 from ..selection.held_out import evaluate_held_out
 from ..selection.search import CandidateSearch
+from ..tables.dataset import Dataset
+from ..tables.labels_and_ids import Classes
 from ..task import FitSettings
 from ..validation import is_precomputed, len_of, warn
-from .dataset import Dataset
 from .options import LearningOptions
-from .tables.labels_and_ids import Classes
 
 __all__ = ["FitOutcome", "Outcome", "cv_parameters", "evaluate_metric", "fixed_learner", "learn_metric", "make_scaling"]
 
@@ -139,7 +139,7 @@ def _prepare(dataset: Dataset, options: LearningOptions) -> tuple[Matrix, Scalin
     scaling = make_scaling(dataset, options)
     if dataset.classes is not None:
         _check_classes(dataset.classes, dataset.table.source)
-    return dataset.X if scaling is None else dataset.scaled(scaling), scaling
+    return dataset.scaled(scaling), scaling
 
 
 def make_scaling(dataset: Dataset, options: LearningOptions) -> Scaling | None:

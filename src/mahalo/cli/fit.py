@@ -27,18 +27,18 @@ def fit(
     rows are before and after, and writes a model for the other commands.
     Exit code 1: written, but not solved to the tolerance.
     """
+    from ..tables.dataset import load_dataset
+    from ..tables.output_files import check_output
     from .console import print_fit, print_json
-    from .dataset import load_dataset
     from .estimation import learn_metric
     from .progress import progress_display
-    from .tables.output_files import check_output
 
     check_output(out, output.force, (".safetensors",), inputs=rows.inputs)
     if rows.encoder is not None and not (rows.text or learning.embeddings):
         raise ValueError("--encoder is the model for --text COLUMN, or the name for --embeddings; give one of them.")
     learning = _with_texts(rows, learning)
-    with progress_display(output.log, rows.inputs) as progress:
-        outcome = learn_metric(load_dataset(rows, learning.kernel, progress), learning, progress.show)
+    with progress_display(output.log, rows.inputs) as display:
+        outcome = learn_metric(load_dataset(rows, display.progress, kernel=learning.kernel), learning, display.show)
         outcome.metric.save(out)
     if output.json:
         print_json(outcome.summary() | {"out": str(out)})
@@ -56,16 +56,16 @@ def evaluate(rows: RowOptions, learning: LearningOptions, output: OutputOptions)
     95 % interval of its difference. Every fold is evaluated with the settings
     that the others chose. Writes nothing.
     """
+    from ..tables.dataset import load_dataset
     from .console import print_evaluation, print_json
-    from .dataset import load_dataset
     from .estimation import evaluate_metric
     from .progress import progress_display
 
     if rows.encoder is not None and not rows.text:
         raise ValueError("--encoder is the model that encodes the texts of --text COLUMN; give both, or neither.")
     learning = _with_texts(rows, learning)
-    with progress_display(output.log, rows.inputs) as progress:
-        outcome = evaluate_metric(load_dataset(rows, learning.kernel, progress), learning, progress.show)
+    with progress_display(output.log, rows.inputs) as display:
+        outcome = evaluate_metric(load_dataset(rows, display.progress, kernel=learning.kernel), learning, display.show)
     if output.json:
         print_json(outcome.summary())
     else:

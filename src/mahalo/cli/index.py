@@ -35,17 +35,17 @@ def index(
     the place of rows, `mahalo.search.load_index` reads it in Python.
     """
     from ..search import build_index
+    from ..tables.model import FittedModel
+    from ..tables.output_files import check_output
     from .console import print_result
-    from .model import FittedModel
     from .progress import progress_display
-    from .tables.output_files import check_output
 
     inputs = [str(model), *rows.inputs]
     check_output(out, output.force, (".safetensors",), inputs=inputs)
-    with progress_display(output.log, inputs) as progress:
+    with progress_display(output.log, inputs) as display:
         fitted = FittedModel.load(model, rows.encoder)
-        X, ids = fitted.read_rows(rows, progress)
-        progress.show(f"building: {X.shape[0]:,} rows")
+        X, ids = fitted.read_rows(rows, display.progress)
+        display.show(f"building: {X.shape[0]:,} rows")
         built = build_index(fitted.metric, X, backend.value, ids=ids)
         built.save(out)
     print_result(

@@ -9,11 +9,11 @@ import numpy as np
 
 from ..linalg import Matrix
 from ..metric.files import pack
+from ..progress import Progress
 from ..search import Index, Neighbors, build_index, load_index
+from ..tables.model import FittedModel
 from .answer_table import name_rows
-from .model import FittedModel
 from .options import RowOptions
-from .progress import ProgressDisplay
 
 __all__ = ["FoundNeighbors", "find_neighbors"]
 
@@ -55,7 +55,7 @@ class FoundNeighbors:
 
 
 def find_neighbors(
-    model: Path, index: RowOptions, queries: RowOptions | None, k: int, progress: ProgressDisplay
+    model: Path, index: RowOptions, queries: RowOptions | None, k: int, progress: Progress
 ) -> FoundNeighbors:
     """Search a saved index, or rows exactly; without queries each row is a query for the others."""
     fitted = FittedModel.load(model, index.encoder)
@@ -70,7 +70,7 @@ def find_neighbors(
 
 
 def _search_saved(
-    fitted: FittedModel, index: RowOptions, queries: RowOptions | None, k: int, progress: ProgressDisplay
+    fitted: FittedModel, index: RowOptions, queries: RowOptions | None, k: int, progress: Progress
 ) -> FoundNeighbors:
     path = index.data[0]
     if queries is None:
@@ -88,16 +88,16 @@ def _search_saved(
     return FoundNeighbors(found.ids, found.distances, query_ids)
 
 
-def _search(index: Index, Q: Matrix, k: int, progress: ProgressDisplay) -> Neighbors:
+def _search(index: Index, Q: Matrix, k: int, progress: Progress) -> Neighbors:
     """Return the k nearest rows of each query."""
     starts = range(0, Q.shape[0], _QUERIES)
-    found = [index.kneighbors(Q[a : a + _QUERIES], k) for a in progress.track("searching: part", starts)]
+    found = [index.kneighbors(Q[a : a + _QUERIES], k) for a in progress.track(starts, len(starts), "searching: part")]
     if not found:
         return index.kneighbors(Q, k)
     return Neighbors(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
-def _search_others(index: Index, X: Matrix, k: int, progress: ProgressDisplay) -> Neighbors:
+def _search_others(index: Index, X: Matrix, k: int, progress: Progress) -> Neighbors:
     """Return the k nearest rows of each row of the index, X, without itself but with its copies."""
     found = _search(index, X, k + 1, progress)
     others = found.ids != index.ids[:, None]

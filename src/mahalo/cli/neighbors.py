@@ -43,11 +43,11 @@ def neighbors(
     """
     from dataclasses import replace
 
+    from ..tables.output_files import check_output, write_table
     from .answer_table import print_csv
     from .console import print_result
     from .neighbor_search import find_neighbors
     from .progress import progress_display
-    from .tables.output_files import check_output, write_table
 
     if query_ids is not None and query is None:
         raise ValueError(
@@ -58,10 +58,10 @@ def neighbors(
         check_output(out, output.force, (".csv", ".tsv", ".parquet", ".npz"), inputs=inputs)
     searched = replace(rows, data=[index], ids=index_ids)
     queries = None if query is None else replace(rows, data=[query], ids=query_ids)
-    with progress_display(output.log, inputs) as progress:
-        found = find_neighbors(model, searched, queries, k, progress)
+    with progress_display(output.log, inputs) as display:
+        found = find_neighbors(model, searched, queries, k, display.progress)
         if found.k < k:
-            progress.print_line(f"there are {found.k:,} rows to find, fewer than -k {k:,}: all of them are listed")
+            display.print_line(f"there are {found.k:,} rows to find, fewer than -k {k:,}: all of them are listed")
         if out is not None:
             write_table(out, found.columns())
     if out is None and not output.json:

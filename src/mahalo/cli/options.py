@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
+
+from ..tables.options import RowOptions
 
 __all__ = [
     "NOT_LEARNING",
@@ -51,52 +53,27 @@ class Holdout(StrEnum):
 
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `mahalo fit` or `metric.save` wrote.")]
-_Data = Annotated[
-    list[str],
-    typer.Argument(metavar="DATA", help=f"Rows: {_KINDS}; files, a folder of shards, or a glob in quotes."),
-]
-_Names = list[str] | None
-_AGAIN = "; may be repeated."
 
-
-@dataclass(frozen=True)
-class RowOptions:
-    """Files of rows, their columns, and files of labels, ids and constraints."""
-
-    data: _Data
-    label: Annotated[str | None, _row_option("COLUMN", "Class column; unlabelled: empty, or −1 among numbers.")] = None
-    labels: Annotated[str | None, _row_option("FILE", "Classes, one a row: .npy, .txt or a table.")] = None
-    id: Annotated[str | None, _row_option("COLUMN", "Column that names rows.")] = None
-    ids: Annotated[str | None, _row_option("FILE", "Row names, one a row: .npy, .txt or a table.")] = None
-    columns: Annotated[_Names, _row_option("A,B,…", f"Learn from these columns only{_AGAIN}", "--columns")] = None
-    drop: Annotated[_Names, _row_option("A,B,…", f"Leave these columns out{_AGAIN}")] = None
-    text: Annotated[
-        _Names, _row_option("A,B,…", f"Learn from the texts in these columns, joined, alone{_AGAIN}", "--text")
-    ] = None
-    encoder: Annotated[
-        str | None, _row_option("PATH", "Folder of the model that encodes texts. Default: wordllama.")
-    ] = None
-    one_hot: Annotated[_Names, _row_option("A,B,…", f"A 0/1 column for each value of these{_AGAIN}", "--one-hot")] = (
-        None
-    )
-    pairs: Annotated[
-        str | None,
-        _row_option(
-            "FILE", "Pairs of rows, by number from 0 or by id: two columns, and `same` or `label` (1 or 0) or `grade`."
-        ),
-    ] = None
-    triplets: Annotated[
-        str | None,
-        _row_option("FILE", "Triplets, three columns: the first row is more similar to the second than to the third."),
-    ] = None
-    encoding: Annotated[str, _row_option("NAME", "Encoding of .csv, .tsv and .txt files, such as latin-1.")] = "utf-8"
-
-    @property
-    def inputs(self) -> list[str | None]:
-        """Paths of all files that are read, None for options that are absent."""
-        return [*self.data, self.labels, self.ids, self.pairs, self.triplets]
-
-
+# Options of `RowOptions`, by field.
+_ROW_OPTIONS = {
+    "data": typer.Argument(metavar="DATA", help=f"Rows: {_KINDS}; files, a folder of shards, or a glob in quotes."),
+    "label": _row_option("COLUMN", "Class column; unlabelled: empty, or −1 among numbers."),
+    "labels": _row_option("FILE", "Classes, one a row: .npy, .txt or a table."),
+    "id": _row_option("COLUMN", "Column that names rows."),
+    "ids": _row_option("FILE", "Row names, one a row: .npy, .txt or a table."),
+    "columns": _row_option("A,B,…", "Learn from these columns only; may be repeated.", "--columns"),
+    "drop": _row_option("A,B,…", "Leave these columns out; may be repeated."),
+    "text": _row_option("A,B,…", "Learn from the texts in these columns, joined, alone; may be repeated.", "--text"),
+    "encoder": _row_option("PATH", "Folder of the model that encodes texts. Default: wordllama."),
+    "one_hot": _row_option("A,B,…", "A 0/1 column for each value of these; may be repeated.", "--one-hot"),
+    "pairs": _row_option(
+        "FILE", "Pairs of rows, by number from 0 or by id: two columns, and `same` or `label` (1 or 0) or `grade`."
+    ),
+    "triplets": _row_option(
+        "FILE", "Triplets, three columns: the first row is more similar to the second than to the third."
+    ),
+    "encoding": _row_option("NAME", "Encoding of .csv, .tsv and .txt files, such as latin-1."),
+}
 NOT_LEARNING = ("label", "labels", "columns", "drop", "one_hot", "text", "pairs", "triplets")  # rows for a fitted model
 
 
@@ -145,7 +122,7 @@ class OutputOptions:
 def expand_options(omit: Collection[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator for commands whose parameters of the types above become one option for each field.
 
-    Fields in `omit` are no options of the command and have their default, `data` is empty.
+    Fields in `omit` are no options of the command and have their default.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -157,20 +134,15 @@ def expand_options(omit: Collection[str] = ()) -> Callable[[Callable[..., None]]
             if not (isinstance(group, type) and dataclasses.is_dataclass(group)):
                 parameters.append(parameter.replace(annotation=group, kind=parameter.KEYWORD_ONLY))
                 continue
-            types = get_type_hints(group, include_extras=True)
             fields = [field for field in dataclasses.fields(group) if field.name not in omit]
             groups[parameter.name] = (group, [field.name for field in fields])
-            for field in fields:
-                default = parameter.empty if field.default is dataclasses.MISSING else field.default
-                parameters.append(
-                    inspect.Parameter(field.name, parameter.KEYWORD_ONLY, default=default, annotation=types[field.name])
-                )
+            parameters += [_parameter(group, field) for field in fields]
 
         def run(**values: Any) -> None:
             made = {}
             for name, (group, names) in groups.items():
-                absent: dict[str, list[str]] = {"data": []} if group is RowOptions and "data" in omit else {}
-                made[name] = group(**absent, **{field: values.pop(field) for field in names})
+                written = {field: values.pop(field) for field in names}
+                made[name] = group(**{field: value for field, value in written.items() if value is not None})
             command(**made, **values)
 
         run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
@@ -179,6 +151,16 @@ def expand_options(omit: Collection[str] = ()) -> Callable[[Callable[..., None]]
         return run
 
     return decorate
+
+
+def _parameter(group: type, field: dataclasses.Field[Any]) -> inspect.Parameter:
+    """Return a parameter of a command for a field of a group; a sequence is None where it is not written."""
+    annotation, default = get_type_hints(group, include_extras=True)[field.name], field.default
+    if annotation == Sequence[str]:
+        annotation, default = (list[str], inspect.Parameter.empty) if field.name == "data" else (list[str] | None, None)
+    if group is RowOptions:
+        annotation = Annotated[annotation, _ROW_OPTIONS[field.name]]
+    return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def options_on_command_line(context: typer.Context) -> dict[str, str]:

@@ -16,14 +16,14 @@ from ..learner import MetricLearner
 from ..linalg import Matrix
 from ..metric import absorb_scaling
 from ..pairs import PairClassifier
+from ..progress import Progress
 from ..selection import MetricLearnerCV
+from ..tables.constraint_files import read_pair_rows
+from ..tables.dataset import load_dataset
+from ..tables.model import FittedModel
 from .answer_table import name_rows
-from .dataset import load_in_memory
 from .estimation import cv_parameters, fixed_learner, make_scaling
-from .model import FittedModel
 from .options import LearningOptions, RowOptions
-from .progress import ProgressDisplay
-from .tables.constraint_files import read_pair_rows
 
 __all__ = ["Threshold", "answer_pairs", "learn_classifier", "load_classifier", "summarize"]
 
@@ -39,11 +39,9 @@ class Threshold:
     base_rate: float | None
 
 
-def learn_classifier(
-    rows: RowOptions, options: LearningOptions, threshold: Threshold, progress: ProgressDisplay
-) -> _Loaded:
+def learn_classifier(rows: RowOptions, options: LearningOptions, threshold: Threshold, progress: Progress) -> _Loaded:
     """Load rows and fit a classifier."""
-    dataset = load_in_memory(rows, progress)
+    dataset = load_dataset(rows, progress, in_memory=True)
     scaling = make_scaling(dataset, options)
     progress.show("learning: same or not")
     classifier = PairClassifier(
@@ -54,7 +52,7 @@ def learn_classifier(
         holdout=str(options.holdout),
         random_state=options.seed,
     )
-    X = dataset.X if scaling is None else dataset.scaled(scaling)
+    X = dataset.scaled(scaling)
     classifier.fit(X, dataset.y, constraints=dataset.constraints)
     metric = classifier.metric_ if scaling is None else absorb_scaling(classifier.metric_, scaling)
     made = Provenance.of(metric)
@@ -63,7 +61,7 @@ def learn_classifier(
     return classifier, dataset.X, dataset.ids
 
 
-def _make_learner(options: LearningOptions, progress: ProgressDisplay) -> MetricLearner:
+def _make_learner(options: LearningOptions, progress: Progress) -> MetricLearner:
     if options.gamma is not None:
         return fixed_learner(options, progress.show)
     values = cv_parameters(options, progress.show)
@@ -72,7 +70,7 @@ def _make_learner(options: LearningOptions, progress: ProgressDisplay) -> Metric
     return MetricLearnerCV(**values, normalize=[False, True], scoring="auc")
 
 
-def load_classifier(model: Path, rows: RowOptions, progress: ProgressDisplay) -> _Loaded:
+def load_classifier(model: Path, rows: RowOptions, progress: Progress) -> _Loaded:
     """Load a classifier and rows for it."""
     classifier = PairClassifier.load(model)
     return classifier, *FittedModel(model, classifier.metric_).read_rows(rows, progress)

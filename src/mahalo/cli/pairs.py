@@ -69,9 +69,9 @@ def pairs(
     of the others; then answers the pairs of `--ask`, one line each: first,
     second, distance, probability, same.
     """
+    from ..tables.output_files import write_table
     from .pair_answers import Threshold, answer_pairs, learn_classifier, load_classifier, summarize
     from .progress import progress_display
-    from .tables.output_files import write_table
 
     inputs = [*rows.inputs, model, ask]
     _check_files(model, save, ask, out, output.force, inputs)
@@ -80,12 +80,12 @@ def pairs(
         raise ValueError(f"--model answers with what was learned before; leave out {', '.join(unused)}.")
     if "fpr" in written and threshold is not Aim.fpr:
         raise ValueError(f"--fpr {fpr:g} is the rate of --threshold fpr; give both, or neither.")
-    with progress_display(output.log, inputs) as progress:
+    with progress_display(output.log, inputs) as display:
         if model is None:
             aim = Threshold(threshold, fpr, base_rate)
-            classifier, X, ids = learn_classifier(rows, learning, aim, progress)
+            classifier, X, ids = learn_classifier(rows, learning, aim, display.progress)
         else:
-            classifier, X, ids = load_classifier(model, rows, progress)
+            classifier, X, ids = load_classifier(model, rows, display.progress)
         if save is not None:
             classifier.save(save)
         answers = None if ask is None else answer_pairs(classifier, X, ids, ask, rows.encoding)
@@ -104,7 +104,7 @@ def _check_files(
     inputs: Sequence[str | Path | None],
 ) -> None:
     """Raise if there is nothing to do, or if a result cannot be written."""
-    from .tables.output_files import check_output
+    from ..tables.output_files import check_output
 
     if model is None and save is None and ask is None:
         raise ValueError("nothing to do with what is learned: give --save FILE, --ask FILE or both.")

@@ -9,11 +9,11 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TypeVar
+from typing import IO, TYPE_CHECKING
 
 from ..progress import Progress
+from ..tables.output_files import refuse_input
 from .pipes import print_error_line
-from .tables.output_files import refuse_input
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -22,8 +22,6 @@ __all__ = ["ProgressDisplay", "progress_display"]
 
 _PATIENCE = 2.0  # seconds before a plain line is printed
 _LOG_INTERVAL = 1.0  # seconds between lines of one stage in the log
-
-T = TypeVar("T")
 
 
 class ProgressDisplay:
@@ -74,9 +72,10 @@ class ProgressDisplay:
         self._write_log(text)
         print_error_line(text)
 
-    def track(self, title: str, items: Sequence[T]) -> Iterator[T]:
-        """Yield the items, and show the number of those done and the time left."""
-        return Progress(self.show).track(items, len(items), title)
+    @property
+    def progress(self) -> Progress:
+        """Reporter for functions of the library."""
+        return Progress(self.show)
 
     def __deepcopy__(self, memo: dict) -> ProgressDisplay:
         """Return the display itself: cloned estimators report to the same terminal."""

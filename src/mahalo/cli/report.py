@@ -28,24 +28,24 @@ def report(
     """
     from mahalo.report import write
 
+    from ..tables.constraint_files import read_constraints
+    from ..tables.labels_and_ids import read_ids, read_labels
+    from ..tables.model import FittedModel
+    from ..tables.output_files import check_output
     from .console import print_result
-    from .model import FittedModel
     from .progress import progress_display
-    from .tables.constraint_files import read_constraints
-    from .tables.labels_and_ids import read_ids, read_labels
-    from .tables.output_files import check_output
 
     rows = replace(rows, data=[data])
     inputs = [str(model), *rows.inputs]
     check_output(out, output.force, (".html", ".htm"), inputs=inputs)
-    with progress_display(output.log, inputs) as progress:
+    with progress_display(output.log, inputs) as display:
         fitted = FittedModel.load(model, rows.encoder)
-        table = fitted.read(rows, progress)
+        table = fitted.read(rows, display.progress)
         rows = fitted.fill_in(rows, table)
-        X = fitted.encode(table, progress)
+        X = fitted.encode(table, display.progress)
         y = read_labels(table, rows.label, rows.labels, rows.encoding)
         ids = read_ids(table, rows.id, rows.ids, rows.encoding)
         constraints = read_constraints(rows.pairs, rows.triplets, table.n_rows, ids, rows.encoding)
         names = fitted.feature_names
-        write(fitted.metric, X, y, out, constraints=constraints, names=names, ids=ids, verbose=progress.show)
+        write(fitted.metric, X, y, out, constraints=constraints, names=names, ids=ids, verbose=display.show)
     print_result(output.json, {"rows": table.n_rows, "out": str(out)}, {"written": str(out)})

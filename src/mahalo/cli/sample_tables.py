@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .tables.output_files import check_output, write_table
+from ..tables.output_files import check_output, write_table
 
 __all__ = ["write_wine"]
 

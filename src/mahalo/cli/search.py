@@ -38,10 +38,10 @@ def search(
     from .text_search import print_answers, search_texts
 
     inputs = [str(model), index, rows.ids]
-    with progress_display(output.log, inputs) as progress:
-        answers = search_texts(model, question, replace(rows, data=[index]), k, hybrid, progress)
+    with progress_display(output.log, inputs) as display:
+        answers = search_texts(model, question, replace(rows, data=[index]), k, hybrid, display.progress)
         if len(answers.learned) < k:
-            progress.print_line(
+            display.print_line(
                 f"there are {len(answers.learned):,} texts to find, fewer than -k {k:,}: all of them are listed"
             )
     if output.json:

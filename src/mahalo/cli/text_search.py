@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from ..linalg import nearest_of
+from ..progress import Progress
 from ..search import build_index
+from ..tables.labels_and_ids import read_ids
+from ..tables.model import FittedModel
+from ..tables.text import list_some
+from ..tables.text_columns import join_texts
 from ..text import HybridIndex
 from .answer_table import name_rows
-from .model import FittedModel
 from .options import RowOptions
-from .progress import ProgressDisplay
-from .tables.labels_and_ids import read_ids
-from .tables.text import list_some
-from .tables.text_columns import join_texts
 
 __all__ = ["Answer", "Answers", "print_answers", "search_texts"]
 
@@ -64,9 +64,7 @@ class Answers:
         }
 
 
-def search_texts(
-    model: Path, question: str, rows: RowOptions, k: int, hybrid: bool, progress: ProgressDisplay
-) -> Answers:
+def search_texts(model: Path, question: str, rows: RowOptions, k: int, hybrid: bool, progress: Progress) -> Answers:
     """Return the k nearest texts of a table for a question.
 
     Distances by frozen vectors are Euclidean ones between vectors of unit length.

@@ -24,16 +24,16 @@ def transform(
     called mahalo0, mahalo1, … An array in .npy holds those alone. Texts are
     encoded as they were at the fit, and copied too.
     """
+    from ..tables.model import FittedModel
+    from ..tables.output_files import check_output, write_parts
     from .console import print_result
-    from .model import FittedModel
     from .progress import progress_display
-    from .tables.output_files import check_output, write_parts
 
     inputs = [str(model), *rows.data]
     check_output(out, output.force, inputs=inputs)
-    with progress_display(output.log, inputs) as progress:
+    with progress_display(output.log, inputs) as display:
         fitted = FittedModel.load(model, rows.encoder)
-        n_rows, parts = fitted.transform_parts(rows, progress)
+        n_rows, parts = fitted.transform_parts(rows, display.progress)
         write_parts(out, parts, n_rows, "mahalo")
     n_columns = fitted.metric.n_outputs
     print_result(

@@ -9,13 +9,15 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from ..progress import SILENT, Progress
-from ..validation import Seed, as_generator, as_numbers, as_row_count, as_rows, as_weights, check_sampling, len_of
+from ..types import MatrixLike
+from ..validation import Seed, as_generator, as_numbers, as_row_count, as_rows, as_weights, check_sampling
 from .arrays import edge_forms
 from .diagnosis import ConstraintReport, diagnose
 from .forms import EdgeForms
 from .geometry import Geometry, geometry_of
 from .groups import LinearForms, Pairs, Triplets, check_satisfiable, quadruplet_forms, signs_of
-from .matrices import MatrixLike, Position, RowPositions, add_matrices, as_symmetric, as_symmetric_all, restrict
+from .labels import as_label_array
+from .matrices import Position, RowPositions, add_matrices, as_symmetric, as_symmetric_all, restrict
 from .relevance import check_grades, triplets_by_grade
 from .row_names import as_row_numbers, as_same_mask, resolve_row_count
 from .sampling import pairs_from_labels, target_laplacian, triplets_from_labels
@@ -249,15 +251,15 @@ class Constraints:
         progress : Progress
             Reports how many classes are done; default: silent.
         """
-        rng = check_sampling(strategy, pairs_per_class, n_neighbors, random_state)
+        rng, y = check_sampling(strategy, pairs_per_class, n_neighbors, random_state), as_label_array(y)
         geometry = None if X is None else geometry_of(X)
         if strategy == "triplets":
             index = triplets_from_labels(y, geometry, pairs_per_class, n_neighbors, rng, progress)
-            return cls.from_triplets(index, n_rows=len_of(y))
+            return cls.from_triplets(index, n_rows=len(y))
         index, sign, local = pairs_from_labels(y, geometry, strategy, pairs_per_class, n_neighbors, rng, progress)
         unset = np.full(len(sign), np.nan)
         pairs = Pairs(index, sign, unset, np.ones(len(sign)), np.full(len(sign), local))
-        return cls(pairs=pairs, n_rows=len_of(y))
+        return cls(pairs=pairs, n_rows=len(y))
 
     def __add__(self, other: Constraints) -> Constraints:
         if not isinstance(other, Constraints):

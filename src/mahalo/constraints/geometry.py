@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist, pdist
 
-from ..linalg import Matrix, nearest_of
+from ..linalg import nearest_of, row_slices, sq_norms
 from ..rows import InMemoryRows, Rows
-from .matrices import MatrixLike
+from ..types import Matrix, MatrixLike
 
 __all__ = ["Geometry", "MappedGeometry", "VectorGeometry", "geometry_of", "sq_distances"]
 
@@ -120,15 +120,10 @@ class MappedGeometry(VectorGeometry):
 def sq_distances(X: Matrix, index: np.ndarray) -> np.ndarray:
     """Return the squared Euclidean distance of each pair of rows of X, computed in chunks."""
     out = np.empty(len(index))
-    step = max(1, (1 << 21) // max(1, X.shape[1]))
-    for a in range(0, len(index), step):
-        i, j = index[a : a + step].T
+    for part in row_slices(len(index), X.shape[1]):
+        i, j = index[part].T
         D = X[i] - X[j]
-        if sp.issparse(D):
-            D = D.astype(np.float64)
-            out[a : a + step] = np.asarray(D.multiply(D).sum(axis=1)).ravel()
-        else:
-            out[a : a + step] = np.einsum("ij,ij->i", D, D, dtype=np.float64)
+        out[part] = sq_norms(D.astype(np.float64)) if sp.issparse(D) else np.einsum("ij,ij->i", D, D, dtype=np.float64)
     return out
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeAlias, cast
+from typing import Protocol, cast
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from ..types import MatrixLike
+
 __all__ = [
-    "MatrixLike",
     "Position",
     "RowPositions",
     "add_matrices",
@@ -21,9 +22,6 @@ __all__ = [
     "restrict",
     "split_into_edges",
 ]
-
-
-MatrixLike: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix
 
 
 class Position(Protocol):

@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.model_selection import BaseCrossValidator
 
+from ..types import RowsLike
 from ..validation import Seed, as_generator, len_of
 from .collection import Constraints
-from .matrices import MatrixLike
 
 __all__ = ["PairSplit"]
 
@@ -53,7 +53,7 @@ class PairSplit(BaseCrossValidator):
         return self.n_splits
 
     def split(
-        self, X: MatrixLike, y: object = None, groups: object = None, rows: ArrayLike | None = None
+        self, X: RowsLike, y: object = None, groups: object = None, rows: ArrayLike | None = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield (train, test) positions; `rows` is the constraints' number of each row of X (default 0, 1, 2, …)."""
         n = len_of(X)

@@ -2,7 +2,9 @@
 
 from .base_kernel import BaseKernel, resolve_width
 from .embedded import EmbeddedCoordinates, EmbeddedSpace, embedding
+from .files import read_coordinates
 from .kernel import KernelCoordinates, KernelSpace
+from .kernel_geometry import KernelGeometry
 from .linear import LinearCoordinates, LinearSpace, orthonormal
 from .protocol import Coordinates, PosedCoordinates, Space
 from .span import span_of
@@ -13,6 +15,7 @@ __all__ = [
     "EmbeddedCoordinates",
     "EmbeddedSpace",
     "KernelCoordinates",
+    "KernelGeometry",
     "KernelSpace",
     "LinearCoordinates",
     "LinearSpace",
@@ -20,6 +23,7 @@ __all__ = [
     "Space",
     "embedding",
     "orthonormal",
+    "read_coordinates",
     "resolve_width",
     "span_of",
 ]

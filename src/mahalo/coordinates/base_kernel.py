@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS, euclidean_distances, pairwise_kernels
 
-from ..validation import is_precomputed, len_of
+from ..linalg import sq_norms
+from ..types import Kernel, Matrix
+from ..validation import check_positive, is_precomputed, len_of
 
 __all__ = ["BaseKernel", "resolve_width"]
 
@@ -27,8 +28,8 @@ class BaseKernel:
     outside. `shift` is added to the similarity of every object with itself, equal objects being the same.
     """
 
-    kind: str | Callable
-    params: dict[str, Any] = field(default_factory=dict)
+    kind: str | Kernel
+    params: Mapping[str, object] = field(default_factory=dict)
     shift: float = 0.0
     precomputed: bool = field(init=False)
 
@@ -36,7 +37,7 @@ class BaseKernel:
         object.__setattr__(self, "precomputed", is_precomputed(self.kind))
 
     @classmethod
-    def of(cls, kernel: Any, params: Any) -> BaseKernel:
+    def of(cls, kernel: str | Kernel, params: Mapping[str, object] | None) -> BaseKernel:
         params = dict(params or {})
         if isinstance(kernel, str) and kernel != "precomputed" and kernel not in PAIRWISE_KERNEL_FUNCTIONS:
             raise ValueError(
@@ -52,8 +53,8 @@ class BaseKernel:
             raise ValueError(f"kernel='precomputed' takes no kernel_params; got {sorted(params)}.")
         return found
 
-    def __call__(self, X: Any, Y: Any) -> np.ndarray:
-        """κ0 of all rows of X with all rows of Y (precomputed: Y are columns of X)."""
+    def __call__(self, X: Matrix, Y: Matrix) -> np.ndarray:
+        """Return κ0 of all rows of X with all rows of Y (precomputed: Y are columns of X)."""
         if self.precomputed:
             return np.asarray(X[:, Y])
         if callable(self.kind):
@@ -66,24 +67,25 @@ class BaseKernel:
                 )
         else:
             X, Y = (rows.astype(np.float64, copy=False) for rows in (X, Y))
-            if self.kind == "rbf" and "gamma" in self.params and not sp.issparse(X) and not sp.issparse(Y):
-                K = _rbf(X, Y, self.params["gamma"])
+            gamma = self.params.get("gamma")
+            if self.kind == "rbf" and isinstance(gamma, Real) and not sp.issparse(X) and not sp.issparse(Y):
+                K = _rbf(X, Y, float(gamma))
             else:
                 K = np.asarray(pairwise_kernels(X, Y, metric=self.kind, **self.params))
         if not np.isfinite(K).all():
             raise ValueError("the kernel returned NaN or infinity; check the data and kernel_params.")
         return K + self.shift * _equal_objects(X, Y) if self.shift else K
 
-    def paired(self, X: Any, Y: Any) -> np.ndarray:
-        """κ0(x_k, y_k) for every k."""
+    def paired(self, X: Matrix, Y: Matrix) -> np.ndarray:
+        """Return κ0(x_k, y_k) for every k."""
         out = np.empty(len_of(X))
         for a in range(0, len(out), _BLOCK):
             part = slice(a, a + _BLOCK)
             out[part] = self(X[part], Y[part]).diagonal()
         return out
 
-    def diagonal(self, X: Any) -> np.ndarray:
-        """κ0(x, x) for every row."""
+    def diagonal(self, X: Matrix) -> np.ndarray:
+        """Return κ0(x, x) for every row."""
         if isinstance(self.kind, str) and self.kind in ("rbf", "laplacian"):
             return np.full(len_of(X), 1.0 + self.shift)
         return self.paired(X, X)
@@ -93,13 +95,13 @@ def _rbf(X: np.ndarray, Y: np.ndarray, gamma: float) -> np.ndarray:
     """Return exp(−gamma ‖x − y‖²) of rows that are checked already."""
     centre = Y.mean(axis=0)
     X, Y = X - centre, Y - centre
-    D = np.einsum("ij,ij->i", X, X)[:, None] + np.einsum("ij,ij->i", Y, Y) - 2.0 * (X @ Y.T)
+    D = sq_norms(X)[:, None] + sq_norms(Y) - 2.0 * (X @ Y.T)
     return np.exp(-gamma * np.maximum(D, 0.0, out=D))
 
 
 def resolve_width(
-    kernel: str | Callable, params: dict[str, Any] | None, X: Any, rng: np.random.Generator
-) -> dict[str, Any]:
+    kernel: str | Kernel, params: Mapping[str, object] | None, X: Matrix, rng: np.random.Generator
+) -> dict[str, object]:
     """Return kernel parameters with {"width": w} of the RBF kernel replaced by gamma = w / (median squared distance).
 
     The median is that between at most 500 rows of X, so that the unit of the columns does not matter.
@@ -107,28 +109,26 @@ def resolve_width(
     params = dict(params or {})
     if "width" not in params or kernel != "rbf":
         return params
-    width = params.pop("width")
     if "gamma" in params:
         raise ValueError("kernel_params has both 'gamma' and 'width'; give one of them.")
-    if not (isinstance(width, Real) and 0 < float(width) < np.inf):
-        raise ValueError(f"kernel_params['width'] must be a positive number; got {width!r}.")
+    width = check_positive(params.pop("width"), "kernel_params['width']")
     n = len_of(X)
     rows = np.arange(n) if n <= _WIDTH_ROWS else np.sort(rng.choice(n, _WIDTH_ROWS, replace=False))
     D = euclidean_distances(X[rows], squared=True)
     D = D[1e-12 * D.max(initial=0.0) < D]
-    return params | {"gamma": float(width) / (float(np.median(D)) if len(D) else 1.0)}
+    return params | {"gamma": width / (float(np.median(D)) if len(D) else 1.0)}
 
 
-def _equal_objects(X: Any, Y: Any) -> np.ndarray:
+def _equal_objects(X: Matrix, Y: Matrix) -> np.ndarray:
     """Return a Boolean matrix, true where an object of X equals one of Y."""
     number: dict = {}
     x, y = (np.array([number.setdefault(key, len(number)) for key in _keys(objects)]) for objects in (X, Y))
     return np.equal.outer(x, y)
 
 
-def _keys(X: Any) -> list:
+def _keys(X: Matrix) -> list:
     """Return a hashable key of each object, equal for equal objects."""
-    if getattr(X, "ndim", 1) != 2:
+    if X.ndim != 2:
         try:
             return [key for key in X if hash(key) is not None]
         except TypeError:

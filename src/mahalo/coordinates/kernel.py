@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,9 +12,11 @@ from scipy.linalg.lapack import dpstrf
 
 from ..constraints import Constraints, EdgeForms, Geometry, MappedGeometry, sq_distances
 from ..errors import NotPositiveDefiniteError
-from ..linalg import inverse_factor, symmetrize
+from ..linalg import inverse_factor, row_slices, sq_norms, symmetrize
+from ..persistence import FileParts, Json, as_plain, matrix_arrays
 from ..progress import SILENT, Progress
 from ..rows import InMemoryRows, MappedRows
+from ..types import Matrix
 from ..validation import len_of
 from .base_kernel import BaseKernel
 from .kernel_geometry import KernelGeometry, MixedGeometry
@@ -34,7 +37,7 @@ class KernelCoordinates:
     """
 
     kernel: BaseKernel
-    support: Any
+    support: Matrix
     T: np.ndarray
     n_features: int | None
     residual: float = 1.0
@@ -65,15 +68,15 @@ class KernelCoordinates:
     def kernel_name(self) -> str:
         return self.kernel.kind if isinstance(self.kernel.kind, str) else "callable"
 
-    def map(self, X: Any) -> np.ndarray:
+    def map(self, X: Matrix) -> np.ndarray:
         return self.kernel(X, self.support) @ self.T.T
 
-    def embed(self, X: Any, root: np.ndarray, eta: float) -> np.ndarray:
+    def embed(self, X: Matrix, root: np.ndarray, eta: float) -> np.ndarray:
         """Return F^½ φ(x), without what lies outside the span of the support points."""
         phi = self.map(X)
         return phi @ root.astype(phi.dtype, copy=False)
 
-    def finish(self, F: np.ndarray, eta: float, residual: float) -> tuple[KernelCoordinates, np.ndarray]:
+    def with_solution(self, F: np.ndarray, eta: float, residual: float) -> tuple[KernelCoordinates, np.ndarray]:
         return (self if residual == self.residual else replace(self, residual=residual)), F
 
     def without_learning(self) -> tuple[KernelCoordinates, np.ndarray]:
@@ -85,18 +88,44 @@ class KernelCoordinates:
         U, S, Vt = np.linalg.svd(root @ directions.T, full_matrices=False)
         return ReducedMetric(replace(self, T=U.T @ self.T, residual=0.0), np.diag(S**2), Vt)
 
-    def base(self, X: Any, Y: Any) -> np.ndarray:
+    def base(self, X: Matrix, Y: Matrix) -> np.ndarray:
         return self.kernel(X, Y)
 
-    def base_paired(self, X: Any, Y: Any) -> np.ndarray:
+    def base_paired(self, X: Matrix, Y: Matrix) -> np.ndarray:
         return self.kernel.paired(X, Y)
 
-    def base_diagonal(self, X: Any) -> np.ndarray:
+    def base_diagonal(self, X: Matrix) -> np.ndarray:
         return self.kernel.diagonal(X)
+
+    def file_parts(self) -> FileParts:
+        fields = {
+            "kernel": self.kernel.kind if isinstance(self.kernel.kind, str) else None,
+            "kernel_params": _plain_params(self.kernel.params),
+            "shift": self.kernel.shift,
+            "n_features": self.n_features,
+            "residual": float(self.residual),
+        }
+        return FileParts(fields, {"map": self.T, **_support_arrays(self.support)})
+
+
+def _plain_params(params: Mapping[str, object]) -> dict[str, Json]:
+    """Return kernel parameters as a JSON header can hold them."""
+    try:
+        return as_plain(params, allow_nan=False)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"kernel_params {params!r} cannot be written to a file; use numbers and strings, or put them into the "
+            "kernel itself: kernel=functools.partial(...)."
+        ) from None
+
+
+def _support_arrays(support: Matrix) -> dict[str, np.ndarray]:
+    """Return support points that are vectors, or numbers of training rows; others are not in the file."""
+    return matrix_arrays("support", support) if support.dtype.kind in "fiu" else {}
 
 
 def factor_kernel(K0: np.ndarray, precision: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """(coordinates X̂ of the points, support, T) with X̂X̂ᵀ ≈ K0 and T κ0(support, z) the coordinates of any z.
+    """Return (points X̂, support, T) with X̂X̂ᵀ ≈ K0 and T κ0(support, z) the coordinates of any z.
 
     By Cholesky with pivots, which stop at the numerical rank (`_RANK_TOL` of the largest): a singular K0 needs nothing
     special, and no pseudo-inverse is formed. None if K0 is indefinite. `precision` is the relative accuracy of the
@@ -118,7 +147,7 @@ def factor_kernel(K0: np.ndarray, precision: float = 0.0) -> tuple[np.ndarray, n
 
 
 def combination_map(G: np.ndarray, J: sp.csr_array, psd: str, precision: float = 0.0) -> np.ndarray:
-    """T = G^{-1/2} Jᵀ over the support, G = Jᵀ K0 J, directions of no size left out."""
+    """Return T = G^{-1/2} Jᵀ over the support, G = Jᵀ K0 J, without directions of no size."""
     values, vectors = np.linalg.eigh(G)
     if values[0] < -max(1e-6, 1000 * precision) * np.abs(values[-1]) and psd != "clip":
         raise _indefinite(values, "over this basis", "psd='clip' to leave out the negative part")
@@ -143,45 +172,33 @@ class KernelSpace:
     def __init__(
         self,
         kernel: BaseKernel,
-        X: Any,
-        J: Any = None,
+        X: Matrix,
+        J: Matrix | None = None,
         residual: float = 1.0,
         psd: str = "error",
         progress: Progress = SILENT,
     ) -> None:
         self.kernel, self.X, self.residual, self.psd = kernel, X, residual, psd
-        self.n_features = X.shape[1] if getattr(X, "ndim", 1) == 2 else None
+        self.n_features = X.shape[1] if X.ndim == 2 else None
         self._geometry = KernelGeometry(kernel, X)
-        self._fixed = None if J is None else self._from_combinations(J, progress)
+        self._over_basis = None if J is None else self._from_combinations(J, progress)
 
     @property
     def geometry(self) -> Geometry:
         """Distances under the start metric: all of feature space at weight ρ, the basis at weight 1."""
-        if self.residual == 1.0 or self._fixed is None:
+        if self.residual == 1.0 or self._over_basis is None:
             return self._geometry
         if self.residual > 0.0:
-            return MixedGeometry(self.kernel, self.X, self._fixed, self.residual)
-        inside = MappedRows(InMemoryRows(self.X), self._fixed.map, self._fixed.rank)
+            return MixedGeometry(self.kernel, self.X, self._over_basis.map, self.residual)
+        inside = MappedRows(InMemoryRows(self.X), self._over_basis.map, self._over_basis.rank)
         return MappedGeometry(inside, self._geometry.self_similarity)
 
     @property
     def coordinates(self) -> KernelCoordinates:
         """Coordinates over the basis."""
-        if self._fixed is None:
+        if self._over_basis is None:
             raise ValueError("without a basis the coordinates of a kernel's feature space depend on the constraints.")
-        return self._fixed
-
-    def block(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Return the kernel matrix of some rows with others."""
-        return self._geometry.block(rows, others)
-
-    def self_similarity(self, rows: np.ndarray) -> np.ndarray:
-        """Return κ(x, x) of some rows."""
-        return self._geometry.self_similarity(rows)
-
-    def gram(self, rows: np.ndarray, progress: Progress = SILENT) -> np.ndarray:
-        """Return the kernel matrix of some rows."""
-        return self._geometry.gram(rows, progress)
+        return self._over_basis
 
     def span(self, rows: np.ndarray, progress: Progress = SILENT) -> KernelCoordinates:
         """Return orthonormal coordinates of the span of the images of `rows`."""
@@ -203,16 +220,16 @@ class KernelSpace:
         coordinates = KernelCoordinates(self.kernel, self._support(rows[support]), T, self.n_features, self.residual)
         return coordinates, points, K0
 
-    def _support(self, rows: np.ndarray) -> Any:
+    def _support(self, rows: np.ndarray) -> Matrix:
         return rows if self.kernel.precomputed else self.X[rows]
 
-    def definite(self, constraints: Constraints) -> KernelSpace:
+    def with_definite_kernel(self, constraints: Constraints) -> KernelSpace:
         """Return this space, or the one that `psd` asks for if the kernel matrix of constrained rows is indefinite.
 
         "shift" adds to the similarity of every object with itself. "clip" keeps the directions with positive
         eigenvalues, and nothing outside them.
         """
-        if self.psd == "error" or self._fixed is not None:
+        if self.psd == "error" or self._over_basis is not None:
             return self
         touched = constraints.edges()[1]
         rows = touched[touched >= 0]
@@ -232,9 +249,9 @@ class KernelSpace:
 
     def _exact_gram(self, rows: np.ndarray, progress: Progress) -> tuple[np.ndarray, float]:
         """Return κ0 among some rows in float64, symmetric, and the relative accuracy of its numbers."""
-        return symmetrize(self.gram(rows, progress).astype(np.float64)), self._geometry.precision
+        return symmetrize(self._geometry.gram(rows, progress).astype(np.float64)), self._geometry.precision
 
-    def _from_combinations(self, J: Any, progress: Progress) -> KernelCoordinates:
+    def _from_combinations(self, J: Matrix, progress: Progress) -> KernelCoordinates:
         J = sp.csr_array(J)
         rows = np.flatnonzero(np.diff(J.indptr))
         if not len(rows):
@@ -247,17 +264,17 @@ class KernelSpace:
     def _gram_of_combinations(self, rows: np.ndarray, J: sp.csr_array, progress: Progress) -> np.ndarray:
         """Return Jᵀ K0 J, computed a block of rows of K0 at a time."""
         G = np.zeros((J.shape[1],) * 2)
-        step = max(1, _BLOCK // len(rows))
-        for a in progress.track(range(0, len(rows), step), -(-len(rows) // step), "part"):
-            K0 = self._geometry.block(rows[a : a + step], rows).astype(np.float64)
-            G += J[a : a + step].T @ (K0 @ J)
+        parts = list(row_slices(len(rows), len(rows), _BLOCK))
+        for part in progress.track(parts, len(parts), "part"):
+            K0 = self._geometry.block(rows[part], rows).astype(np.float64)
+            G += J[part].T @ (K0 @ J)
         return symmetrize(G)
 
     def pose(self, forms: EdgeForms, rows: np.ndarray, progress: Progress = SILENT) -> PosedRows:
         """Return `rows` (−1: the origin) in coordinates, for constraints with these edges."""
         real = rows[rows >= 0]
-        if self._fixed is not None:
-            coordinates, points = self._fixed, self._fixed.map(self.X[real]).astype(np.float64)
+        if self._over_basis is not None:
+            coordinates, points = self._over_basis, self._over_basis.map(self.X[real]).astype(np.float64)
             K0 = None
         else:
             coordinates, points, K0 = self._factored(real, progress)
@@ -268,8 +285,8 @@ class KernelSpace:
             points = np.vstack([np.zeros((1, points.shape[1])), points])
         return PosedRows(coordinates, points, left)
 
-    def _left_out(self, forms: EdgeForms, rows: Any, points: np.ndarray, K0: Any) -> np.ndarray:
-        """κ0-squared length of every edge less that of its coordinates; edges to the origin have length κ0(x, x)."""
+    def _left_out(self, forms: EdgeForms, rows: np.ndarray, points: np.ndarray, K0: np.ndarray | None) -> np.ndarray:
+        """Return the squared length of every edge under κ0, κ0(x, x) to the origin, less that in coordinates."""
         origin = int(len(rows) > len(points))
         inner = (forms.tail >= origin) & (forms.head >= origin)
         i, j = forms.tail[inner] - origin, forms.head[inner] - origin
@@ -285,7 +302,7 @@ class KernelSpace:
             full[~inner] = own[end]
         kept = np.empty(len(forms.tail))
         kept[inner] = sq_distances(points, np.column_stack([i, j]))
-        kept[~inner] = np.einsum("ij,ij->i", points[end], points[end])
+        kept[~inner] = sq_norms(points[end])
         left = full - kept
         if K0 is None and left.min(initial=0.0) < 0:
             size = float(self._geometry.self_similarity(real).max())

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Protocol
 
 import numpy as np
 
 from ..constraints import sq_distances
-from ..linalg import nearest_of
+from ..linalg import nearest_of, row_slices
 from ..progress import SILENT, Progress
+from ..types import Matrix
 from .base_kernel import BaseKernel
 
 __all__ = ["KernelGeometry", "MixedGeometry"]
@@ -19,16 +20,10 @@ _SAMPLE_ROWS = 200
 _CALL_ROWS = 100  # rows per call of a user's kernel function
 
 
-class RowMap(Protocol):
-    """Coordinates φ of rows."""
-
-    def map(self, X: Any) -> np.ndarray: ...
-
-
 class KernelGeometry:
     """Rows under a kernel κ; with a precomputed one X is the kernel matrix."""
 
-    def __init__(self, kernel: BaseKernel, X: Any) -> None:
+    def __init__(self, kernel: BaseKernel, X: Matrix) -> None:
         self.kernel, self.X = kernel, X
 
     @property
@@ -69,7 +64,7 @@ class KernelGeometry:
         # The difference of nearly equal numbers is rounding, not distance.
         small, rounding = 1e-6 * own, 20 * self.precision * own
         D[(-small <= D) & (rounding >= D)] = 0.0
-        if not self.kernel.precomputed and self._vectors:
+        if not self.kernel.precomputed and self.X.ndim == 2:
             near = np.flatnonzero(np.abs(D) <= small)
             D[near[sq_distances(self.X, index[near]) == 0]] = 0.0
         return D
@@ -84,10 +79,6 @@ class KernelGeometry:
             return diagonal[i] + diagonal[j], np.where(i == j, diagonal[i], between)
         K = self.gram(rows)
         return K[i, i].astype(np.float64) + K[j, j], K[i, j].astype(np.float64)
-
-    @property
-    def _vectors(self) -> bool:
-        return getattr(self.X, "ndim", 1) == 2
 
     @cached_property
     def precision(self) -> float:
@@ -105,31 +96,29 @@ class KernelGeometry:
         """Return the k nearest candidates of each anchor, nearest first."""
         own = self.self_similarity(candidates)
         found = np.empty((len(anchors), k), dtype=np.intp)
-        step = max(1, (1 << 21) // max(1, len(candidates)))
-        for a in range(0, len(anchors), step):
+        for part in row_slices(len(anchors), len(candidates)):
             # κ(x,x) is the same for all candidates of a row.
-            D = own - 2.0 * self.block(anchors[a : a + step], candidates)
-            found[a : a + step] = nearest_of(D, k)
+            found[part] = nearest_of(own - 2.0 * self.block(anchors[part], candidates), k)
         return candidates[found]
 
 
 class MixedGeometry(KernelGeometry):
     """Geometry of ρ κ(x, y) + (1 − ρ) φ(x)ᵀ φ(y): all of feature space at weight ρ, the coordinates φ at weight 1."""
 
-    def __init__(self, kernel: BaseKernel, X: Any, coordinates: RowMap, residual: float) -> None:
+    def __init__(self, kernel: BaseKernel, X: Matrix, phi: Callable[[Matrix], np.ndarray], residual: float) -> None:
         super().__init__(kernel, X)
-        self.coordinates, self.residual = coordinates, residual
+        self.phi, self.residual = phi, residual
 
     @cached_property
-    def _phi(self) -> np.ndarray:
-        return np.asarray(self.coordinates.map(self.X), dtype=np.float64)
+    def _points(self) -> np.ndarray:
+        return np.asarray(self.phi(self.X), dtype=np.float64)
 
     def block(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-        inside = self._phi[rows] @ self._phi[others].T
+        inside = self._points[rows] @ self._points[others].T
         return self.residual * super().block(rows, others) + (1.0 - self.residual) * inside
 
     def paired(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-        inside = np.einsum("ij,ij->i", self._phi[rows], self._phi[others])
+        inside = np.einsum("ij,ij->i", self._points[rows], self._points[others])
         return self.residual * super().paired(rows, others) + (1.0 - self.residual) * inside
 
     def self_similarity(self, rows: np.ndarray) -> np.ndarray:

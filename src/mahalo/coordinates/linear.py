@@ -5,16 +5,18 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..constraints import Constraints, EdgeForms, MappedGeometry, VectorGeometry, sq_distances
-from ..linalg import to_dense
+from ..linalg import sq_norms, to_dense
+from ..persistence import FileParts
 from ..priors import Prior
 from ..progress import SILENT, Progress
 from ..rows import JoinedRows, MappedRows, Rows
+from ..types import Matrix
 from ..validation import in_double
 from .protocol import Coordinates, PosedRows, ReducedMetric
 from .span import span_of_edges
@@ -61,33 +63,32 @@ class LinearCoordinates:
         assert self.basis is not None
         return self.prior.compose(self.basis)
 
-    def map(self, X: Any) -> np.ndarray:
+    def map(self, X: Matrix) -> np.ndarray:
         """Return coordinates of rows of X, dense."""
         if self.basis is not None:
             return np.asarray(X @ self.projection.astype(X.dtype, copy=False))
         return self.map_whitened(self.prior.whiten(X))
 
-    def map_whitened(self, Z: Any) -> np.ndarray:
+    def map_whitened(self, Z: Matrix) -> np.ndarray:
         """Return coordinates of rows that the prior has whitened."""
         if self.basis is not None:
             return np.asarray(Z @ self.basis.astype(Z.dtype, copy=False))
-        return Z.toarray() if sp.issparse(Z) else Z
+        return to_dense(Z)
 
-    def base(self, X: Any, Y: Any) -> np.ndarray:
+    def base(self, X: Matrix, Y: Matrix) -> np.ndarray:
         """Return κ0(x, y) = xᵀ W0 y for all rows of X and Y."""
-        K = self.prior.whiten(X) @ self.prior.whiten(Y).T
-        return to_dense(K)
+        return to_dense(self.prior.whiten(X) @ self.prior.whiten(Y).T)
 
-    def base_paired(self, X: Any, Y: Any) -> np.ndarray:
+    def base_paired(self, X: Matrix, Y: Matrix) -> np.ndarray:
         ZX, ZY = self.prior.whiten(X), self.prior.whiten(Y)
         if sp.issparse(ZX) or sp.issparse(ZY):
             return np.asarray(sp.csr_array(ZX).multiply(ZY).sum(axis=1)).ravel()
         return np.einsum("ij,ij->i", ZX, ZY)
 
-    def base_diagonal(self, X: Any) -> np.ndarray:
+    def base_diagonal(self, X: Matrix) -> np.ndarray:
         return self.base_paired(X, X)
 
-    def embed(self, X: Any, root: np.ndarray, eta: float) -> np.ndarray:
+    def embed(self, X: Matrix, root: np.ndarray, eta: float) -> np.ndarray:
         """Return [√w I + Q (F^½ − √w I) Qᵀ] W0^½ x for every row, w = ηρ; without residual F^½ Qᵀ W0^½ x."""
         Z = self.prior.whiten(X)
         phi = self.map_whitened(Z)
@@ -99,7 +100,7 @@ class LinearCoordinates:
         change += outside * to_dense(Z)
         return change
 
-    def finish(self, F: np.ndarray, eta: float, residual: float) -> tuple[LinearCoordinates, np.ndarray]:
+    def with_solution(self, F: np.ndarray, eta: float, residual: float) -> tuple[LinearCoordinates, np.ndarray]:
         same = self.basis is None or residual == self.residual
         return (self if same else dataclasses.replace(self, residual=residual)), F
 
@@ -117,6 +118,23 @@ class LinearCoordinates:
         E = self._embed_whitened(directions.T, root, eta)
         U, S, Vt = np.linalg.svd(E, full_matrices=False)
         return ReducedMetric(LinearCoordinates(self.prior, self.n_features, U, residual=0.0), np.diag(S**2), Vt)
+
+    def file_parts(self) -> FileParts:
+        prior = self.prior
+        return FileParts(
+            {
+                "kernel": "linear",
+                "n_features": self.n_features,
+                "residual": float(self.residual),
+                "shrinkage": float(prior.shrinkage),
+            },
+            {
+                "basis": self.basis,
+                "prior_root": prior.root,
+                "prior_directions": prior.directions,
+                "prior_gain": prior.gain,
+            },
+        )
 
     def _embed_whitened(self, D: np.ndarray, root: np.ndarray, eta: float) -> np.ndarray:
         """Return E D, n_features × k; E is √w I + Q (F^½ − √w I) Qᵀ, or Q F^½ without residual."""
@@ -153,7 +171,7 @@ class LinearSpace:
             return VectorGeometry(self.whitened)
         inside = MappedRows(self.rows, self._mapped, self.basis.shape[1], linear=True, dense=True)
         if self.residual == 0.0:
-            return MappedGeometry(inside, lambda rows: _sq_norms(self.whitened.take(rows)))
+            return MappedGeometry(inside, lambda rows: sq_norms(in_double(self.whitened.take(rows))))
         return VectorGeometry(JoinedRows(self.whitened, self.residual**0.5, inside, (1.0 - self.residual) ** 0.5))
 
     @property
@@ -161,10 +179,10 @@ class LinearSpace:
         """Coordinates over the basis, or all of space."""
         return LinearCoordinates(self.prior, self.rows.shape[1], self.basis, self.residual)
 
-    def _mapped(self, X: Any) -> np.ndarray:
+    def _mapped(self, X: Matrix) -> np.ndarray:
         return self.coordinates.map(in_double(X))
 
-    def definite(self, constraints: Constraints) -> Self:
+    def with_definite_kernel(self, constraints: Constraints) -> Self:
         """Return this space: xᵀ W0 y is positive semidefinite."""
         return self
 
@@ -183,11 +201,7 @@ class LinearSpace:
         return PosedRows(coordinates, points, left)
 
 
-def _sq_norms(Z: Any) -> np.ndarray:
-    return np.asarray((Z.multiply(Z) if sp.issparse(Z) else Z * Z).sum(axis=1), dtype=np.float64).ravel()
-
-
-def _with_origin(used: Any, rows: np.ndarray) -> Any:
+def _with_origin(used: Matrix, rows: np.ndarray) -> Matrix:
     """Return the rows with row 0 set to zero where its number is −1, the origin."""
     if not len(rows) or rows[0] != -1:
         return used
@@ -198,7 +212,7 @@ def _with_origin(used: Any, rows: np.ndarray) -> Any:
     return used
 
 
-def _left_out(used: Any, points: np.ndarray, forms: EdgeForms) -> np.ndarray:
+def _left_out(used: Matrix, points: np.ndarray, forms: EdgeForms) -> np.ndarray:
     """Return ‖z_i − z_j‖² − ‖x̂_i − x̂_j‖² of every edge."""
     index = np.column_stack([forms.tail, forms.head])
     full = sq_distances(used, index)

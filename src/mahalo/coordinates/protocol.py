@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from ..constraints import Constraints, EdgeForms, Geometry
+from ..persistence import FileParts
 from ..progress import Progress
+from ..types import Matrix
 
 __all__ = ["Coordinates", "PosedCoordinates", "PosedRows", "ReducedMetric", "Space"]
 
@@ -20,7 +22,7 @@ class PosedCoordinates(Protocol):
     @property
     def residual(self) -> float: ...
 
-    def finish(self, F: np.ndarray, eta: float, residual: float) -> tuple[Coordinates, np.ndarray]:
+    def with_solution(self, F: np.ndarray, eta: float, residual: float) -> tuple[Coordinates, np.ndarray]:
         """Return coordinates and core matrix of the metric with solution F and weight `residual` outside them."""
 
 
@@ -65,19 +67,19 @@ class Coordinates(PosedCoordinates, Protocol):
     def shares_map(self, other: Coordinates) -> bool:
         """Return whether φ is the very same as that of other coordinates, whatever their residual."""
 
-    def map(self, X: Any) -> np.ndarray:
+    def map(self, X: Matrix) -> np.ndarray:
         """Return φ of every row."""
 
-    def embed(self, X: Any, root: np.ndarray, eta: float) -> np.ndarray:
+    def embed(self, X: Matrix, root: np.ndarray, eta: float) -> np.ndarray:
         """Return rows in the learned space, for root = F^½."""
 
-    def base(self, X: Any, Y: Any) -> np.ndarray:
+    def base(self, X: Matrix, Y: Matrix) -> np.ndarray:
         """Return κ0 of all rows of X with all rows of Y."""
 
-    def base_paired(self, X: Any, Y: Any) -> np.ndarray:
+    def base_paired(self, X: Matrix, Y: Matrix) -> np.ndarray:
         """Return κ0(x_k, y_k) for every k."""
 
-    def base_diagonal(self, X: Any) -> np.ndarray:
+    def base_diagonal(self, X: Matrix) -> np.ndarray:
         """Return κ0(x, x) of every row."""
 
     def without_learning(self) -> tuple[Coordinates, np.ndarray]:
@@ -85,6 +87,9 @@ class Coordinates(PosedCoordinates, Protocol):
 
     def reduce(self, root: np.ndarray, eta: float, directions: np.ndarray) -> ReducedMetric:
         """Return the metric of some orthonormal directions (k × n_outputs) of the learned space."""
+
+    def file_parts(self) -> FileParts:
+        """Return the fields and arrays from which `read_coordinates` makes these coordinates again."""
 
 
 class PosedRows(NamedTuple):
@@ -106,7 +111,7 @@ class Space(Protocol):
     def geometry(self) -> Geometry:
         """Distances between the rows under the start metric."""
 
-    def definite(self, constraints: Constraints) -> Space:
+    def with_definite_kernel(self, constraints: Constraints) -> Space:
         """Return a space whose kernel is positive semidefinite on the constrained rows, as `psd` asks for."""
 
     def pose(self, forms: EdgeForms, rows: np.ndarray, progress: Progress) -> PosedRows:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..constraints import EdgeForms
+from ..types import Matrix
 
 __all__ = ["Directions", "span_of", "span_of_edges"]
 
@@ -22,7 +23,7 @@ class Directions(NamedTuple):
     exact: bool
 
 
-def span_of_edges(Z: Any, forms: EdgeForms) -> Directions:
+def span_of_edges(Z: Matrix, forms: EdgeForms) -> Directions:
     """Return all of space, or the span of the edges between the rows Z if that is clearly smaller.
 
     The optimum is the same in both; steps cost O(r²) and more.
@@ -48,7 +49,7 @@ def span_of_edges(Z: Any, forms: EdgeForms) -> Directions:
 
 
 def span_of(points: np.ndarray, forms: EdgeForms) -> np.ndarray:
-    """Orthonormal basis of what the edges between `points` span."""
+    """Return an orthonormal basis of the span of the edges between `points`."""
     return _span(points, _components(forms))
 
 
@@ -57,8 +58,8 @@ def _components(forms: EdgeForms) -> np.ndarray:
     return sp.csgraph.connected_components(graph, directed=False)[1]
 
 
-def _span(Z: Any, component: np.ndarray) -> np.ndarray:
-    """Orthonormal basis of all differences of connected rows: of rows less the mean of their component."""
+def _span(Z: Matrix, component: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis of the differences of connected rows: of rows less the mean of their component."""
     n = len(component)
     if n == 0:
         return np.zeros((Z.shape[1], 0))
@@ -72,7 +73,7 @@ def _span(Z: Any, component: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(Vt[keep].T)
 
 
-def _span_from_gram(Z: Any, mean: Any, component: np.ndarray) -> np.ndarray:
+def _span_from_gram(Z: Matrix, mean: Matrix, component: np.ndarray) -> np.ndarray:
     """Return the span of sparse rows by way of their n × n Gram matrix; of dense arrays only Q is as wide as Z.
 
     Directions with singular values below about 1e-7 of the largest are lost in a Gram matrix; what they carry is

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
@@ -32,7 +32,16 @@ CLASS_COLOURS = (
     "#C09A2F",
 )
 BLUE, ORANGE, INK, PALE, FAINT = "#0077BB", "#CC5500", "#222222", "#777777", "#D0D0D0"
-SMALL: dict[str, Any] = {"fontsize": 8.5, "color": PALE}
+
+
+class TextStyle(TypedDict):
+    """Style of a text, as keyword arguments of matplotlib."""
+
+    fontsize: float
+    color: str
+
+
+SMALL = TextStyle(fontsize=8.5, color=PALE)
 
 
 def require_matplotlib() -> None:

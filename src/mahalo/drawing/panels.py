@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
@@ -207,7 +207,7 @@ def draw_convergence(ax: Axes, convergence: Convergence) -> None:
     ax.locator_params(axis="x", integer=True)
 
 
-def draw_scores(ax: Axes, results: Mapping[str, Any], best: int) -> None:
+def draw_scores(ax: Axes, results: Mapping, best: int) -> None:
     """Draw mean scores over folds against γ, with 95 % intervals, and mark the candidate number `best`.
 
     `results` are the `cv_results_` of a `MetricLearnerCV`. A curve for each space, prior and strategy has their best

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -54,12 +53,12 @@ class PairDistances:
         """Number of pairs counted."""
         return int(self.similar.sum() + self.dissimilar.sum())
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain values for JSON; `from_dict` reads them."""
         return {"similar": self.similar.tolist(), "dissimilar": self.dissimilar.tolist(), "auc": self.auc}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> PairDistances:
+    def from_dict(cls, values: dict) -> PairDistances:
         """Read what `to_dict` wrote; raise ValueError if counts are missing or negative."""
         counts = [np.asarray(values[kind], dtype=np.int64) for kind in ("similar", "dissimilar")]
         if any(one.shape != (N_BINS,) or (one < 0).any() for one in counts):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .plain import Reader
+from .json_values import Reader
 
 __all__ = ["EncoderRecord"]
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["check_row_names", "data_frame", "tuple_column"]
+__all__ = ["Column", "check_row_names", "data_frame", "tuple_column"]
 
 
-def data_frame(columns: dict[str, Any], index: Sequence[object] | np.ndarray, name: str) -> DataFrame:
+Column: TypeAlias = np.ndarray | Sequence[object]
+
+
+def data_frame(columns: Mapping[str, Column], index: Sequence[object] | np.ndarray, name: str) -> DataFrame:
     """Return a data frame of these columns, with an index called `name`."""
     try:
         from pandas import DataFrame, Index

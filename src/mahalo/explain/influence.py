@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..constraints import Constraints
 from ..validation import check_count
-from .frames import check_row_names, data_frame, tuple_column
+from .frames import Column, check_row_names, data_frame, tuple_column
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -69,7 +69,7 @@ def influential(
     order = _largest(duals, n)
     rows = constraint_rows(constraints, order)
     violation = constraints.sign * (values - constraints.bound) / constraints.scale
-    columns: dict[str, Any] = {"kind": constraint_kinds(constraints)[order], "rows": tuple_column(rows)}
+    columns: dict[str, Column] = {"kind": constraint_kinds(constraints)[order], "rows": tuple_column(rows)}
     if names is not None:
         columns["names"] = tuple_column([[names[i] for i in ends] for ends in rows])
     columns |= {

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Constraints, as_label_array
+from ..linalg import Matrix
 from ..metric import Metric
+from ..solvers import Certificate, Step
 from ..task import FitSettings
+from ..types import RowsLike
 from ..validation import len_of
 from .features import FeatureShares, feature_shares, sample_pairs
 from .fingerprint import fingerprint
 from .influence import influential
 from .linear import LinearWeights
 from .place import place_weights
-from .record import provenance_of
+from .provenance import provenance_of
 from .suspects import LabelJudge, suspect_constraints, suspect_rows
 
 if TYPE_CHECKING:
@@ -29,14 +33,20 @@ __all__ = ["ExplainMixin"]
 class ExplainMixin:
     """Methods `explain`, `influential` and `suspects` of metric learners."""
 
+    gamma: float
     metric_: Metric
+    certificate_: Certificate
     constraints_: Constraints
     duals_: np.ndarray
     values_: np.ndarray
-    _rows: Callable[[Any], Any]
-    _training_rows: tuple[Any, Any] | None = None  # rows and labels of the last fit; not copied
+    history_: Sequence[Step]
+    n_iter_: int
+    n_dropped_: int
+    n_outside_: int
+    _rows: Callable[[RowsLike], Matrix]
+    _training_rows: tuple[Matrix, np.ndarray | None] | None = None  # rows and labels of the last fit; not copied
 
-    def explain(self, X: Any = None, y: Any = None, *, pairs: bool = False) -> DataFrame:
+    def explain(self, X: RowsLike | None = None, y: ArrayLike | None = None, *, pairs: bool = False) -> DataFrame:
         """Return the weights of features and their contributions to squared distances.
 
         Parameters
@@ -92,8 +102,8 @@ class ExplainMixin:
 
     def suspects(
         self,
-        X: Any,
-        y: Any = None,
+        X: RowsLike,
+        y: ArrayLike | None = None,
         n: int = 20,
         *,
         constraints: Constraints | None = None,
@@ -143,11 +153,11 @@ class ExplainMixin:
         """Return the settings of the fit; None where only the metric is known."""
         return None
 
-    def _explained_rows(self, X: Any) -> Any:
+    def _explained_rows(self, X: RowsLike | None) -> Matrix:
         """Return checked rows, the training rows for None."""
         return self._require_training_rows()[0] if X is None else self._rows(X)
 
-    def _require_training_rows(self) -> tuple[Any, Any]:
+    def _require_training_rows(self) -> tuple[Matrix, np.ndarray | None]:
         self._check_learned("explain without X")
         if self._training_rows is None:
             raise ValueError(
@@ -160,18 +170,18 @@ class ExplainMixin:
         X, y = self._require_training_rows()
         return feature_shares(self.metric_, X, sample_pairs(y, self.constraints_))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return the state without the training rows."""
-        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
+        state: dict[str, object] = super().__getstate__()  # type: ignore[assignment]
         return {**state, "_training_rows": None} if "_training_rows" in state else state
 
-    def _shares_of(self, X: Any, y: Any) -> FeatureShares:
+    def _shares_of(self, X: RowsLike, y: ArrayLike | None) -> FeatureShares:
         rows = self._rows(X)
         if y is not None:
-            y = as_label_array(y)
-            if len(y) != len_of(rows):
-                raise ValueError(f"y must have one label for each of the {len_of(rows)} rows of X; got {len(y)}.")
-            pairs = sample_pairs(y, None)
+            labels = as_label_array(y)
+            if len(labels) != len_of(rows):
+                raise ValueError(f"y must have one label for each of the {len_of(rows)} rows of X; got {len(labels)}.")
+            pairs = sample_pairs(labels, None)
             if not pairs:
                 raise ValueError("contributions need rows of two classes or more; y has fewer.")
         else:

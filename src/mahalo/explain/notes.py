@@ -7,16 +7,17 @@ labels; `fingerprint` recognises both.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..constraints import Constraints, as_labels
+from ..types import RowsLike
 from .influence import InfluentialConstraints, most_influential
+from .json_values import Reader
 from .suspects import (
     OPPOSITE,
     DoubtfulConstraints,
@@ -46,28 +47,30 @@ class FitNotes:
     constraints: DoubtfulConstraints | None
 
     @classmethod
-    def read(cls, noted: Any, n_rows: int, classes: Sequence[object]) -> FitNotes:
+    def read(cls, stored: object, n_rows: int, classes: Sequence[object]) -> FitNotes:
         """Read the notes on a fit to `n_rows` rows of these classes; raise ValueError if they are damaged."""
-        reader = _NotesReader(n_rows, {str(name): code for code, name in enumerate(classes)})
+        codes = {str(name): code for code, name in enumerate(classes)}
         try:
-            rows, constraints = noted["doubtful_rows"], noted["doubtful_constraints"]
+            values = Reader(stored)
+            rows, judged_constraints = values.part("doubtful_rows"), values.get("doubtful_constraints") is not None
             return cls(
-                reader.influential(noted["constraints"]),
-                None if rows is None else reader.doubtful_rows(rows),
-                None if constraints is None else reader.doubtful_constraints(constraints),
+                _read_influential(values.required("constraints"), n_rows),
+                None if rows is None else _read_doubtful_rows(rows, n_rows, codes),
+                _read_doubtful_constraints(values.required_parts("doubtful_constraints", N_NOTED), n_rows)
+                if judged_constraints
+                else None,
             )
-        except (KeyError, TypeError, ValueError) as error:
-            why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-            raise ValueError(f"the notes of this model on its fit are damaged ({why}); fit it again.") from None
+        except ValueError as error:
+            raise ValueError(f"the notes of this model on its fit are damaged ({error}); fit it again.") from None
 
 
 def fit_notes(
     learner: ExplainMixin,
-    X: Any = None,
+    X: RowsLike | None = None,
     y: ArrayLike | None = None,
     constraints: Constraints | None = None,
     folds: Sequence[FoldMetric] = (),
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the 50 most influential constraints and the 50 most doubtful labels, as values for JSON.
 
     Parameters
@@ -88,7 +91,7 @@ def fit_notes(
     """
     labels = None if y is None else as_labels(y)
     found = _influential_values(most_influential(learner.constraints_, learner.duals_, learner.values_, N_NOTED))
-    notes: dict[str, Any] = {"constraints": found, "doubtful_rows": None, "doubtful_constraints": None}
+    notes: dict[str, object] = {"constraints": found, "doubtful_rows": None, "doubtful_constraints": None}
     if X is None:
         return notes
     judge = LabelJudge.from_learner(learner, X, refit=constraints is None, folds=folds)
@@ -99,7 +102,7 @@ def fit_notes(
     return notes
 
 
-def _row_values(judge: LabelJudge, codes: np.ndarray, classes: np.ndarray) -> dict[str, Any]:
+def _row_values(judge: LabelJudge, codes: np.ndarray, classes: np.ndarray) -> dict[str, object]:
     found = doubtful_rows_in_sample(judge, codes, N_NOTED)
     entries = zip(found.rows.tolist(), found.score, found.suggested, found.neighbours, strict=True)
     return {
@@ -112,7 +115,7 @@ def _row_values(judge: LabelJudge, codes: np.ndarray, classes: np.ndarray) -> di
     }
 
 
-def _constraint_values(judge: LabelJudge, constraints: Constraints) -> list[dict[str, Any]] | None:
+def _constraint_values(judge: LabelJudge, constraints: Constraints) -> list[dict[str, object]] | None:
     if not len(constraints.pairs) + len(constraints.triplets):
         return None
     found = doubtful_constraints(judge, constraints, N_NOTED)
@@ -122,7 +125,7 @@ def _constraint_values(judge: LabelJudge, constraints: Constraints) -> list[dict
     ]
 
 
-def _influential_values(found: InfluentialConstraints) -> dict[str, Any]:
+def _influential_values(found: InfluentialConstraints) -> dict[str, object]:
     entries = zip(found.kinds, found.rows, found.bound, found.value, found.share, strict=True)
     return {
         "count": found.n_constraints,
@@ -139,69 +142,38 @@ def _short(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-class _NotesReader:
-    """Reader of notes that checks every entry."""
-
-    def __init__(self, n_rows: int, codes: dict[str, int]) -> None:
-        self._n_rows, self._codes = n_rows, codes
-
-    def influential(self, noted: Any) -> InfluentialConstraints:
-        n, first = _count(noted["count"]), _check_list(noted["first"])
-        return InfluentialConstraints(
-            kinds=[_one_of(_KINDS, one["kind"]) for one in first],
-            rows=[self._rows(one["rows"]) for one in first],
-            bound=np.array([_number(one["bound"]) for one in first]),
-            value=np.array([_number(one["value"]) for one in first]),
-            share=np.array([_number(one["share"], 1.0) for one in first]),
-            n_active=_count(noted["active"], n),
-            n_constraints=n,
-        )
-
-    def doubtful_rows(self, noted: Any) -> DoubtfulRows:
-        rows = _check_list(noted["rows"])
-        return DoubtfulRows(
-            rows=np.array(self._rows([one["row"] for one in rows]), dtype=np.intp),
-            score=np.array([_number(one["score"], 1.0) for one in rows]),
-            suggested=np.array([self._codes[_one_of(self._codes, one["suggested"])] for one in rows], dtype=np.intp),
-            neighbours=[self._rows(one["neighbours"]) for one in rows],
-            n_judged=_count(noted["judged"], self._n_rows),
-            held_out=bool(_one_of((True, False), noted["held_out"])),
-        )
-
-    def doubtful_constraints(self, noted: Any) -> DoubtfulConstraints:
-        found = _check_list(noted)
-        return DoubtfulConstraints(
-            which=np.array([_count(one["constraint"]) for one in found], dtype=np.intp),
-            rows=[self._rows(one["rows"]) for one in found],
-            given=[_one_of(OPPOSITE, one["given"]) for one in found],
-            score=np.array([_number(one["score"], 1.0) for one in found]),
-        )
-
-    def _rows(self, values: object) -> list[int]:
-        return [_count(row, self._n_rows - 1) for row in _check_list(values, self._n_rows)]
+# -- reading ---------------------------------------------------------------------------------------------------------
 
 
-def _check_list(values: object, most: int = N_NOTED) -> list[Any]:
-    if not isinstance(values, list) or len(values) > most:
-        raise ValueError(f"a list of at most {most} entries was expected")
-    return values
+def _read_influential(stored: Reader, n_rows: int) -> InfluentialConstraints:
+    n, first = stored.required_count("count"), stored.required_parts("first", N_NOTED)
+    return InfluentialConstraints(
+        kinds=[one.one_of("kind", _KINDS) for one in first],
+        rows=[one.counts("rows", n_rows - 1, n_rows) for one in first],
+        bound=np.array([one.finite("bound") for one in first]),
+        value=np.array([one.finite("value") for one in first]),
+        share=np.array([one.share("share") for one in first]),
+        n_active=stored.required_count("active", n),
+        n_constraints=n,
+    )
 
 
-def _count(value: object, most: float = math.inf) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-        raise ValueError(f"{value!r} where a count or the number of a row was expected")
-    return value
+def _read_doubtful_rows(stored: Reader, n_rows: int, codes: dict[str, int]) -> DoubtfulRows:
+    rows = stored.required_parts("rows", N_NOTED)
+    return DoubtfulRows(
+        rows=np.array([one.required_count("row", n_rows - 1) for one in rows], dtype=np.intp),
+        score=np.array([one.share("score") for one in rows]),
+        suggested=np.array([codes[one.one_of("suggested", codes)] for one in rows], dtype=np.intp),
+        neighbours=[one.counts("neighbours", n_rows - 1, n_rows) for one in rows],
+        n_judged=stored.required_count("judged", n_rows),
+        held_out=stored.truth("held_out"),
+    )
 
 
-def _number(value: Any, most: float = math.inf) -> float:
-    """Return a finite number; with `most`, one from 0 to that."""
-    fits = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    if not fits or (most < math.inf and not 0.0 <= value <= most):
-        raise ValueError(f"{value!r} where a number was expected")
-    return float(value)
-
-
-def _one_of(allowed: Collection[Any], value: Any) -> Any:
-    if not isinstance(value, (str, bool)) or value not in allowed:
-        raise ValueError(f"{str(value)[:40]!r} is none of {', '.join(map(str, allowed))}"[:200])
-    return value
+def _read_doubtful_constraints(stored: list[Reader], n_rows: int) -> DoubtfulConstraints:
+    return DoubtfulConstraints(
+        which=np.array([one.required_count("constraint") for one in stored], dtype=np.intp),
+        rows=[one.counts("rows", n_rows - 1, n_rows) for one in stored],
+        given=[one.one_of("given", OPPOSITE) for one in stored],
+        score=np.array([one.share("score") for one in stored]),
+    )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from .plain import Reader
+from .json_values import Reader
 
 __all__ = ["OLD_ENTRIES", "SETTINGS", "upgrade"]
 
@@ -14,7 +13,7 @@ OLD_ENTRIES = ("mahalo", "fitted", "fit", "evaluation", "notes")  # of `Metric.a
 SETTINGS = ("space", "prior", "strategy", "n_components", "residual", "normalize")  # of a candidate, beside γ
 
 
-def upgrade(about: Mapping[str, Any]) -> dict[str, Any]:
+def upgrade(about: Mapping[str, object]) -> dict[str, object]:
     """Return the entries of `Metric.about` as they are stored today, from those of the second version."""
     values = Reader(about)
     fitted, fit = (values.mapping(name) for name in ("fitted", "fit"))
@@ -44,7 +43,7 @@ def upgrade(about: Mapping[str, Any]) -> dict[str, Any]:
     return {"columns": fit.get("feature_names"), **kept, "provenance": provenance}
 
 
-def _evaluation(found: Reader) -> dict[str, Any] | None:
+def _evaluation(found: Reader) -> dict[str, object] | None:
     """Return measures that were stored without anything else."""
     before = found.mapping("before")
     if not before:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -59,7 +59,7 @@ def place_weights(metric: Metric, X: np.ndarray) -> PlaceWeights:
     """Return the weights of features at the rows of X, at most 200 of each region."""
     X = np.asarray(X, dtype=np.float64)
     regions = _regions(metric, X)
-    sampled = {name: _some(rows) for name, rows in regions.items()}
+    sampled = {name: _sample(rows) for name, rows in regions.items()}
     local = {name: np.array([metric.at(X[row]) for row in rows]) for name, rows in sampled.items()}
     share = np.array([len(regions[name]) for name in local]) / sum(len(rows) for rows in regions.values())
     matrix = sum(
@@ -74,12 +74,12 @@ def _regions(metric: Metric, X: np.ndarray) -> dict[str, np.ndarray]:
     """Return the rows that belong most to each region that has any; all rows where there are no regions."""
     if not isinstance(metric.features, LocalMap):
         return {"all": np.arange(len(X))}
-    rows: Any = X if metric.scaling is None else metric.scaling.apply(X)
+    rows = X if metric.scaling is None else metric.scaling.apply(X)
     nearest = metric.features.memberships(rows).argmax(axis=1)
     return {f"region {j + 1}": np.flatnonzero(nearest == j) for j in np.unique(nearest).tolist()}
 
 
-def _some(rows: np.ndarray) -> np.ndarray:
+def _sample(rows: np.ndarray) -> np.ndarray:
     if len(rows) <= _MOST_ROWS:
         return rows
     return np.sort(np.random.default_rng(0).choice(rows, _MOST_ROWS, replace=False))

@@ -10,17 +10,27 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
-from ..evaluation import BeforeAfter
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..evaluation import BeforeAfter, intervals
 from ..metric import Metric
 from ..solvers import Certificate, Step
+from ..version import VERSION
 from .encoder_record import EncoderRecord
 from .fingerprint import Fingerprint
-from .old_provenance import OLD_ENTRIES, upgrade
-from .plain import Reader, to_plain
+from .influence import count_constraints
+from .json_values import Reader, to_json_values
+from .old_provenance import OLD_ENTRIES, SETTINGS, upgrade
 
-__all__ = ["Candidate", "Choice", "DataRecord", "FitRecord", "Provenance", "TableRecord"]
+if TYPE_CHECKING:
+    from .mixin import ExplainMixin
+
+__all__ = ["Candidate", "Choice", "DataRecord", "FitRecord", "Provenance", "TableRecord", "provenance_of"]
+
+_MOST_STEPS = 200  # of the solver's history, the last ones
 
 
 @dataclass(frozen=True)
@@ -54,9 +64,9 @@ class TableRecord:
     svmlight_base: int | None = None
     encoder: EncoderRecord | str | None = None
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the entries of `Metric.about`, without empty ones."""
-        values = {name: to_plain(getattr(self, name)) for name in _TABLE}
+        values = {name: to_json_values(getattr(self, name)) for name in _TABLE}
         empty = () if self.columns is None else ("columns", "one_hot")
         return {name: value for name, value in values.items() if value not in (None, {}, []) or name in empty}
 
@@ -117,7 +127,7 @@ class FitRecord:
     """The estimator with its parameters, its constraints by kind, and the certificate of its solution."""
 
     estimator: str
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, object]
     gamma: float
     n_constraints: Mapping[str, int]
     n_dropped: int
@@ -128,7 +138,7 @@ class FitRecord:
 
     @property
     def tol(self) -> float:
-        return float(self.parameters["tol"])
+        return Reader(self.parameters).number("tol")
 
     @classmethod
     def read(cls, values: Reader) -> FitRecord:
@@ -154,7 +164,7 @@ class Candidate:
     """
 
     gamma: float
-    settings: Mapping[str, Any]
+    settings: Mapping[str, object]
     score: float
     interval: float | None
     chosen: bool
@@ -164,7 +174,8 @@ class Candidate:
     @property
     def space(self) -> str | None:
         """Name of the space of the metric; None in older files."""
-        return self.settings.get("space")
+        space = self.settings.get("space")
+        return None if space is None else str(space)
 
     @classmethod
     def read(cls, values: Reader) -> Candidate:
@@ -190,7 +201,7 @@ class Choice:
     def chosen(self) -> Candidate:
         return next(one for one in self.candidates if one.chosen)
 
-    def is_start(self, candidate: Candidate) -> bool:
+    def is_prior(self, candidate: Candidate) -> bool:
         """Return whether a candidate is the prior itself: its γ is far below all others."""
         gammas = sorted({one.gamma for one in self.candidates})
         return len(gammas) > 1 and candidate.gamma == gammas[0] and gammas[0] < 1e-5 * gammas[1]
@@ -200,13 +211,14 @@ class Choice:
         """Least `behind` of every other space that was scored, best first."""
         found: dict[str, float] = {}
         for one in self.candidates:
-            if one.space not in (None, self.chosen.space) and one.behind is not None and math.isfinite(one.behind):
-                found[str(one.space)] = min(found.get(str(one.space), math.inf), one.behind)
+            space, behind = one.space, one.behind
+            if space not in (None, self.chosen.space) and behind is not None and math.isfinite(behind):
+                found[str(space)] = min(found.get(str(space), math.inf), behind)
         return dict(sorted(found.items(), key=lambda item: item[1]))
 
     @property
-    def start_was_chosen(self) -> bool:
-        return self.is_start(self.chosen)
+    def prior_was_chosen(self) -> bool:
+        return self.is_prior(self.chosen)
 
     @classmethod
     def read(cls, values: Reader) -> Choice:
@@ -241,7 +253,7 @@ class Provenance:
     fit: FitRecord | None = None
     choice: Choice | None = None
     evaluation: BeforeAfter | None = None
-    notes: Mapping[str, Any] | None = None
+    notes: Mapping[str, object] | None = None
 
     @classmethod
     def of(cls, metric: Metric) -> Provenance:
@@ -256,27 +268,80 @@ class Provenance:
     def read(cls, about: Reader) -> Provenance:
         values = about.part("provenance") or Reader({})
         data, fit, choice = (values.part(name) for name in ("data", "fit", "choice"))
-        evaluation = values.get("evaluation")
+        evaluation = values.mapping("evaluation")
         return cls(
             version=values.text("version"),
             table=TableRecord.read(about),
             data=None if data is None else DataRecord.read(data),
             fit=None if fit is None else FitRecord.read(fit),
             choice=None if choice is None else Choice.read(choice),
-            evaluation=None if evaluation is None else BeforeAfter.from_dict(evaluation),
+            evaluation=BeforeAfter.from_dict(evaluation) if evaluation else None,
             notes=values.mapping("notes") or None,
         )
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the entries of `Metric.about`: values that JSON knows."""
         names = ("version", "data", "fit", "choice", "notes")
-        values = {name: to_plain(getattr(self, name)) for name in names if getattr(self, name) is not None}
+        values = {name: to_json_values(getattr(self, name)) for name in names if getattr(self, name) is not None}
         if self.evaluation is not None:
             values["evaluation"] = self.evaluation.to_dict()
-        return self.table.to_plain() | ({"provenance": values} if values else {})
+        return self.table.to_dict() | ({"provenance": values} if values else {})
 
     def attach(self, metric: Metric) -> Metric:
         """Return the metric with this provenance; entries of `about` that are not of provenance stay."""
         ours = {*_TABLE, "provenance", *OLD_ENTRIES}
         others = {name: value for name, value in metric.about.items() if name not in ours}
-        return dataclasses.replace(metric, about={**others, **self.to_plain()})
+        return dataclasses.replace(metric, about={**others, **self.to_dict()})
+
+
+# -- provenance of a fit ---------------------------------------------------------------------------------------------
+
+
+def provenance_of(learner: ExplainMixin, fingerprint: Fingerprint | None = None) -> Provenance:
+    """Return the provenance of the metric of a fitted learner; the fingerprint is that of its rows and labels."""
+    check_is_fitted(learner)
+    names = getattr(learner, "feature_names_in_", ())
+    named = len(names) and len(names) == learner.metric_.n_features
+    return Provenance(
+        version=VERSION,
+        table=TableRecord(columns=tuple(str(name) for name in names) if named else None),
+        data=DataRecord(
+            n_rows=learner.constraints_.n_rows, n_features=learner.metric_.n_features, fingerprint=fingerprint
+        ),
+        fit=FitRecord(
+            estimator=type(learner).__name__,
+            parameters={name: to_json_values(value) for name, value in vars(learner).items() if _is_parameter(name)},
+            gamma=float(getattr(learner, "gamma_", None) or learner.gamma),
+            n_constraints=count_constraints(learner.constraints_),
+            n_dropped=int(learner.n_dropped_),
+            n_outside=int(learner.n_outside_),
+            certificate=learner.certificate_,
+            n_iter=int(learner.n_iter_),
+            history=tuple(learner.history_[-_MOST_STEPS:]),
+        ),
+        choice=_choice(learner) if hasattr(learner, "cv_results_") else None,
+        evaluation=getattr(learner, "before_after_", None),
+    )
+
+
+def _is_parameter(name: str) -> bool:
+    """Return whether an attribute of an estimator is a parameter: `get_params` is slow beside a small fit."""
+    return not (name.startswith("_") or name.endswith("_"))
+
+
+def _choice(learner: ExplainMixin) -> Choice:
+    results, best = vars(learner)["cv_results_"], vars(learner)["best_index_"]
+    return Choice(
+        tuple(
+            Candidate(
+                gamma=float(results["gamma"][k]),
+                settings={name: to_json_values(results[name][k]) for name in SETTINGS},
+                score=float(results["mean_score"][k]),
+                interval=intervals.of_mean(results["scores"][k]),
+                chosen=bool(k == best),
+                n_folds=int(results["n_folds"][k]),
+                behind=float(results["behind"][k]),
+            )
+            for k in np.argsort(results["behind"], kind="stable")  # NaN last
+        )
+    )

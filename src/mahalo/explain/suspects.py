@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,7 +26,7 @@ from ..rows import stratified_sample
 from ..task import FitData, FitSettings, pose
 from ..validation import at_least_single, check_count, in_double, len_of
 from .doubt import N_NEIGHBOURS, log_ratio
-from .frames import check_row_names, data_frame, tuple_column
+from .frames import Column, check_row_names, data_frame, tuple_column
 from .influence import constraint_kinds, constraint_rows
 
 if TYPE_CHECKING:
@@ -104,10 +104,10 @@ class LabelJudge:
 
     def restricted_to(self, rows: np.ndarray) -> LabelJudge:
         """Return the judge of some of the rows, by number; not for a precomputed kernel."""
-        place = np.full(self.n_rows, -1)
-        place[rows] = np.arange(len(rows))
-        placed = [(place[fold.train], place[fold.test], fold.metric) for fold in self.folds]
-        folds = [FoldMetric(train[train >= 0], test[test >= 0], metric) for train, test, metric in placed]
+        position = np.full(self.n_rows, -1)
+        position[rows] = np.arange(len(rows))
+        moved = [(position[fold.train], position[fold.test], fold.metric) for fold in self.folds]
+        folds = [FoldMetric(train[train >= 0], test[test >= 0], metric) for train, test, metric in moved]
         return replace(self, X=self.X[rows], folds=folds)
 
     def fold_metrics(self, codes: np.ndarray) -> Sequence[FoldMetric]:
@@ -177,7 +177,7 @@ class DoubtfulRows:
     neighbours : list of list of int
         Nearest rows of the suggested class.
     n_judged : int
-        Number of labels judge.
+        Number of labels judged.
     held_out : bool
         True if each label was judged by a metric learned without it.
     """
@@ -246,7 +246,7 @@ def suspect_rows(judge: LabelJudge, y: ArrayLike, n: int, index: Sequence[object
     labels = as_labels(y)
     found = doubtful_rows(judge, labels.codes, n)
     names = check_row_names(index, judge.n_rows)
-    columns: dict[str, Any] = {} if names is None else {"name": [names[i] for i in found.rows]}
+    columns: dict[str, Column] = {} if names is None else {"name": [names[i] for i in found.rows]}
     columns |= {
         "score": found.score,
         "given": labels.classes[labels.codes[found.rows]],
@@ -262,7 +262,7 @@ def suspect_constraints(
     """Return a table of the n pairs and triplets that learned distances contradict most."""
     names = check_row_names(index, judge.n_rows)
     found = doubtful_constraints(judge, constraints, n)
-    columns: dict[str, Any] = {"rows": tuple_column(found.rows)}
+    columns: dict[str, Column] = {"rows": tuple_column(found.rows)}
     if names is not None:
         columns["names"] = tuple_column([[names[i] for i in ends] for ends in found.rows])
     columns |= {"score": found.score, "given": found.given, "suggested": found.suggested}

@@ -1,7 +1,7 @@
 """Feature maps g(x) ⊗ x: metrics that vary with place are linear metrics over such columns."""
 
-from .base import FeatureMap, Features, UserFeatures, as_features, fit_features
-from .files import FEATURE_KINDS, feature_arrays, read_features
+from .base import FeatureMap, Features, FeaturesLike, UserFeatures, as_features, fit_features
+from .files import FEATURE_KINDS, read_features
 from .local import Local, LocalMap
 from .quadratic import Quadratic, QuadraticMap
 
@@ -9,13 +9,13 @@ __all__ = [
     "FEATURE_KINDS",
     "FeatureMap",
     "Features",
+    "FeaturesLike",
     "Local",
     "LocalMap",
     "Quadratic",
     "QuadraticMap",
     "UserFeatures",
     "as_features",
-    "feature_arrays",
     "fit_features",
     "read_features",
 ]

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeGuard
+from typing import ClassVar, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
-__all__ = ["FeatureMap", "Features", "Standardisation", "UserFeatures", "as_features", "fit_features", "standardise"]
+from ..persistence import FileParts
+
+__all__ = [
+    "FeatureMap",
+    "Features",
+    "FeaturesLike",
+    "Standardisation",
+    "UserFeatures",
+    "as_features",
+    "fit_features",
+    "standardise",
+]
 
 
 class FeatureMap(Protocol):
@@ -27,6 +38,9 @@ class FeatureMap(Protocol):
 
     def jacobian(self, x: np.ndarray) -> np.ndarray:
         """Return ∂φ/∂x at one row, n_columns × n_features_in."""
+
+    def file_parts(self) -> FileParts:
+        """Return the fields and arrays from which `read_features` makes this map again."""
 
 
 class Features(Protocol):
@@ -60,7 +74,7 @@ def standardise(X: np.ndarray) -> Standardisation:
 class UserFeatures:
     """Fitted transformer of the user's, such as scikit-learn's Nystroem or PolynomialFeatures."""
 
-    transformer: Any
+    transformer: BaseEstimator
     n_features_in: int
     n_columns: int
     kind: ClassVar[str] = "user"
@@ -77,12 +91,22 @@ class UserFeatures:
         columns = self.transform(around)
         return (columns[: len(x)] - columns[len(x) :]).T / (2.0 * step)
 
+    def file_parts(self) -> FileParts:
+        """Raise ValueError: a file without code cannot hold a transformer."""
+        raise ValueError(
+            f"the features of this metric are a {type(self.transformer).__name__}, which a file without code cannot "
+            "hold; use features.Quadratic() or features.Local(), or transform the rows before the fit."
+        )
 
-def _is_own(features: Any) -> TypeGuard[Features]:
+
+FeaturesLike: TypeAlias = Features | BaseEstimator
+
+
+def _is_own(features: object) -> TypeGuard[Features]:
     return hasattr(features, "fit_map") and not isinstance(features, type)
 
 
-def as_features(features: Any) -> Any:
+def as_features(features: FeaturesLike | None) -> FeaturesLike | None:
     """Return a features parameter; raise ValueError if it is no feature map."""
     if features is None or _is_own(features):
         return features
@@ -94,7 +118,7 @@ def as_features(features: Any) -> Any:
     )
 
 
-def fit_features(features: Any, X: np.ndarray, y: np.ndarray | None, seed: int) -> FeatureMap:
+def fit_features(features: FeaturesLike, X: np.ndarray, y: np.ndarray | None, seed: int) -> FeatureMap:
     """Return the map of a features parameter, fitted to some rows."""
     if _is_own(features):
         return features.fit_map(X, seed)

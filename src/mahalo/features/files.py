@@ -1,41 +1,23 @@
-"""Feature maps as arrays and numbers, for model files without code."""
+"""Feature maps read from the fields and arrays of a model file, everything checked."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
+from ..persistence import Json
+from ..validation import check_positive
 from .base import FeatureMap, Standardisation
 from .local import LocalMap
 from .quadratic import QuadraticMap
 
-__all__ = ["FEATURE_KINDS", "feature_arrays", "read_features"]
+__all__ = ["FEATURE_KINDS", "read_features"]
 
 FEATURE_KINDS = (QuadraticMap.kind, LocalMap.kind)
 
 
-def feature_arrays(features: FeatureMap) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the fields and arrays of a feature map; raise ValueError for one that is not of this library."""
-    if isinstance(features, QuadraticMap):
-        s = features.standardisation
-        arrays = {"features_mean": s.mean}
-        if features.directions is not None:
-            arrays["features_directions"] = features.directions
-        return {"features": features.kind, "features_scale": s.scale}, arrays
-    if isinstance(features, LocalMap):
-        s = features.standardisation
-        fields = {"features": features.kind, "features_scale": s.scale}
-        fields |= {"features_width": features.width, "features_strength": features.strength}
-        return fields, {"features_mean": s.mean, "features_centres": features.centres}
-    raise ValueError(
-        f"the features of this metric are a {type(getattr(features, 'transformer', features)).__name__}, which a file "
-        "without code cannot hold; use features.Quadratic() or features.Local(), or transform the rows before the fit."
-    )
-
-
-def read_features(fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> FeatureMap | None:
+def read_features(fields: Mapping[str, Json], arrays: Mapping[str, np.ndarray]) -> FeatureMap | None:
     """Return the feature map of a file's fields and arrays, checked; None if it holds none."""
     kind = fields.get("features")
     if kind is None:
@@ -43,7 +25,7 @@ def read_features(fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -
     if kind not in FEATURE_KINDS:
         raise ValueError(f"it has features of the unknown kind {kind!r}")
     mean = arrays["features_mean"]
-    scale = _positive(fields["features_scale"], "features_scale")
+    scale = check_positive(fields["features_scale"], "features_scale")
     if mean.ndim != 1 or not np.isfinite(mean).all():
         raise ValueError(f"features_mean of shape {mean.shape} is not a finite row")
     standardisation = Standardisation(mean, scale)
@@ -51,7 +33,7 @@ def read_features(fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -
         return QuadraticMap(standardisation, _columns(arrays.get("features_directions"), len(mean)))
     centres = _columns(arrays["features_centres"].T, len(mean))
     assert centres is not None
-    width, strength = (_positive(fields[f"features_{name}"], name) for name in ("width", "strength"))
+    width, strength = (check_positive(fields[f"features_{name}"], name) for name in ("width", "strength"))
     return LocalMap(standardisation, np.ascontiguousarray(centres.T), width, strength)
 
 
@@ -59,9 +41,3 @@ def _columns(array: np.ndarray | None, n_features: int) -> np.ndarray | None:
     if array is not None and (array.ndim != 2 or len(array) != n_features or not np.isfinite(array).all()):
         raise ValueError(f"an array of its features, of shape {array.shape}, does not fit {n_features} columns")
     return array
-
-
-def _positive(value: Any, name: str) -> float:
-    if not (isinstance(value, (int, float)) and 0 < value < np.inf):
-        raise ValueError(f"{name} must be a positive number; got {value!r}")
-    return float(value)

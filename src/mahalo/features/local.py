@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +10,8 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import euclidean_distances
 
+from ..persistence import FileParts
+from ..validation import check_count, check_positive
 from .base import Standardisation, standardise
 
 __all__ = ["Local", "LocalMap"]
@@ -52,12 +53,9 @@ class Local(BaseEstimator):
         return LocalMap(standardisation, means.cluster_centers_, width * float(self.temperature), float(self.strength))
 
     def _check(self) -> None:
-        if not (isinstance(self.n_regions, Integral) and self.n_regions >= 1):
-            raise ValueError(f"n_regions must be a positive integer; got {self.n_regions!r}.")
-        for name in ("strength", "temperature"):
-            value = getattr(self, name)
-            if not (isinstance(value, Real) and 0 < float(value) < np.inf):
-                raise ValueError(f"{name} must be a positive number; got {value!r}.")
+        check_count(self.n_regions, "n_regions")
+        check_positive(self.strength, "strength")
+        check_positive(self.temperature, "temperature")
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +95,15 @@ class LocalMap:
         slopes = 2.0 * r[:, None] * (self.centres - r @ self.centres) / self.width  # ∂r_j/∂x̃
         parts = [r[j] * np.eye(len(z)) + np.outer(z, slopes[j]) for j in range(len(r))]
         return np.concatenate([np.eye(len(z)), *(np.sqrt(self.strength) * part for part in parts)])
+
+    def file_parts(self) -> FileParts:
+        fields = {
+            "features": self.kind,
+            "features_scale": self.standardisation.scale,
+            "features_width": self.width,
+            "features_strength": self.strength,
+        }
+        return FileParts(fields, {"features_mean": self.standardisation.mean, "features_centres": self.centres})
 
     def _memberships(self, Z: np.ndarray) -> np.ndarray:
         return softmax(-euclidean_distances(Z, self.centres, squared=True) / self.width, axis=1)

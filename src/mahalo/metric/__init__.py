@@ -3,7 +3,7 @@
 from .files import load
 from .leading import leading_part
 from .metric import Metric
-from .pairwise import cosines, is_positive, sq_norms
+from .pairwise import cosines, is_positive
 from .query_side import QuerySide
 from .scaling import Scaling, absorb_scaling
 
@@ -16,5 +16,4 @@ __all__ = [
     "is_positive",
     "leading_part",
     "load",
-    "sq_norms",
 ]

@@ -3,22 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeGuard
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from typing_extensions import CapsuleType
+
     from .metric import Metric
 
-__all__ = ["distances", "namespace_of", "pair_distances", "transform"]
+__all__ = ["MapConstants", "distances", "namespace_of", "pair_distances", "transform"]
 
 
 _CPU = 1  # kDLCPU of DLPack
 
 
-def namespace_of(*arrays: Any) -> Any:
+class Array(Protocol):
+    """Array of the standard, such as a torch tensor, as far as it is used here."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def dtype(self) -> object: ...
+    @property
+    def device(self) -> object: ...
+    @property
+    def T(self) -> Self: ...
+
+    def __sub__(self, other: Self, /) -> Self: ...
+    def __mul__(self, other: Self, /) -> Self: ...
+    def __truediv__(self, other: Self, /) -> Self: ...
+    def __matmul__(self, other: Self, /) -> Self: ...
+    def __gt__(self, other: float, /) -> Self: ...
+    def __array_namespace__(self) -> ModuleType: ...
+    def __dlpack__(self, *, stream: None = None) -> CapsuleType: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class MapConstants:
+    """Linear map of a metric, with mean and scale of its columns, as arrays of every kind that it met.
+
+    An array is made once for each kind, precision and device. Copies and pickles begin without any.
+    """
+
+    constants: dict[str, np.ndarray]
+    placed: dict[tuple[str, ...], Array] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, metric: Metric) -> MapConstants:
+        scaling = metric.scaling
+        columns = {} if scaling is None else {"mean": scaling.mean, "scale": scaling.scale}
+        return cls({"map": metric.linear_map(), **columns})
+
+    def like(self, X: Array, xp: ModuleType, name: str) -> Array:
+        """Return the "map", "mean" or "scale" as an array of the kind of X."""
+        key = name, xp.__name__, str(X.dtype), str(X.device)
+        if key not in self.placed:
+            numbers = self.constants[name].tolist()  # every kind takes lists
+            self.placed[key] = xp.asarray(numbers, dtype=X.dtype, device=X.device)
+        return self.placed[key]
+
+    def __reduce__(self) -> tuple[type[MapConstants], tuple[dict[str, np.ndarray]]]:
+        return MapConstants, (self.constants,)
+
+
+def namespace_of(*arrays: object) -> ModuleType | None:
     """Return the array namespace of arrays such as torch tensors; None for all that NumPy takes itself."""
     given = [array for array in arrays if array is not None]
     kinds = {type(array).__module__.partition(".")[0] for array in given}
@@ -27,43 +82,45 @@ def namespace_of(*arrays: Any) -> Any:
     if len({type(array) for array in given}) > 1:
         names = " and ".join(sorted({type(array).__name__ for array in given}))
         raise ValueError(f"X and Y must be arrays of one kind; got {names}.")
-    if _is_standard(given[0]):
-        return given[0].__array_namespace__()
+    first = given[0]
+    if _is_standard(first):
+        return first.__array_namespace__()
     try:
         from array_api_compat import array_namespace
     except ImportError:
         raise ImportError(
             f"arrays of {kinds.pop()} need array-api-compat: pip install array-api-compat, or pass numpy.asarray(X)"
         ) from None
-    return array_namespace(given[0])
+    return array_namespace(first)
 
 
-def _is_standard(array: Any) -> bool:
+def _is_standard(array: object) -> TypeGuard[Array]:
     return hasattr(array, "__array_namespace__") and not isinstance(array, (np.ndarray, np.generic))
 
 
-def transform(metric: Metric, xp: Any, X: Any) -> Any:
-    _check_form(metric, X)
-    if (found := _by_numpy(xp, metric.transform, X)) is not None:
+def transform(metric: Metric, xp: ModuleType, X: Any) -> Any:
+    """Return transformed rows, as an array of their kind."""
+    _check_shape(metric, X)
+    if (found := _measure_with_numpy(xp, metric.transform, X)) is not None:
         return found
-    X = _checked(xp, X)
-    return _embedded(metric, xp, X, X.dtype)
+    X = _check_rows(xp, X)
+    return _embed_rows(metric, xp, X, X.dtype)
 
 
-def distances(metric: Metric, xp: Any, X: Any, Y: Any, squared: bool) -> Any:
-    """√(‖x‖² + ‖y‖² − 2 xᵀy) in double precision, returned in that of the rows."""
+def distances(metric: Metric, xp: ModuleType, X: Any, Y: Any, squared: bool) -> Any:
+    """Return √(‖x‖² + ‖y‖² − 2 xᵀy), computed in double precision, in that of the rows."""
     itself = Y is None
     rows = (X,) if itself else (X, Y)
-    _check_form(metric, *rows)
-    if (found := _by_numpy(xp, partial(metric.distances, squared=squared), *rows)) is not None:
+    _check_shape(metric, *rows)
+    if (found := _measure_with_numpy(xp, partial(metric.distances, squared=squared), *rows)) is not None:
         return found
-    X = _checked(xp, X)
-    Y = X if itself else _checked(xp, Y)
+    X = _check_rows(xp, X)
+    Y = X if itself else _check_rows(xp, Y)
     dtype = xp.float32 if X.dtype == xp.float32 and Y.dtype == xp.float32 else xp.float64
     if not X.shape[0] or not Y.shape[0]:
         return xp.zeros((X.shape[0], Y.shape[0]), dtype=dtype, device=X.device)
-    TX = _embedded(metric, xp, X, xp.float64)
-    TY = TX if itself else _embedded(metric, xp, Y, xp.float64)
+    TX = _embed_rows(metric, xp, X, xp.float64)
+    TY = TX if itself else _embed_rows(metric, xp, Y, xp.float64)
     centre = xp.mean(TY, axis=0, keepdims=True)
     TY = TY - centre
     TX = TY if itself else TX - centre
@@ -82,7 +139,7 @@ def distances(metric: Metric, xp: Any, X: Any, Y: Any, squared: bool) -> Any:
     return xp.astype(D, dtype, copy=False)
 
 
-def _unit(xp: Any, TX: Any, TY: Any) -> Any:
+def _unit(xp: ModuleType, TX: Array, TY: Array) -> Array | None:
     """Return a power of two near the largest number, or None where squares neither overflow nor vanish."""
     size = xp.max(xp.abs(TX))
     if TY is not TX:
@@ -93,60 +150,48 @@ def _unit(xp: Any, TX: Any, TY: Any) -> Any:
     return 2.0 ** xp.floor(xp.log2(size))
 
 
-def pair_distances(metric: Metric, xp: Any, X: Any, Y: Any, squared: bool) -> Any:
-    _check_form(metric, X, Y)
+def pair_distances(metric: Metric, xp: ModuleType, X: Any, Y: Any, squared: bool) -> Any:
+    """Return the distance of row k of X from row k of Y, for every k, as an array of their kind."""
+    _check_shape(metric, X, Y)
     if X.shape[0] != Y.shape[0]:
         raise ValueError(
             f"pair_distances compares rows one by one and needs as many of each; got {X.shape[0]} and {Y.shape[0]} "
             "rows. For all against all use distances."
         )
-    if (found := _by_numpy(xp, partial(metric.pair_distances, squared=squared), X, Y)) is not None:
+    if (found := _measure_with_numpy(xp, partial(metric.pair_distances, squared=squared), X, Y)) is not None:
         return found
-    X, Y = _checked(xp, X), _checked(xp, Y)
+    X, Y = _check_rows(xp, X), _check_rows(xp, Y)
     if metric.normalize:
-        difference = _embedded(metric, xp, X, xp.float64) - _embedded(metric, xp, Y, xp.float64)
+        difference = _embed_rows(metric, xp, X, xp.float64) - _embed_rows(metric, xp, Y, xp.float64)
     else:
-        difference = _mapped(metric, xp, xp.astype(X, xp.float64) - xp.astype(Y, xp.float64), shift=False)
+        difference = _map_rows(metric, xp, xp.astype(X, xp.float64) - xp.astype(Y, xp.float64), shift=False)
     D = xp.sum(difference * difference, axis=1)
     return D if squared else xp.sqrt(D)
 
 
-def _embedded(metric: Metric, xp: Any, X: Any, dtype: Any) -> Any:
-    T = _mapped(metric, xp, xp.astype(X, dtype, copy=False))
+def _embed_rows(metric: Metric, xp: ModuleType, X: Array, dtype: object) -> Array:
+    T = _map_rows(metric, xp, xp.astype(X, dtype, copy=False))
     if not metric.normalize:
         return T
-    T = _divided(xp, T, xp.max(xp.abs(T), axis=1, keepdims=True))  # so that squares neither overflow nor vanish
-    return _divided(xp, T, xp.sqrt(xp.sum(T * T, axis=1, keepdims=True)))
+    T = _divide_rows(xp, T, xp.max(xp.abs(T), axis=1, keepdims=True))  # so that squares neither overflow nor vanish
+    return _divide_rows(xp, T, xp.sqrt(xp.sum(T * T, axis=1, keepdims=True)))
 
 
-def _divided(xp: Any, T: Any, size: Any) -> Any:
-    """T / size; rows of no size stay as they are."""
+def _divide_rows(xp: ModuleType, T: Array, size: Array) -> Array:
+    """Return T / size; rows of no size stay as they are."""
     return T / xp.where(size > 0.0, size, xp.ones_like(size))
 
 
-def _mapped(metric: Metric, xp: Any, X: Any, shift: bool = True) -> Any:
-    """X G, after the scaling of columns where the metric has one; of differences `shift` is left out."""
+def _map_rows(metric: Metric, xp: ModuleType, X: Array, shift: bool = True) -> Array:
+    """Return X G, after the scaling of columns where the metric has one; of differences `shift` is left out."""
+    constants = metric.map_constants
     if metric.scaling is not None:
-        X = X - _placed(metric, xp, "mean", X) if shift else X
-        X = X / _placed(metric, xp, "scale", X)
-    return X @ _placed(metric, xp, "map", X)
+        X = X - constants.like(X, xp, "mean") if shift else X
+        X = X / constants.like(X, xp, "scale")
+    return X @ constants.like(X, xp, "map")
 
 
-# Constants of metrics as arrays of one kind, precision and device, as long as the metric lives.
-_constants: WeakKeyDictionary[Metric, dict[tuple[str, ...], Any]] = WeakKeyDictionary()
-
-
-def _placed(metric: Metric, xp: Any, name: str, like: Any) -> Any:
-    """Return the linear map, or the mean or scale of the columns, as an array of the kind of `like`."""
-    placed = _constants.setdefault(metric, {})
-    key = name, xp.__name__, str(like.dtype), str(like.device)
-    if key not in placed:
-        array = metric.linear_map() if name == "map" else getattr(metric.scaling, name)
-        placed[key] = xp.asarray(array.tolist(), dtype=like.dtype, device=like.device)  # every kind takes lists
-    return placed[key]
-
-
-def _by_numpy(xp: Any, measure: Callable[..., np.ndarray], *arrays: Any) -> Any:
+def _measure_with_numpy(xp: ModuleType, measure: Callable[..., np.ndarray], *arrays: Array) -> Array | None:
     """Return measure(*arrays) by NumPy on the memory of the arrays, as an array of their kind.
 
     None where NumPy cannot have it (on another device, in a precision it lacks, where gradients are wanted), and where
@@ -162,7 +207,7 @@ def _by_numpy(xp: Any, measure: Callable[..., np.ndarray], *arrays: Any) -> Any:
     return found if found.device == arrays[0].device else None
 
 
-def _check_form(metric: Metric, *arrays: Any) -> None:
+def _check_shape(metric: Metric, *arrays: Array) -> None:
     """Raise ValueError where a metric does not measure rows of this shape, or none but NumPy's."""
     if not metric.is_linear:
         raise ValueError(
@@ -175,7 +220,7 @@ def _check_form(metric: Metric, *arrays: Any) -> None:
             )
 
 
-def _checked(xp: Any, X: Any) -> Any:
+def _check_rows(xp: ModuleType, X: Array) -> Array:
     if not xp.isdtype(X.dtype, "real floating"):
         X = xp.astype(X, xp.float64)
     if X.dtype not in (xp.float32, xp.float64):

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 
-from ..coordinates import BaseKernel, KernelCoordinates, LinearCoordinates
-from ..features import FeatureMap, feature_arrays, read_features
+from ..coordinates import read_coordinates
+from ..features import FeatureMap, read_features
 from ..linalg import cholesky_or_none
-from ..persistence import METRIC, Contents, as_plain, matrix_arrays
-from ..priors import Prior
-from ..validation import as_objects, len_of
-from .leading import reduced
+from ..persistence import METRIC, Contents, Json, as_plain
+from ..types import Kernel
+from .leading import metric_of_directions
 from .metric import Metric
 from .scaling import Scaling
 
@@ -30,34 +29,17 @@ def save(metric: Metric, path: str | PathLike) -> None:
 
 def pack(metric: Metric) -> Contents:
     """Return the fields and arrays of a metric, for a file of its own or as a part of another."""
-    c = metric.coordinates
-    fields: dict[str, Any] = {
-        "eta": metric.eta,
-        "n_features": c.n_features,
-        "residual": float(c.residual),
-        "normalize": bool(metric.normalize),
-    }
+    coordinate_fields, coordinates = metric.coordinates.file_parts()
+    fields = {"eta": metric.eta, "normalize": bool(metric.normalize), **coordinate_fields}
     if metric.about:
         fields["about"] = _plain_about(metric.about)
-    arrays: dict[str, Any] = {"core": metric.F, "rotation": metric.rotation}
+    arrays = {"core": metric.F, "rotation": metric.rotation, **coordinates}
     if metric.features is not None:
-        feature_fields, found = feature_arrays(metric.features)
+        feature_fields, features = metric.features.file_parts()
         fields |= feature_fields
-        arrays |= found
+        arrays |= features
     if metric.scaling is not None:
         arrays |= {"mean": metric.scaling.mean, "scale": metric.scaling.scale}
-    if isinstance(c, LinearCoordinates):
-        fields |= {"kernel": "linear", "shrinkage": float(c.prior.shrinkage)}
-        arrays |= {"basis": c.basis, "prior_root": c.prior.root}
-        arrays |= {"prior_directions": c.prior.directions, "prior_gain": c.prior.gain}
-    else:
-        assert isinstance(c, KernelCoordinates)
-        fields |= {
-            "kernel": c.kernel.kind if isinstance(c.kernel.kind, str) else None,
-            "kernel_params": _plain_params(c.kernel.params),
-            "shift": c.kernel.shift,
-        }
-        arrays |= {"map": c.T} | _support_arrays(c.support)
     wide = {name: a.astype(_wide_dtype(a), copy=False) for name, a in arrays.items() if a is not None}
     return METRIC.contents(fields, wide)
 
@@ -66,9 +48,9 @@ def _wide_dtype(array: np.ndarray) -> type[np.generic]:
     return np.int64 if array.dtype.kind in "iu" else np.float64
 
 
-def _plain_about(about: Mapping[str, Any]) -> dict[str, Any]:
+def _plain_about(about: Mapping[str, object]) -> dict[str, Json]:
     try:
-        return as_plain(dict(about), arrays=True, allow_nan=False)
+        return as_plain(about, arrays=True, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"`about` cannot be written to a file ({error}); use strings, finite numbers, small arrays, and lists and "
@@ -76,24 +58,7 @@ def _plain_about(about: Mapping[str, Any]) -> dict[str, Any]:
         ) from None
 
 
-def _plain_params(params: dict[str, Any]) -> dict[str, Any]:
-    """Kernel parameters as a JSON header can hold them."""
-    try:
-        return as_plain(params, allow_nan=False)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"kernel_params {params!r} cannot be written to a file; use numbers and strings, or put them into the "
-            "kernel itself: kernel=functools.partial(...)."
-        ) from None
-
-
-def _support_arrays(support: Any) -> dict[str, np.ndarray]:
-    """Return support points that are vectors, or numbers of training rows; others are not in the file."""
-    is_numeric = getattr(support, "dtype", np.dtype(object)).kind in "fiu"
-    return matrix_arrays("support", support) if is_numeric else {}
-
-
-def load(path: str | PathLike, *, kernel: Callable | None = None, points: Sequence | None = None) -> Metric:
+def load(path: str | PathLike, *, kernel: Kernel | None = None, points: Sequence | None = None) -> Metric:
     """Read a metric that `Metric.save` wrote. Nothing in the file is executed; damage is an error, not a guess.
 
     Parameters
@@ -107,18 +72,13 @@ def load(path: str | PathLike, *, kernel: Callable | None = None, points: Sequen
     return unpack(METRIC.read(path), kernel, points)
 
 
-def unpack(contents: Contents, kernel: Callable | None = None, points: Sequence | None = None) -> Metric:
+def unpack(contents: Contents, kernel: Kernel | None = None, points: Sequence | None = None) -> Metric:
     """Return the metric that `pack` took apart, everything checked."""
     _check_header(contents)
     _check_arrays(contents)
     fields, arrays = contents.fields, contents.arrays
-    if fields.get("kernel") == "linear":
-        _refuse_unused(kernel, points, "'linear'")
-        coordinates: LinearCoordinates | KernelCoordinates = _linear_coordinates(contents)
-    else:
-        coordinates = _kernel_coordinates(contents, kernel, points)
     metric = Metric(
-        coordinates=coordinates,
+        coordinates=read_coordinates(contents, kernel, points),
         F=arrays["core"],
         eta=fields["eta"],
         normalize=fields.get("normalize", False),
@@ -193,17 +153,6 @@ def _is_orthonormal(Q: np.ndarray) -> bool:
         return bool(np.abs(Q.T @ Q - np.eye(Q.shape[1])).max(initial=0.0) <= _ORTHONORMAL)
 
 
-def _linear_coordinates(contents: Contents) -> LinearCoordinates:
-    header, arrays, wrong = contents.fields, contents.arrays, contents.damaged
-    shrinkage = contents.number("shrinkage")
-    root, directions, gain = (arrays.get(f"prior_{part}") for part in ("root", "directions", "gain"))
-    low_rank = directions is not None
-    if low_rank != (gain is not None) or (low_rank and (root is None or root.ndim != 1)):
-        raise wrong("the low-rank part of its prior is not whole")
-    prior = Prior(root, shrinkage, directions, gain)
-    return LinearCoordinates(prior, header["n_features"], arrays.get("basis"), float(header["residual"]))
-
-
 def _reduce_to_directions(metric: Metric, contents: Contents) -> Metric:
     """Return the metric of the directions that files of the first version list beside it."""
     directions = contents.arrays.get("directions")
@@ -213,7 +162,7 @@ def _reduce_to_directions(metric: Metric, contents: Contents) -> Metric:
         raise contents.damaged(
             f"'directions' of shape {directions.shape} does not belong in a metric of {metric.n_features} features"
         )
-    return reduced(metric, directions)
+    return metric_of_directions(metric, directions)
 
 
 def _scaling(contents: Contents) -> Scaling | None:
@@ -225,7 +174,7 @@ def _scaling(contents: Contents) -> Scaling | None:
     return Scaling(mean, scale)
 
 
-def _is_weight(residual: Any) -> TypeGuard[float]:
+def _is_weight(residual: Json) -> TypeGuard[float]:
     return isinstance(residual, (bool, float)) and 0.0 <= float(residual) <= 1.0
 
 
@@ -254,52 +203,3 @@ def _kernel_shapes(arrays: Mapping[str, np.ndarray]) -> dict[str, list[tuple[int
         "map": [(rank, n_support)],
         "directions": [] if directions is None else [(len(directions), rank)],
     }
-
-
-def _kernel_coordinates(contents: Contents, kernel: Callable | None, points: Sequence | None) -> KernelCoordinates:
-    header, wrong = contents.fields, contents.damaged
-    name, params, T = header.get("kernel"), header.get("kernel_params"), contents.arrays.get("map")
-    d, residual = header["n_features"], float(header["residual"])
-    outside = name is None and d is None and "support" not in contents.arrays
-    if T is None or not isinstance(params, dict):
-        raise wrong("the coordinate map is missing or does not fit the core matrix")
-    kind = kernel if name is None else BaseKernel.of(name, params).kind
-    if kind is None:
-        raise ValueError(
-            "this metric was learned with a callable kernel, which files do not hold; pass it again: "
-            "mahalo.load(path, kernel=...)."
-        )
-    _refuse_unused(kernel if name is not None else None, None if outside else points, f"{name!r}")
-    base, n = BaseKernel(kind, params, contents.number("shift")), T.shape[1]
-    if outside:
-        return KernelCoordinates(base, _given_support(points, n), T, d, residual)
-    if base.precomputed:
-        support: Any = contents.array("support", (None,), (np.int64,))
-        fits = d is not None and len(support) == n and support.min(initial=0) >= 0 and support.max(initial=0) < d
-    else:
-        support = contents.matrix("support", d)
-        if support is None:
-            raise wrong("the support points are missing")
-        fits = support.shape == (n, d)
-    if not fits:
-        raise wrong(f"support points of shape {support.shape} do not fit a map of {n} of them and {d} features")
-    return KernelCoordinates(base, support, T, d, residual)
-
-
-def _refuse_unused(kernel: Callable | None, points: Sequence | None, name: str) -> None:
-    """Raise ValueError if a kernel or points are passed that the file itself holds."""
-    if kernel is not None:
-        raise ValueError(f"kernel= is for metrics learned with a callable; this one has the kernel {name} in the file.")
-    if points is not None:
-        raise ValueError("points= is for support points that are not vectors; those of this metric are in the file.")
-
-
-def _given_support(points: Sequence | None, n: int) -> np.ndarray:
-    if points is None:
-        raise ValueError(
-            f"the {n} support points of this metric are not vectors and not in the file; pass them again: "
-            "mahalo.load(path, kernel=..., points=...), in the order of metric.coordinates.support."
-        )
-    if len_of(points) != n:
-        raise ValueError(f"this metric has {n} support points; got {len_of(points)}.")
-    return as_objects(points)

@@ -1,4 +1,4 @@
-"""Checks of rows, column names and similarities that a metric is given."""
+"""Checks of rows and column names that a metric is given."""
 
 from __future__ import annotations
 
@@ -7,29 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from ..rows import is_lazy
+from ..types import Matrix, RowsLike
 from ..validation import as_objects, at_least_single
 
 if TYPE_CHECKING:
     from .metric import Metric
 
-CROSS = "cross must be κ0 of the rows of X and Y"
-
-__all__ = [
-    "CROSS",
-    "check_names",
-    "checked_block",
-    "checked_rows",
-    "names_of_columns",
-    "refuse_similarities",
-    "require_similarities",
-]
+__all__ = ["check_names", "checked_rows", "names_of_columns"]
 
 
-def checked_rows(X: Any, metric: Metric, about: Mapping[str, Any]) -> Any:
+def checked_rows(metric: Metric, X: RowsLike) -> Matrix:
     """Return rows as a finite array, CSR array or array of objects; raise if they are not like the training rows."""
     if is_lazy(X):
         raise ValueError(
@@ -39,22 +29,24 @@ def checked_rows(X: Any, metric: Metric, about: Mapping[str, Any]) -> Any:
     coordinates = metric.coordinates
     if coordinates.takes_objects:
         return as_objects(X)
-    check_names(about, X)
+    check_names(metric.column_names, X)
     precomputed, n_features = coordinates.is_precomputed, metric.n_features
     accept_sparse = "csr" if not precomputed and metric.features is None else False
-    X = check_array(at_least_single(X), accept_sparse=accept_sparse, dtype=[np.float64, np.float32])
-    if X.shape[1] != n_features and precomputed:
+    rows = check_array(at_least_single(X), accept_sparse=accept_sparse, dtype=[np.float64, np.float32])
+    n_columns = rows.shape[1]
+    if n_columns != n_features and precomputed:
         raise ValueError(
-            f"X must hold similarities to the {n_features} training rows, one column each; it has {X.shape[1]} columns."
+            f"X must hold similarities to the {n_features} training rows, one column each; it has {n_columns} columns."
         )
-    if X.shape[1] != n_features:
-        raise ValueError(f"X has {X.shape[1]} features, but this metric was learned on {n_features} features.")
-    return sp.csr_array(X) if sp.issparse(X) else X  # the older csr_matrix would make np.matrix of a difference
+    if n_columns != n_features:
+        raise ValueError(f"X has {n_columns} features, but this metric was learned on {n_features} features.")
+    return (
+        sp.csr_array(rows) if sp.issparse(rows) else rows
+    )  # the older csr_matrix would make np.matrix of a difference
 
 
-def check_names(about: Mapping[str, Any], *tables: Any) -> None:
+def check_names(wanted: list[str], *tables: object) -> None:
     """Raise ValueError if a table's column names, or their order, differ from those at the fit."""
-    wanted = names_of_columns(about)
     for given in map(_names_in, tables):
         if not wanted or not given or given == wanted:
             continue
@@ -80,42 +72,10 @@ def names_of_columns(about: Mapping[str, Any]) -> list[str]:
     return [name for column in about.get("columns") or () for name in made.get(column, [column])]
 
 
-def _names_in(table: Any) -> list[str]:
+def _names_in(table: object) -> list[str]:
     """Return the column names if all are strings, else an empty list."""
     names = getattr(table, "columns", ())
     if isinstance(names, list) and not all(isinstance(name, str) for name in names):  # pyarrow has the values there
         names = getattr(table, "column_names", ())
     names = list(names)
     return names if all(isinstance(name, str) for name in names) else []
-
-
-def require_similarities(cross: Any, diag_x: Any, diag_y: Any, *, itself: bool) -> None:
-    """Raise ValueError if similarities that a precomputed kernel cannot compute are missing."""
-    if cross is None:
-        raise ValueError(
-            "with a precomputed kernel, similarities between the rows compared cannot be computed; pass cross=, "
-            "κ0 between the rows of X and the rows of Y."
-        )
-    if not itself and (diag_x is None or diag_y is None):
-        raise ValueError("with a precomputed kernel pass diag_x= and diag_y=, κ0 of each row with itself.")
-
-
-def refuse_similarities(*blocks: Any) -> None:
-    """Raise ValueError if similarities are passed to a linear metric."""
-    if any(block is not None for block in blocks):
-        raise ValueError(
-            "cross=, diag_x= and diag_y= are similarities under a kernel; this metric is linear and measures the rows "
-            "alone. Leave them out."
-        )
-
-
-def checked_block(block: ArrayLike | None, shape: tuple[int, ...], what: str) -> np.ndarray | None:
-    """Return similarities as a finite float64 array of this shape; None stays None."""
-    if block is None:
-        return None
-    block = np.asarray(block, dtype=np.float64)
-    if block.shape != shape:
-        raise ValueError(f"{what}, of shape {shape}; got shape {block.shape}.")
-    if not np.isfinite(block).all():
-        raise ValueError(f"{what}, and contains NaN or infinity.")
-    return block

@@ -3,52 +3,50 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..linalg import centre_far_columns, symmetrize
 from ..rows import InMemoryRows, SampledRows
+from ..types import Matrix
 from .metric import Metric
 
-__all__ = ["leading_part", "reduced"]
+__all__ = ["leading_part", "metric_of_directions"]
 
 _LARGEST_GRAM = 20_000  # rows beyond which n × n matrices are not attempted
 
 
-def leading_part(metric: Metric, X: Any, n_components: int) -> Metric:
+def leading_part(metric: Metric, X: Matrix | SampledRows, n_components: int) -> Metric:
     """Return the metric of the directions in which rows of X differ most, in that order."""
     if metric.features is not None:
         part = leading_part(metric.of_validated_rows(), metric.validate_rows(X), n_components)
         return dataclasses.replace(part, features=metric.features, scaling=metric.scaling)
     if n_components > metric.n_outputs:
         raise ValueError(f"n_components must be at most the number of outputs, {metric.n_outputs}; got {n_components}.")
-    wide = (
-        not isinstance(X, SampledRows)
-        and metric.n_outputs == metric.n_features
-        and X.shape[0] < min(metric.n_outputs, _LARGEST_GRAM)
-    )
-    find = _directions_of_few_rows if wide else _directions_of_many_rows
-    leading = find(metric, X, n_components).T
+    is_square = metric.n_outputs == metric.n_features
+    if not isinstance(X, SampledRows) and is_square and X.shape[0] < min(metric.n_outputs, _LARGEST_GRAM):
+        leading = _directions_of_few_rows(metric, X, n_components).T
+    else:
+        leading = _directions_of_many_rows(metric, X, n_components).T
     # Signs are arbitrary; the largest entry of each direction is made positive so that fits repeat exactly.
     leading = leading * np.sign(leading[np.arange(n_components), np.abs(leading).argmax(axis=1)])[:, None]
-    return reduced(metric, leading)
+    return metric_of_directions(metric, leading)
 
 
-def reduced(metric: Metric, directions: np.ndarray) -> Metric:
+def metric_of_directions(metric: Metric, directions: np.ndarray) -> Metric:
     """Return the metric of orthonormal directions (k × n_outputs) of the learned space."""
     found = metric.coordinates.reduce(metric.root, metric.eta, directions)
     return dataclasses.replace(metric, coordinates=found.coordinates, F=found.F, rotation=found.rotation)
 
 
-def _directions_of_many_rows(metric: Metric, X: Any, k: int) -> np.ndarray:
+def _directions_of_many_rows(metric: Metric, X: Matrix | SampledRows, k: int) -> np.ndarray:
     """Return the k directions in which the transformed rows differ most, from their covariance."""
     _, vectors = np.linalg.eigh(_learned_covariance(metric, X))
     return vectors[:, ::-1][:, :k]
 
 
-def _directions_of_few_rows(metric: Metric, X: Any, k: int) -> np.ndarray:
+def _directions_of_few_rows(metric: Metric, X: Matrix, k: int) -> np.ndarray:
     """Return the k directions in which the transformed rows differ most, from the kernel matrix of few, wide rows.
 
     If u is an eigenvector of the centred n × n matrix T Tᵀ, then Tᵀu is one of TᵀT; and Tᵀu is the transform of the
@@ -69,7 +67,7 @@ def _directions_of_few_rows(metric: Metric, X: Any, k: int) -> np.ndarray:
     return np.linalg.qr(np.hstack([found / np.linalg.norm(found, axis=0), others]))[0]
 
 
-def _learned_covariance(metric: Metric, X: Any) -> np.ndarray:
+def _learned_covariance(metric: Metric, X: Matrix | SampledRows) -> np.ndarray:
     """Return the covariance of the transformed rows, computed by blocks."""
     metric = dataclasses.replace(metric, normalize=False)
     if isinstance(X, SampledRows):

@@ -19,7 +19,7 @@ __all__ = ["local_matrix"]
 def local_matrix(metric: Metric, x: ArrayLike) -> np.ndarray:
     """Return the matrix at one row, d × d: a small step δ from x has squared length δᵀ local_matrix(x) δ."""
     X = np.asarray(x, dtype=np.float64).reshape(1, -1)
-    (row,) = checked_rows(X, metric, metric.about)
+    (row,) = checked_rows(metric, X)
     scale = np.ones(len(row))
     if metric.scaling is not None:
         (row,), scale = metric.scaling.apply(row[None]), metric.scaling.scale

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,30 +16,22 @@ from ..coordinates import Coordinates, LinearCoordinates
 from ..features import FeatureMap
 from ..linalg import symmetrize
 from ..rows import is_lazy
+from ..types import Matrix, RowsLike
 from ..validation import check_count, in_double, len_of
 from . import array_api
-from .input_checks import CROSS, check_names, checked_block, checked_rows, refuse_similarities, require_similarities
+from .input_checks import check_names, checked_rows, names_of_columns
 from .local_matrix import local_matrix
-from .pairwise import (
-    all_distances,
-    cosines,
-    nearest_among,
-    unit_length,
-)
+from .pairwise import all_distances, cosines, nearest_among, unit_length
 from .query_side import QuerySide, query_side
 from .scaling import Scaling
-from .similarities import (
-    base_diagonal,
-    base_paired,
-    kernel_distances,
-    self_similarity,
-    similarity_blocks,
-    sq_cosine_distances,
-)
+from .similarities import BaseSimilarities, kernel_distances, self_similarity, similarity_blocks, sq_pair_distances
+
+if TYPE_CHECKING:
+    from .torch_module import MetricModule
 
 __all__ = ["Metric"]
 
-_WIDEST_DENSE = 20_000  # features beyond which d × d matrices and dense outputs are refused
+_MAX_DENSE_COLUMNS = 20_000  # features beyond which d × d matrices and dense outputs are refused
 _NOT_LINEAR = (
     "a metric in the feature space of a kernel, or over features, {}; use transform, distances or kernel, or learn "
     "with kernel='linear', features=None."
@@ -93,6 +85,11 @@ class Metric:
         return self.coordinates.n_features if self.features is None else self.features.n_features_in
 
     @property
+    def column_names(self) -> list[str]:
+        """Names of the columns it was learned on; empty if they are not known."""
+        return names_of_columns(self.about)
+
+    @property
     def is_linear(self) -> bool:
         """True if `transform` is a linear map of the rows."""
         return self.coordinates.is_linear and self.features is None
@@ -115,6 +112,11 @@ class Metric:
         return self.F - self.base_weight * np.eye(len(self.F))
 
     @cached_property
+    def map_constants(self) -> array_api.MapConstants:
+        """Linear map and scaling of columns, as arrays of the kinds of the rows it met."""
+        return array_api.MapConstants.of(self)
+
+    @cached_property
     def root(self) -> np.ndarray:
         """F^½."""
         values, vectors = np.linalg.eigh(symmetrize(self.F))
@@ -125,7 +127,7 @@ class Metric:
         """W, d × d; linear kernel only. With `normalize` the cosine is that of xᵀWy."""
         self._require_linear("has no d × d matrix")
         d = self.n_features
-        if d is None or d > _WIDEST_DENSE:
+        if d is None or d > _MAX_DENSE_COLUMNS:
             raise ValueError(
                 f"the matrix of this metric would be {d} × {d}. Use distances, pair_distances or kernel, which do not "
                 "need it."
@@ -137,7 +139,7 @@ class Metric:
         """G, n_features × n_outputs, with ``transform(X) = X @ G`` (before rows are brought to unit length)."""
         self._require_linear("is no linear map of the rows")
         c = self.linear_coordinates
-        if c.n_features > _WIDEST_DENSE and c.residual:
+        if c.n_features > _MAX_DENSE_COLUMNS and c.residual:
             raise ValueError(
                 f"the map of this metric would be {c.n_features} × {c.n_features}; learn with a basis and "
                 "residual=False."
@@ -169,8 +171,8 @@ class Metric:
         """Columns of `transform`."""
         return self.coordinates.n_outputs
 
-    def transform(self, X: Any) -> np.ndarray:
-        """Rows in a space where the learned distance is the Euclidean one.
+    def transform(self, X: RowsLike) -> np.ndarray:
+        """Return rows in a space where the learned distance is the Euclidean one.
 
         Exact for linear kernels. For others F^½ φ(x), which leaves out what of φ(x) lies outside the span of the
         training rows: exact between those, approximate for new ones; `distances` is exact for all.
@@ -178,26 +180,26 @@ class Metric:
         if is_lazy(X):
             from ..rows.dask import map_rows
 
-            check_names(self.about, X)
+            check_names(self.column_names, X)
             return map_rows(self.transform, X, self.n_outputs)
         if (xp := array_api.namespace_of(X)) is not None:
             return array_api.transform(self, xp, X)
-        X = self.validate_rows(X)
-        if self.is_too_wide(X):
+        rows = self.validate_rows(X)
+        if self.is_too_wide(rows):
             raise ValueError(
                 f"transform would make a dense array with {self.n_outputs} columns. Use metric.distances or "
                 "metric.kernel, which take sparse rows as they are, or learn with a basis and residual=False."
             )
-        T = self.embed(X)
+        T = self.embed(rows)
         T = T if self.rotation is None else T @ self.rotation.astype(T.dtype, copy=False)
         T = unit_length(T) if self.normalize else T
-        return T.astype(np.float32, copy=False) if getattr(X, "dtype", None) == np.float32 else T
+        return T.astype(np.float32, copy=False) if rows.dtype == np.float32 else T
 
-    def is_too_wide(self, X: Any) -> bool:
+    def is_too_wide(self, X: RowsLike) -> bool:
         """Return whether `transform` refuses these rows: sparse, with an output both dense and wide."""
-        return sp.issparse(X) and self.n_outputs > _WIDEST_DENSE
+        return sp.issparse(X) and self.n_outputs > _MAX_DENSE_COLUMNS
 
-    def embed(self, X: Any) -> np.ndarray:
+    def embed(self, X: Matrix) -> np.ndarray:
         """Return validated rows in the learned space, before rotation and unit length."""
         return self.coordinates.embed(X, self.root, self.eta)
 
@@ -205,92 +207,82 @@ class Metric:
 
     def distances(
         self,
-        X: Any,
-        Y: Any = None,
+        X: RowsLike,
+        Y: RowsLike | None = None,
         squared: bool = False,
         *,
         cross: ArrayLike | None = None,
         diag_x: ArrayLike | None = None,
         diag_y: ArrayLike | None = None,
     ) -> np.ndarray:
-        """Learned distances between all rows of X and all rows of Y (of X itself by default).
+        """Return learned distances between all rows of X and all rows of Y (of X itself by default).
 
         Worked out in double precision, whatever the precision of the rows, and returned in theirs; a Dask array, block
         by block, if X or Y is on Dask.
         """
+        base = BaseSimilarities(cross, diag_x, diag_y)
         if is_lazy(X) or is_lazy(Y):
             from ..rows.dask import pairwise_table
 
-            check_names(self.about, X, Y)
-            refuse_similarities(cross, diag_x, diag_y)
+            check_names(self.column_names, X, Y)
+            base.refuse()
             return pairwise_table(partial(self.distances, squared=squared), X, Y)
         if (xp := array_api.namespace_of(X, Y)) is not None:
-            refuse_similarities(cross, diag_x, diag_y)
+            base.refuse()
             return array_api.distances(self, xp, X, Y, squared)
-        X = self.validate_rows(X)
-        itself = Y is None
-        Y = X if itself else self.validate_rows(Y)
-        self._require_similarities(cross, diag_x, diag_y, itself=itself)
-        dtype = np.float32 if _single(X) and _single(Y) else np.float64
-        if self.is_explicit(X, Y):
-            refuse_similarities(cross, diag_x, diag_y)
-            TX = self.embed_in_double(X)
-            D = all_distances(TX, TX if itself else self.embed_in_double(Y), squared, dtype)
+        A = self.validate_rows(X)
+        B = None if Y is None else self.validate_rows(Y)
+        base.require_for(self, itself=B is None)
+        dtype = _common_dtype(A, A if B is None else B)
+        if self.is_explicit(A, A if B is None else B):
+            base.refuse()
+            TA = self.embed_in_double(A)
+            D = all_distances(TA, TA if B is None else self.embed_in_double(B), squared, dtype)
         else:
-            D = kernel_distances(self, X, None if itself else Y, squared, dtype, cross, diag_x, diag_y)
-        if itself:
+            D = kernel_distances(self, A, B, squared, dtype, base)
+        if B is None:
             np.fill_diagonal(D, 0.0)
         return D
 
-    def embed_in_double(self, X: Any) -> np.ndarray:
-        """Rows, dense, as points whose Euclidean distances are the learned ones."""
+    def embed_in_double(self, X: Matrix) -> np.ndarray:
+        """Return rows, dense, as points whose Euclidean distances are the learned ones."""
         T = self.embed(in_double(X))
         return unit_length(T) if self.normalize else T
 
     def pair_distances(
         self,
-        X: Any,
-        Y: Any,
+        X: RowsLike,
+        Y: RowsLike,
         squared: bool = False,
         *,
         cross: ArrayLike | None = None,
         diag_x: ArrayLike | None = None,
         diag_y: ArrayLike | None = None,
     ) -> np.ndarray:
-        """Learned distance between row k of X and row k of Y, for every k, in float64; on Dask, block by block."""
+        """Return the learned distance of row k of X from row k of Y, for every k, in float64; on Dask by blocks."""
+        base = BaseSimilarities(cross, diag_x, diag_y)
         if is_lazy(X) or is_lazy(Y):
             from ..rows.dask import map_pairs
 
-            check_names(self.about, X, Y)
-            refuse_similarities(cross, diag_x, diag_y)
+            check_names(self.column_names, X, Y)
+            base.refuse()
             return map_pairs(partial(self.pair_distances, squared=squared), X, Y)
         if (xp := array_api.namespace_of(X, Y)) is not None:
-            refuse_similarities(cross, diag_x, diag_y)
+            base.refuse()
             return array_api.pair_distances(self, xp, X, Y, squared)
-        X, Y = self.validate_rows(X), self.validate_rows(Y)
-        if len_of(X) != len_of(Y):
+        A, B = self.validate_rows(X), self.validate_rows(Y)
+        if len_of(A) != len_of(B):
             raise ValueError(
-                f"pair_distances compares rows one by one and needs as many of each; got {len_of(X)} and "
-                f"{len_of(Y)} rows. For all against all use distances."
+                f"pair_distances compares rows one by one and needs as many of each; got {len_of(A)} and "
+                f"{len_of(B)} rows. For all against all use distances."
             )
-        self._require_similarities(cross, diag_x, diag_y)
+        base.require_for(self)
         if self.coordinates.is_linear:
-            refuse_similarities(cross, diag_x, diag_y)
-        if self.normalize:
-            D = sq_cosine_distances(self, in_double(X), in_double(Y), cross, diag_x, diag_y)
-        elif self.coordinates.is_linear:
-            D = self.self_similarity(in_double(X - Y), None)  # squares may be too large or small for float32
-        else:
-            X, Y = in_double(X), in_double(Y)
-            phi = self.coordinates.map(X) - self.coordinates.map(Y)
-            D = np.einsum("ij,ij->i", phi @ self.core_change, phi)
-            if self.base_weight:
-                own = base_diagonal(self, X, diag_x, "diag_x") + base_diagonal(self, Y, diag_y, "diag_y")
-                D += self.base_weight * (own - 2.0 * base_paired(self, X, Y, cross))
-        D = np.maximum(D, 0.0)
+            base.refuse()
+        D = np.maximum(sq_pair_distances(self, A, B, base), 0.0)
         return D if squared else np.sqrt(D)
 
-    def kneighbors(self, X: Any, Y: Any, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
+    def kneighbors(self, X: RowsLike, Y: RowsLike, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
         """Return distances and row numbers of the k nearest rows of Y of each row of X, nearest first.
 
         Either may be on Dask; Dask arrays are returned then, and compute(distances, rows) goes through Y once. Beside
@@ -300,7 +292,7 @@ class Metric:
         if is_lazy(X) or is_lazy(Y):
             from ..rows.dask import nearest_rows
 
-            check_names(self.about, X, Y)
+            check_names(self.column_names, X, Y)
             return nearest_rows(self.kneighbors, X, Y, k)
         return nearest_among(self.of_validated_rows().distances, self.validate_rows(X), self.validate_rows(Y), k)
 
@@ -315,53 +307,42 @@ class Metric:
         """Return the metric of validated rows: scaled, and with their features."""
         return replace(self, scaling=None, features=None)
 
-    def kernel(self, X: Any, Y: Any = None, *, cross: ArrayLike | None = None) -> np.ndarray:
-        """Learned similarities κ(x, y); usable as SVC(kernel=metric.kernel)."""
-        X = self.validate_rows(X)
-        itself = Y is None
-        Y = X if itself else self.validate_rows(Y)
-        self._require_similarities(cross, itself=True)
-        if self.is_explicit(X, Y):
-            refuse_similarities(cross)
-            TX = self.embed(X)
-            TY = TX if itself else self.embed(Y)
+    def kernel(self, X: RowsLike, Y: RowsLike | None = None, *, cross: ArrayLike | None = None) -> np.ndarray:
+        """Return learned similarities κ(x, y); usable as SVC(kernel=metric.kernel)."""
+        base, itself = BaseSimilarities(cross), Y is None
+        A = self.validate_rows(X)
+        B = A if Y is None else self.validate_rows(Y)
+        base.require_for(self, itself=True)
+        if self.is_explicit(A, B):
+            base.refuse()
+            TA = self.embed(A)
+            TB = TA if itself else self.embed(B)
             if self.normalize:
-                TX, TY = unit_length(TX), unit_length(TY)
-            return TX @ TY.T
-        cross = checked_block(cross, (len_of(X), len_of(Y)), CROSS)
-        dtype = np.float32 if _single(X) and _single(Y) else np.float64
+                TA, TB = unit_length(TA), unit_length(TB)
+            return TA @ TB.T
+        between, dtype = base.between(len_of(A), len_of(B)), _common_dtype(A, B)
         if not self.normalize:
-            return similarity_blocks(self, X, Y, cross, dtype)
-        if self.coordinates.is_precomputed and self.base_weight and (cross is None or not itself):
+            return similarity_blocks(self, A, B, between, dtype)
+        if self.coordinates.is_precomputed and self.base_weight and (between is None or not itself):
             raise ValueError(
                 "with a precomputed kernel and normalize=True the similarity of each row with itself is needed too; "
                 "use distances with cross=, diag_x= and diag_y=: the kernel is 1 − distances(..., squared=True) / 2."
             )
-        own_x = self.self_similarity(X, np.diagonal(cross) if cross is not None and itself else None)
-        own_y = own_x if itself else self.self_similarity(Y, None)
-        return similarity_blocks(self, X, Y, cross, dtype, lambda K, part: cosines(K, own_x[part], own_y))
+        own_x = self_similarity(self, A, np.diagonal(between) if between is not None and itself else None)
+        own_y = own_x if itself else self_similarity(self, B)
+        return similarity_blocks(self, A, B, between, dtype, lambda K, part: cosines(K, own_x[part], own_y))
 
-    def is_explicit(self, X: Any, Y: Any) -> bool:
+    def is_explicit(self, X: Matrix, Y: Matrix) -> bool:
         """Return True if validated rows may be transformed whole: dense, linear."""
         return self.coordinates.is_linear and (not self.coordinates.residual or not (sp.issparse(X) or sp.issparse(Y)))
 
-    def self_similarity(self, X: Any, diagonal: ArrayLike | None = None, name: str = "diag_x") -> np.ndarray:
-        """Return κ(x, x) for every validated row; `diagonal` is κ0(x, x), computed by default."""
-        return self_similarity(self, X, diagonal, name)
-
-    def _require_similarities(
-        self, cross: Any, diag_x: Any = None, diag_y: Any = None, *, itself: bool = False
-    ) -> None:
-        if self.coordinates.is_precomputed and self.base_weight:
-            require_similarities(cross, diag_x, diag_y, itself=itself)
-
-    def validate_rows(self, X: Any) -> Any:
+    def validate_rows(self, X: RowsLike) -> Matrix:
         """Return rows as a finite array, CSR array or array of objects, with the columns of this metric, scaled."""
-        X = checked_rows(X, self, self.about)
-        X = X if self.scaling is None else self.scaling.apply(X)
+        rows = checked_rows(self, X)
+        rows = rows if self.scaling is None else self.scaling.apply(rows)
         if self.features is None:
-            return X
-        return self.features.transform(X).astype(X.dtype, copy=False)
+            return rows
+        return self.features.transform(rows).astype(rows.dtype, copy=False)
 
     def save(self, path: str | PathLike) -> None:
         """Write to a safetensors file, whole or not at all. Load with `mahalo.load`.
@@ -372,6 +353,25 @@ class Metric:
 
         save(self, path)
 
+    def to_onnx(self, path: str | PathLike) -> None:
+        """Write `transform` of float32 rows as an ONNX graph (opset 18), which runs without this library.
+
+        Input "X", output "transformed"; any number of rows. ValueError for a kernel or features that are code.
+        """
+        from .onnx_file import write_onnx
+
+        write_onnx(self, path)
+
+    def to_torch(self) -> MetricModule:
+        """Return `transform` as a torch module with constant buffers, which torch.jit.script takes."""
+        try:
+            from .torch_module import as_module
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise ImportError('to_torch needs torch: pip install "mahalo[torch]"') from None
+        return as_module(self)
+
     def __repr__(self) -> str:
         c = self.coordinates
         kernel = "" if c.is_linear else f", kernel={c.kernel_name!r}"
@@ -379,5 +379,6 @@ class Metric:
         return f"Metric(n_features={self.n_features}{kernel}{rank}{', normalize=True' * self.normalize})"
 
 
-def _single(X: Any) -> bool:
-    return getattr(X, "dtype", None) == np.float32
+def _common_dtype(X: Matrix, Y: Matrix) -> type[np.floating]:
+    """Return float32 if both sets of rows are in single precision, else float64."""
+    return np.float32 if X.dtype == Y.dtype == np.float32 else np.float64

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..linalg import to_dense
+from ..types import Matrix, RowsLike
+from ..validation import in_double
+from .pairwise import inverse_length
+from .similarities import self_similarity
 
 if TYPE_CHECKING:
     from .metric import Metric
@@ -37,33 +41,31 @@ class QuerySide:
         scaling = self.metric.scaling
         return self.metric.matrix if scaling is None else self.metric.matrix / scaling.scale
 
-    def queries(self, Q: Any) -> np.ndarray:
+    def queries(self, Q: RowsLike) -> np.ndarray:
         """Return u, one dense row of n_features for each query, in its precision."""
-        Q = self.metric.validate_rows(Q)
-        U = learned_rows(self.metric, Q.astype(np.float64, copy=False))
+        rows = self.metric.validate_rows(Q)
+        U = learned_rows(self.metric, rows.astype(np.float64, copy=False))
         U = U if self.metric.scaling is None else U / self.metric.scaling.scale
-        return U.astype(Q.dtype, copy=False)
+        return U.astype(rows.dtype, copy=False)
 
-    def shifts(self, Q: Any) -> np.ndarray:
+    def shifts(self, Q: RowsLike) -> np.ndarray:
         """Return a, one number for each query."""
         U = self.queries(Q).astype(np.float64, copy=False)
         return np.zeros(len(U)) if self.metric.scaling is None else -(U @ self.metric.scaling.mean)
 
-    def stored(self, X: Any) -> np.ndarray:
+    def stored(self, X: RowsLike) -> np.ndarray:
         """Return s = κ(x, x), one number for each stored row."""
         return self_similarities(self.metric, self.metric.validate_rows(X))
 
-    def scores(self, Q: Any, X: Any) -> np.ndarray:
+    def scores(self, Q: RowsLike, X: RowsLike) -> np.ndarray:
         """Return a score of every query and stored row for a database to order by; larger is nearer."""
         U = self.queries(Q).astype(np.float64, copy=False)
         s = self.stored(X)
-        X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
-        products = np.asarray((X @ U.T).T)
+        rows = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+        products = np.asarray((rows @ U.T).T)
         if not self.metric.normalize:
             return products - 0.5 * s
-        length = np.sqrt(np.maximum(s, 0.0))
-        inverse = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
-        return (products + self.shifts(Q)[:, None]) * inverse
+        return (products + self.shifts(Q)[:, None]) * inverse_length(s)
 
 
 def query_side(metric: Metric) -> QuerySide:
@@ -77,7 +79,7 @@ def query_side(metric: Metric) -> QuerySide:
     return QuerySide(metric)
 
 
-def learned_rows(metric: Metric, Q: Any) -> np.ndarray:
+def learned_rows(metric: Metric, Q: Matrix) -> np.ndarray:
     """Return W q = w W0 q + W0^½ Q (F − wI) Qᵀ W0^½ q for every row, dense; W itself is not formed."""
     c = metric.linear_coordinates
     Z = c.prior.whiten(Q)
@@ -90,10 +92,7 @@ def learned_rows(metric: Metric, Q: Any) -> np.ndarray:
     return c.prior.compose(change.T).T
 
 
-def self_similarities(metric: Metric, X: Any) -> np.ndarray:
+def self_similarities(metric: Metric, X: Matrix) -> np.ndarray:
     """Return κ(x, x) for every row of validated X, some rows at a time: a dense prior makes sparse ones dense."""
-    n = X.shape[0]
-    parts = (X[a : a + _BLOCK] for a in range(0, n, _BLOCK))
-    parts = (part.astype(np.float64) if part.dtype == np.float32 else part for part in parts)
-    own = [metric.self_similarity(part) for part in parts]
+    own = [self_similarity(metric, in_double(X[a : a + _BLOCK])) for a in range(0, X.shape[0], _BLOCK)]
     return np.concatenate(own) if own else np.zeros(0)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
+
+from ..linalg import to_dense
+from ..types import Matrix
 
 if TYPE_CHECKING:
     from .metric import Metric
@@ -34,10 +36,9 @@ class Scaling:
         scale = np.sqrt(variance)
         return cls(mean, np.where(scale <= 1e-12 * largest, 1.0, scale))
 
-    def apply(self, X: Any) -> np.ndarray:
+    def apply(self, X: Matrix) -> np.ndarray:
         """Return scaled rows, computed in float64, in the precision of X, single at least."""
-        dense = X.toarray() if sp.issparse(X) else X
-        scaled = (dense.astype(np.float64, copy=False) - self.mean) / self.scale
+        scaled = (to_dense(X).astype(np.float64, copy=False) - self.mean) / self.scale
         return scaled.astype(np.promote_types(X.dtype, np.float32), copy=False) if X.dtype.kind == "f" else scaled
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 
 from .. import basis as bases
 from .. import priors
@@ -26,13 +26,14 @@ __all__ = ["SavedStream", "load_stream", "save_stream"]
 
 _PAIRS = ("Z", "offset", "bound", "sign", "eta", "number")
 _PLAIN = (str, int, float, bool, type(None))
+_ROOMS = {"prior": priors, "basis": bases}  # whose classes may be stored by name
 
 
 @dataclass(frozen=True, eq=False)
 class SavedStream:
     """Parameters of an online learner, its state, and the names of its features (None: without names)."""
 
-    params: dict[str, Any]
+    params: dict
     state: StreamState
     feature_names: list[str] | None
 
@@ -41,7 +42,7 @@ def save_stream(stream: SavedStream, path: str | PathLike) -> None:
     """Write a stream to a file."""
     state = stream.state
     stored = state.pairs.filled()
-    arrays: dict[str, Any] = {"F": state.stream.F, "inverse": state.stream.inverse}
+    arrays: dict[str, np.ndarray] = {"F": state.stream.F, "inverse": state.stream.inverse}
     arrays |= {f"pairs_{name}": getattr(stored, name) for name in _PAIRS}
     arrays |= {"codes": state.rows.codes.astype(np.int64)}
     arrays |= {} if state.rows.X is None else matrix_arrays("rows", state.rows.X)
@@ -105,7 +106,7 @@ def _unpack(contents: Contents, metric: Metric, param_names: Collection[str]) ->
 # -- parts, each checked ---------------------------------------------------------------------------------------------
 
 
-def _count(number: Any, least: int = 0) -> int:
+def _count(number: float, least: int = 0) -> int:
     if number != int(number) or number < least:
         raise ValueError(f"a count in its header is {number!r}")
     return int(number)
@@ -122,7 +123,7 @@ def _stream(contents: Contents, core: np.ndarray) -> Stream:
     return Stream(F, inverse, _stats(contents.fields["passed"]))
 
 
-def _stats(line: Any) -> StreamStats:
+def _stats(line: Sequence[float]) -> StreamStats:
     n_pairs, n_violated, loss, regret_bound = line
     if not np.isfinite([n_pairs, n_violated, loss, regret_bound]).all():
         raise ValueError("its statistics are not finite")
@@ -154,7 +155,7 @@ def _stored_rows(contents: Contents, n_features: int, most: int) -> StoredRows:
     return StoredRows(X, codes.astype(np.intp), n_seen)
 
 
-def _bounds(bounds: Any) -> tuple[float, float] | None:
+def _bounds(bounds: Sequence[float] | None) -> tuple[float, float] | None:
     if bounds is None:
         return None
     upper, lower = map(float, bounds)
@@ -163,32 +164,33 @@ def _bounds(bounds: Any) -> tuple[float, float] | None:
     return upper, lower
 
 
-def _certificates(certificates: Any) -> tuple[Certificate, Certificate]:
-    def one(primal: Any, dual: Any, gap: Any, relative: Any, violation: Any, n: Any, converged: Any) -> Certificate:
-        return Certificate(
-            float(primal), float(dual), float(gap), float(relative), float(violation), int(n), bool(converged)
-        )
-
-    before, after = certificates
-    return one(*before), one(*after)
+def _certificates(stored: Sequence[Sequence[float]]) -> tuple[Certificate, Certificate]:
+    optimum, stream = map(_certificate, stored)
+    return optimum, stream
 
 
-def _param_in_header(name: str, value: Any, arrays: dict[str, Any]) -> Any:
+def _certificate(values: Sequence[float]) -> Certificate:
+    primal, dual, gap, relative, violation = map(float, values[:5])
+    n_violated, converged = values[5:]
+    return Certificate(primal, dual, gap, relative, violation, int(n_violated), bool(converged))
+
+
+def _param_in_header(name: str, value: object, arrays: dict[str, np.ndarray]) -> object:
     """Return a parameter as JSON: plain, a pair of numbers, the name of an array, or a prior or basis by class name."""
     if isinstance(value, (*_PLAIN, np.generic)):
         return value
     if name in ("bounds", "percentiles"):
-        return {"tuple": [float(v) for v in value]}
+        return {"tuple": np.asarray(value, dtype=np.float64).tolist()}
     if name == "random_state":
         return None  # not needed: later draws depend on the seed in the file
-    rooms = {"prior": priors, "basis": bases}
-    if getattr(rooms[name], type(value).__name__, None) is type(value):
+    if isinstance(value, BaseEstimator) and getattr(_ROOMS[name], type(value).__name__, None) is type(value):
         return {"object": type(value).__name__, "of": name, "params": value.get_params(deep=False)}
-    arrays[f"param_{name}"] = value.toarray() if sp.issparse(value) else np.asarray(value, dtype=np.float64)
+    dense = sp.csr_array(value).toarray() if sp.issparse(value) else value
+    arrays[f"param_{name}"] = np.asarray(dense, dtype=np.float64)
     return {"array": f"param_{name}"}
 
 
-def _param(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+def _param(value: object, arrays: Mapping[str, np.ndarray]) -> object:
     """Return a parameter from its JSON form."""
     if not isinstance(value, dict):
         return value
@@ -196,7 +198,7 @@ def _param(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
         return tuple(value["tuple"])
     if "array" in value:
         return arrays[value["array"]]
-    module: Any = {"prior": priors, "basis": bases}[value["of"]]
-    if value["object"] not in module.__all__:
-        raise ValueError(f"the file asks for {value['object']!r}, which is not one of {', '.join(module.__all__)}.")
-    return getattr(module, value["object"])(**value["params"])
+    room = _ROOMS[value["of"]]
+    if value["object"] not in room.__all__:
+        raise ValueError(f"the file asks for {value['object']!r}, which is not one of {', '.join(room.__all__)}.")
+    return getattr(room, value["object"])(**value["params"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from os import PathLike
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,18 +30,17 @@ from ..metric import Metric
 from ..priors import Supervision
 from ..solvers import Certificate
 from ..task import make_space
+from ..types import RowsLike
 from ..validation import Seed, as_generator, at_least_single, len_of, warn
 from .batch import batch_problem, solve_from
 from .files import SavedStream, load_stream, save_stream
 from .reservoir import StoredPairs, StoredRows
 from .state import StreamState, restore_on_error
 from .stream import StepSchedule, Stream, StreamStats
-from .update import StreamSettings, update_state
+from .update import StreamBatch, StreamSettings, update_state
 from .validation import check_only_pairs, check_stream_parameters
 
 __all__ = ["OnlineMetricLearner"]
-
-_INPUT: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}  # of validate_data
 
 
 class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -154,7 +153,12 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     # -- learning ------------------------------------------------------------------------------------------------
 
     def partial_fit(
-        self, X: Any, y: Any = None, *, constraints: Constraints | None = None, rows: ArrayLike | None = None
+        self,
+        X: RowsLike,
+        y: ArrayLike | None = None,
+        *,
+        constraints: Constraints | None = None,
+        rows: ArrayLike | None = None,
     ) -> Self:
         """Update the metric by new rows. A call that fails changes nothing.
 
@@ -171,34 +175,40 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """
         with restore_on_error(self):
             state = self.__dict__.get("_state")
-            X, y, constraints = self._validated(X, y, constraints, rows, first=state is None)
+            data = self._validated(X, y, constraints, rows, first=state is None)
             if state is None:
-                state = self._initial_state(X, y, constraints)
-            self._state = update_state(state, X, y, constraints, self._settings)
+                state = self._initial_state(data)
+            self._state = update_state(state, data, self._settings)
         return self
 
     def fit(
-        self, X: Any, y: Any = None, *, constraints: Constraints | None = None, rows: ArrayLike | None = None
+        self,
+        X: RowsLike,
+        y: ArrayLike | None = None,
+        *,
+        constraints: Constraints | None = None,
+        rows: ArrayLike | None = None,
     ) -> Self:
         """Forget what was learned and pass once over the rows, or the pairs, in random order."""
         with restore_on_error(self):
-            X, y, constraints = self._validated(X, y, constraints, rows, first=True)
-            if constraints is None:
-                class_codes(y)
-            state = self._initial_state(X, y, constraints)
-            rng = np.random.default_rng([state.seed, 2])
-            if constraints is None:
-                order = rng.permutation(len_of(X))
-                X, y = X[order], y[order]
-            else:
-                constraints = constraints.take(rng.permutation(constraints.n_constraints))
-            self._state = update_state(state, X, y, constraints, self._settings)
+            data = self._validated(X, y, constraints, rows, first=True)
+            if data.constraints is None and data.labels is not None:
+                class_codes(data.labels)  # raises unless there are two classes
+            state = self._initial_state(data)
+            data = data.shuffled(np.random.default_rng([state.seed, 2]))
+            self._state = update_state(state, data, self._settings)
         return self
 
     def _validated(
-        self, X: Any, y: Any, constraints: Constraints | None, rows: Any, *, first: bool
-    ) -> tuple[Any, Any, Constraints | None]:
-        """Check parameters and data; return rows, labels and constraints. `first` resets the number of features."""
+        self,
+        X: RowsLike,
+        y: ArrayLike | None,
+        constraints: Constraints | None,
+        rows: ArrayLike | None,
+        *,
+        first: bool,
+    ) -> StreamBatch:
+        """Return checked data, parameters checked too; `first` resets the number of features."""
         self._batch_learner().fit_settings()  # raises if a parameter is wrong
         names = ("eta", "schedule", "targets", "half_life", "pairs_per_row", "n_pairs_kept", "n_rows_kept")
         check_stream_parameters(**{name: getattr(self, name) for name in names})
@@ -208,17 +218,21 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None. "
                 "Pass labels y, or constraints=."
             )
-        X = validate_data(self, at_least_single(X), reset=first, **_INPUT)
+        checked, labels = self._validate_rows(X, reset=first), None
         if y is not None:
-            y = as_label_array(y)
-            y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
-            check_consistent_length(X, y)
+            labels = as_label_array(y)
+            labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+            check_consistent_length(checked, labels)
         if constraints is not None:
             check_only_pairs(constraints)
-            constraints, in_X = constraints.for_data(rows, len_of(X))
+            constraints, in_X = constraints.for_data(rows, len_of(checked))
             if not in_X.any():
                 raise ValueError(f"none of the {len(in_X)} constraints has both its rows in X; check rows=.")
-        return X, y, constraints
+        return StreamBatch(checked, labels, constraints)
+
+    def _validate_rows(self, X: RowsLike, *, reset: bool = False) -> Matrix:
+        dtypes = [np.float64, np.float32]
+        return validate_data(self, at_least_single(X), accept_sparse="csr", dtype=dtypes, reset=reset)
 
     def _batch_learner(self) -> MetricLearner:
         """Return a batch learner with the parameters that both have."""
@@ -230,14 +244,15 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         schedule = StepSchedule(float(self.eta), self.schedule, self.half_life)
         return StreamSettings(schedule, bool(self.targets), self.bounds, self.percentiles, self.pairs_per_row)
 
-    def _initial_state(self, X: Matrix, y: Any, constraints: Constraints | None) -> StreamState:
+    def _initial_state(self, data: StreamBatch) -> StreamState:
         """Return the state before the first pair: the space, and empty samples."""
         settings, rng = self._batch_learner().fit_settings(), as_generator(self.random_state)
-        codes = None if y is None else codes_by_appearance(y)
+        codes = None if data.labels is None else codes_by_appearance(data.labels)
         similar = None
-        if constraints is not None:
-            codes, similar = none_if_unlabelled(codes), constraints.pairs.index[constraints.pairs.sign > 0]
-        space = make_space(settings, X, Supervision(codes, similar), None, rng)
+        if data.constraints is not None:
+            pairs = data.constraints.pairs
+            codes, similar = none_if_unlabelled(codes), pairs.index[pairs.sign > 0]
+        space = make_space(settings, data.X, Supervision(codes, similar), None, rng)
         coordinates = space.coordinates
         assert isinstance(coordinates, LinearCoordinates)
         stream = Stream.start(np.eye(coordinates.rank))
@@ -330,22 +345,27 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _n_features_out(self) -> int:
         return self.metric_.n_outputs
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: RowsLike) -> np.ndarray:
         """Map rows to the space in which the learned distance is the Euclidean distance."""
         check_is_fitted(self)
-        return self.metric_.transform(validate_data(self, at_least_single(X), reset=False, **_INPUT))
+        return self.metric_.transform(self._validate_rows(X))
 
     def score(
-        self, X: Any, y: Any = None, *, constraints: Constraints | None = None, rows: ArrayLike | None = None
+        self,
+        X: RowsLike,
+        y: ArrayLike | None = None,
+        *,
+        constraints: Constraints | None = None,
+        rows: ArrayLike | None = None,
     ) -> float:
         """Return the area under the ROC curve over pairs of rows of X, as `MetricLearner.score` does."""
         check_is_fitted(self)
-        X, metric = validate_data(self, at_least_single(X), reset=False, **_INPUT), self.metric_
+        checked, metric = self._validate_rows(X), self.metric_
 
         def sq_distances(index: np.ndarray) -> np.ndarray:
-            return metric.pair_distances(X[index[:, 0]], X[index[:, 1]], squared=True)
+            return metric.pair_distances(checked[index[:, 0]], checked[index[:, 1]], squared=True)
 
-        return pair_auc(sq_distances, len_of(X), y, as_constraints(constraints), rows)
+        return pair_auc(sq_distances, len_of(checked), y, as_constraints(constraints), rows)
 
     def save(self, path: str | PathLike) -> None:
         """Write the stream atomically to a safetensors file, from which `load` continues it.

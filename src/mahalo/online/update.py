@@ -17,7 +17,7 @@ from .state import StreamState
 from .stream import StepSchedule
 from .validation import embed_pairs, fill_bounds
 
-__all__ = ["StreamSettings", "update_state"]
+__all__ = ["StreamBatch", "StreamSettings", "update_state"]
 
 _MAX_HISTORY = 2000  # entries, beyond which every second is dropped
 
@@ -38,17 +38,28 @@ class StreamSettings:
         return self.schedule.half_life is not None
 
 
-def update_state(
-    state: StreamState,
-    X: Matrix,
-    y: np.ndarray | None,
-    constraints: Constraints | None,
-    settings: StreamSettings,
-) -> StreamState:
-    """Return the state after these rows; stored pairs are overwritten last, when nothing can fail any more."""
-    rows, classes = state.rows, state.classes
+@dataclass(frozen=True, eq=False)
+class StreamBatch:
+    """Checked data of one call: rows with labels or constraints; labels are not made into pairs if there are both."""
+
+    X: Matrix
+    labels: np.ndarray | None
+    constraints: Constraints | None
+
+    def shuffled(self, rng: np.random.Generator) -> StreamBatch:
+        """Return the batch with its constraints, or without any its rows, in random order."""
+        if self.constraints is not None:
+            order = rng.permutation(self.constraints.n_constraints)
+            return dataclasses.replace(self, constraints=self.constraints.take(order))
+        order = rng.permutation(len_of(self.X))
+        return StreamBatch(self.X[order], None if self.labels is None else self.labels[order], None)
+
+
+def update_state(state: StreamState, data: StreamBatch, settings: StreamSettings) -> StreamState:
+    """Return the state after a batch; stored pairs are overwritten last, when nothing can fail any more."""
+    X, constraints, rows, classes = data.X, data.constraints, state.rows, state.classes
     if constraints is None:
-        X, constraints, rows, classes = _pairs_from_labels(state, X, y, settings)
+        X, constraints, rows, classes = _pairs_from_labels(state, X, data.labels, settings)
     bounds = _resolve_bounds(state, X, settings)
     pairs = embed_pairs(state.coordinates, X, fill_bounds(constraints.pairs, bounds), settings.targets)
     stream, eta = state.stream.update(pairs, settings.schedule)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from numbers import Real
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ _SCHEDULES = ("fixed", "decaying", "safe")
 
 
 def check_stream_parameters(
-    *, eta: object, schedule: object, targets: object, half_life: Any, **counts: object
+    *, eta: object, schedule: object, targets: object, half_life: float | None, **counts: object
 ) -> None:
     """Raise ValueError if a parameter that only the online learner has is invalid; `counts` must be positive."""
     if not _is_positive(eta):

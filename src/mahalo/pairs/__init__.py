@@ -2,7 +2,6 @@
 
 from ..constraints import PairSplit
 from ..evaluation.pair_scores import calibration_error
-from .classifier import PairClassifier
-from .scorer import pair_scorer
+from .classifier import PairClassifier, pair_scorer
 
 __all__ = ["PairClassifier", "PairSplit", "calibration_error", "pair_scorer"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Real
 from os import PathLike
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,11 +17,12 @@ from ..evaluation.pair_scores import PAIR_SCORES
 from ..learner import MetricLearner
 from ..linalg import Matrix
 from ..selection import MetricLearnerCV
+from ..types import RowsLike
 from ..validation import Seed, as_indices, as_objects, len_of
 from .calibration import Calibration, best_threshold
 from .held_out_pairs import draw_pairs, fit_and_hold_out
 
-__all__ = ["PairClassifier"]
+__all__ = ["PairClassifier", "pair_scorer"]
 
 
 class PairClassifier(BaseEstimator):
@@ -111,7 +112,12 @@ class PairClassifier(BaseEstimator):
     __metadata_request__score = {"constraints": True, "rows": True}  # noqa: RUF012
 
     def fit(
-        self, X: Any, y: Any = None, *, constraints: Constraints | None = None, rows: ArrayLike | None = None
+        self,
+        X: RowsLike,
+        y: ArrayLike | None = None,
+        *,
+        constraints: Constraints | None = None,
+        rows: ArrayLike | None = None,
     ) -> Self:
         """Learn from labels, or from pairs that are the same and pairs that are not.
 
@@ -203,7 +209,7 @@ class PairClassifier(BaseEstimator):
         self.distance_threshold_ = best_threshold(pairs.distances, pairs.same, weight, self.threshold, self.fpr)
         self.threshold_ = float(self.calibration_(self.distance_threshold_))
 
-    def distances(self, X: Any, pairs: ArrayLike) -> np.ndarray:
+    def distances(self, X: RowsLike, pairs: ArrayLike) -> np.ndarray:
         """Return the learned distance of each pair of rows of X."""
         check_is_fitted(self, "metric_")
         X, index = _indexable(X), as_indices(pairs, 2, "pairs")
@@ -213,19 +219,19 @@ class PairClassifier(BaseEstimator):
             return np.empty(0)
         return self.metric_.pair_distances(X[index[:, 0]], X[index[:, 1]])
 
-    def predict_proba(self, X: Any, pairs: ArrayLike) -> np.ndarray:
+    def predict_proba(self, X: RowsLike, pairs: ArrayLike) -> np.ndarray:
         """Return the probabilities (not the same, the same) of each pair of rows of X, n_pairs × 2."""
         p = self.calibration_(self.distances(X, pairs))
         return np.column_stack([1.0 - p, p])
 
-    def predict(self, X: Any, pairs: ArrayLike) -> np.ndarray:
+    def predict(self, X: RowsLike, pairs: ArrayLike) -> np.ndarray:
         """Return True for each pair of rows of X predicted to be the same."""
         return self.distances(X, pairs) <= self.distance_threshold_
 
     def score(
         self,
-        X: Any,
-        y: Any = None,
+        X: RowsLike,
+        y: ArrayLike | None = None,
         *,
         constraints: Constraints | None = None,
         rows: ArrayLike | None = None,
@@ -252,14 +258,36 @@ class PairClassifier(BaseEstimator):
         save(self, path)
 
     @classmethod
-    def load(cls, path: str | PathLike, *, kernel: Any = None, points: Any = None) -> PairClassifier:
+    def load(
+        cls, path: str | PathLike, *, kernel: Callable | None = None, points: Sequence[object] | None = None
+    ) -> PairClassifier:
         """Return the saved classifier; `kernel` and `points` as in `mahalo.load`."""
         from .files import load
 
         return load(cls, path, kernel, points)
 
 
-def _indexable(X: Any) -> Matrix:
+def pair_scorer(name: str) -> Callable[..., float]:
+    """Return a scorer for scikit-learn, ``scorer(classifier, X, y)``, over pairs from labels or of constraints.
+
+    `name` is one of "accuracy", "f1", "auc", "neg_brier", "neg_log_loss", "neg_calibration_error".
+    """
+    if name not in PAIR_SCORES:
+        raise ValueError(f"a pair scorer is one of {', '.join(map(repr, PAIR_SCORES))}; got {name!r}.")
+
+    def score(
+        classifier: PairClassifier,
+        X: RowsLike,
+        y: ArrayLike | None = None,
+        constraints: Constraints | None = None,
+        rows: ArrayLike | None = None,
+    ) -> float:
+        return classifier.score(X, y, constraints=constraints, rows=rows, scoring=name)
+
+    return score
+
+
+def _indexable(X: RowsLike) -> Matrix:
     """Return rows as an array or CSR array that can be indexed by row number."""
     import scipy.sparse as sp
 

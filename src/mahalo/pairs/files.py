@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,7 +32,9 @@ def save(classifier: PairClassifier, path: str | PathLike) -> None:
     CLASSIFIER.contents(fields, arrays, metric=pack(classifier.metric_)).write(path)
 
 
-def load(cls: type[PairClassifier], path: str | PathLike, kernel: Any, points: Any) -> PairClassifier:
+def load(
+    cls: type[PairClassifier], path: str | PathLike, kernel: Callable | None, points: Sequence[object] | None
+) -> PairClassifier:
     contents = CLASSIFIER.read(path)
     metric = unpack(contents.nested("metric", METRIC), kernel, points)
     with contents.checking():

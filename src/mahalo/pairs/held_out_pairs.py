@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..constraints import Constraints, PairSplit
 from ..learner import MetricLearner
+from ..linalg import Matrix
 from ..validation import Seed, as_generator, len_of
 
 __all__ = ["HeldOutPairs", "draw_pairs", "fit_and_hold_out"]
@@ -27,7 +27,7 @@ class HeldOutPairs:
 
 def fit_and_hold_out(
     learner: MetricLearner,
-    X: Any,
+    X: Matrix,
     y: np.ndarray | None,
     constraints: Constraints | None,
     test_size: float,
@@ -47,7 +47,12 @@ def fit_and_hold_out(
             f"pairs of both kinds must have both their rows held out, to calibrate on; there are {counts}. Pass more "
             "pairs or labels, or a larger test_size."
         )
-    learner.fit(X[train], **_fit_arguments(y, constraints, train))
+    learner.fit(
+        X[train],
+        None if y is None else y[train],
+        constraints=constraints,
+        rows=None if constraints is None else train,
+    )
     index = test[index]
     distances = learner.metric_.pair_distances(X[index[:, 0]], X[index[:, 1]])
     return HeldOutPairs(index, distances, same), train, test
@@ -75,12 +80,6 @@ def _split(
             rows = rng.permutation(np.flatnonzero(y == code))
             held_out[rows[: max(round(share * len(rows)), 2 if len(rows) >= 4 else 0)]] = True
     return np.flatnonzero(~held_out), np.flatnonzero(held_out)
-
-
-def _fit_arguments(y: np.ndarray | None, constraints: Constraints | None, train: np.ndarray) -> dict[str, Any]:
-    """Return the labels and constraints to fit the training rows with."""
-    labels = {} if y is None else {"y": y[train]}
-    return labels if constraints is None else labels | {"constraints": constraints, "rows": train}
 
 
 def _pairs_of_rows(

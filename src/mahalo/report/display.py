@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,6 +28,7 @@ from ..learner import MetricLearner
 from ..linalg import Matrix, symmetrize
 from ..metric.input_checks import checked_rows
 from ..selection import MetricLearnerCV, MetricPath
+from ..types import RowsLike
 from ..validation import in_double, len_of
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class MetricDisplay:
     def from_estimator(
         cls,
         estimator: MetricLearner,
-        X: Any = None,
+        X: RowsLike | None = None,
         y: ArrayLike | None = None,
         *,
         kind: str = "overview",
@@ -186,11 +187,11 @@ def _convergence(learner: MetricLearner) -> Convergence:
     return Convergence(learner.history_, learner.certificate_.relative_gap, learner.tol)
 
 
-def _views(learner: MetricLearner, X: Any, y: ArrayLike | None) -> tuple[View, View]:
+def _views(learner: MetricLearner, X: RowsLike, y: ArrayLike | None) -> tuple[View, View]:
     """Return the labelled rows before learning and under the learned metric."""
     if y is None:
         raise ValueError("maps and histograms need labels to tell similar from dissimilar rows: pass y.")
-    rows, labels = checked_rows(X, learner.metric_, learner.metric_.about), as_labels(y)
+    rows, labels = checked_rows(learner.metric_, X), as_labels(y)
     if len(labels.codes) != len_of(rows):
         raise ValueError(f"y must have one label for each of the {len_of(rows)} rows of X; got {len(labels.codes)}.")
     part = np.flatnonzero(labels.codes >= 0)

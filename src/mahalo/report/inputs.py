@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
@@ -14,7 +13,7 @@ from ..evaluation import known_pairs
 from ..learner import MetricLearner
 from ..linalg import Matrix
 from ..metric import Metric
-from ..metric.input_checks import names_of_columns
+from ..types import RowsLike
 from ..validation import as_objects, at_least_single
 
 __all__ = ["check_names", "column_names", "cover_rows", "drawn_from_labels", "metric_and_learner", "rows_of_metric"]
@@ -41,14 +40,16 @@ def metric_and_learner(model: MetricLearner | Metric) -> tuple[Metric, MetricLea
     return metric, learner
 
 
-def rows_of_metric(metric: Metric, X: Any) -> Matrix:
+def rows_of_metric(metric: Metric, X: RowsLike) -> Matrix:
     """Return rows as an array, CSR array or array of objects; raise ValueError unless they fit the metric."""
     if metric.n_features is None:
         return as_objects(X)
-    X = check_array(at_least_single(X), accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
-    if X.shape[1] != metric.n_features:
-        raise ValueError(f"X has {X.shape[1]} features, but this metric was learned on {metric.n_features} features.")
-    return X
+    rows = check_array(at_least_single(X), accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+    if rows.shape[1] != metric.n_features:
+        raise ValueError(
+            f"X has {rows.shape[1]} features, but this metric was learned on {metric.n_features} features."
+        )
+    return rows
 
 
 def cover_rows(constraints: Constraints, n_rows: int) -> bool:
@@ -72,10 +73,10 @@ def drawn_from_labels(learner: MetricLearner, labels: Labels | None) -> bool:
     return bool(((first == second) == similar).all()) and learned.n_constraints >= n_drawn / 2
 
 
-def column_names(X: Any, model: MetricLearner | Metric, metric: Metric) -> list[Sequence[str] | None]:
+def column_names(X: RowsLike, model: MetricLearner | Metric, metric: Metric) -> list[Sequence[str] | None]:
     """Return the names of the columns of X, those seen at fit and those stored with the metric; None for none."""
     table_names = list(X.columns) if hasattr(X, "columns") else None
-    return [table_names, getattr(model, "feature_names_in_", None), names_of_columns(metric.about) or None]
+    return [table_names, getattr(model, "feature_names_in_", None), metric.column_names or None]
 
 
 def check_names(values: Sequence[object], n: int, name: str, what: str) -> list[str]:

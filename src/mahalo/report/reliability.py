@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..drawing import draw_reliability, new_figure, require_matplotlib
 from ..pairs import PairClassifier, calibration_error
+from ..types import RowsLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +46,7 @@ class ReliabilityDisplay:
     def from_estimator(
         cls,
         classifier: PairClassifier,
-        X: Any,
+        X: RowsLike,
         pairs: ArrayLike,
         same: ArrayLike,
         *,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,7 @@ from ..linalg import Matrix, nearest_of, to_dense
 from ..metric import Metric, cosines, is_positive
 from ..metric.query_side import self_similarities
 from ..persistence import Contents, matrix_arrays
+from ..types import RowsLike
 from ..validation import in_double, len_of
 
 __all__ = ["SimilaritySearch", "VectorSearch", "transform_in_double"]
@@ -70,12 +71,24 @@ def _within(
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class _ApproximateDistances:
+    """Squared distances of queries to all rows, each correct to ± half of its query's slack.
+
+    The squared distances of query q are `sq[q] + constant[q]`.
+    """
+
+    sq: np.ndarray
+    constant: np.ndarray
+    slack: np.ndarray
+
+
 class _ExactSearch(ABC):
     """Search by the approximate and the exact distances of a subclass."""
 
     @abstractmethod
-    def _approximate(self, Q: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return squared distances less a constant for each query, these constants, and the rounding errors."""
+    def _approximate(self, Q: Matrix) -> _ApproximateDistances:
+        """Return the distances of prepared queries to all rows, up to rounding."""
 
     @abstractmethod
     def _exact(self, Q: Matrix) -> ExactDistances:
@@ -83,13 +96,14 @@ class _ExactSearch(ABC):
 
     def nearest(self, Q: Matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return distances and positions of the k nearest rows of each prepared query."""
-        approximate, _, slack = self._approximate(Q)
-        return _nearest(approximate, slack, self._exact(Q), k)
+        approximate = self._approximate(Q)
+        return _nearest(approximate.sq, approximate.slack, self._exact(Q), k)
 
     def within(self, Q: Matrix, radius: float) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return distances and positions of the rows within the radius of each prepared query."""
-        approximate, constant, slack = self._approximate(Q)
-        return _within(approximate, radius**2 - constant + slack, self._exact(Q), radius)
+        approximate = self._approximate(Q)
+        limit = radius**2 - approximate.constant + approximate.slack
+        return _within(approximate.sq, limit, self._exact(Q), radius)
 
 
 class VectorSearch(_ExactSearch):
@@ -101,7 +115,7 @@ class VectorSearch(_ExactSearch):
         self.metric, self.vectors = metric, vectors
 
     @classmethod
-    def of(cls, metric: Metric, X: Any) -> VectorSearch:
+    def of(cls, metric: Metric, X: RowsLike) -> VectorSearch:
         return cls(metric, transform_in_double(metric, X))
 
     @property
@@ -131,17 +145,17 @@ class VectorSearch(_ExactSearch):
     def _max_norm(self) -> float:
         return float(np.sqrt(np.einsum("ij,ij->i", self.vectors, self.vectors, dtype=np.float64).max(initial=0.0)))
 
-    def add(self, X: Any) -> None:
+    def add(self, X: RowsLike) -> None:
         more = transform_in_double(self.metric, X).astype(self.vectors.dtype, copy=False)
         self.vectors = np.concatenate([self.vectors, more])
         for name in ("_centre", "_sq_radii", "_max_norm"):
             self.__dict__.pop(name, None)
 
-    def prepare_queries(self, Q: Any) -> np.ndarray:
+    def prepare_queries(self, Q: RowsLike) -> np.ndarray:
         return transform_in_double(self.metric, Q)
 
-    def _approximate(self, Q: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return ‖x − c‖² − 2 (q − c)·x, ‖q − x‖² less that, and a bound of the rounding error."""
+    def _approximate(self, Q: Matrix) -> _ApproximateDistances:
+        """Return ‖x − c‖² − 2 (q − c)·x, with ‖q − x‖² less that, and a bound of the rounding error."""
         away, dtype = Q - self._centre, self.vectors.dtype
         products = away.astype(dtype) @ self.vectors.T
         products *= -2.0
@@ -149,7 +163,8 @@ class VectorSearch(_ExactSearch):
         length = np.sqrt(np.einsum("ij,ij->i", away, away))
         constant = length**2 + 2.0 * away @ self._centre
         eps = np.finfo(dtype).eps * (16.0 + 4.0 * np.sqrt(self.vectors.shape[1]))
-        return products, constant, eps * (self._sq_radii.max(initial=0.0) + 2.0 * length * self._max_norm)
+        slack = eps * (self._sq_radii.max(initial=0.0) + 2.0 * length * self._max_norm)
+        return _ApproximateDistances(products, constant, slack)
 
     def _exact(self, Q: Matrix) -> ExactDistances:
         rounding = (8.0 * float(np.finfo(self.vectors.dtype).eps)) ** 2
@@ -172,7 +187,7 @@ class VectorSearch(_ExactSearch):
         return {"vectors": self.vectors}
 
     @classmethod
-    def from_contents(cls, metric: Metric, contents: Contents, options: dict[str, Any]) -> VectorSearch:
+    def from_contents(cls, metric: Metric, contents: Contents, options: dict[str, int]) -> VectorSearch:
         return cls(metric, contents.array("vectors", (None, metric.n_outputs), (np.float32, np.float64)))
 
 
@@ -180,7 +195,7 @@ def _sq_norms(T: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->i", T, T, dtype=np.float64)
 
 
-def transform_in_double(metric: Metric, X: Any) -> np.ndarray:
+def transform_in_double(metric: Metric, X: RowsLike) -> np.ndarray:
     """Return `metric.transform(X)` in double precision; single precision would lose the distances of near rows."""
     return metric.of_validated_rows().transform(in_double(metric.validate_rows(X)))
 
@@ -198,7 +213,7 @@ class SimilaritySearch(_ExactSearch):
         self.metric, self.rows = metric, rows
 
     @classmethod
-    def of(cls, metric: Metric, X: Any) -> SimilaritySearch:
+    def of(cls, metric: Metric, X: RowsLike) -> SimilaritySearch:
         return cls(metric, in_double(metric.validate_rows(X)))
 
     @property
@@ -228,14 +243,14 @@ class SimilaritySearch(_ExactSearch):
     def _whitened(self) -> Matrix:
         return self.metric.linear_coordinates.prior.whiten(self.rows)
 
-    def add(self, X: Any) -> None:
+    def add(self, X: RowsLike) -> None:
         more = in_double(self.metric.validate_rows(X))
         sparse = sp.issparse(self.rows) or sp.issparse(more)
         self.rows = sp.csr_array(sp.vstack([self.rows, more])) if sparse else np.concatenate([self.rows, more])
         for name in ("_change", "_own", "_whitened"):
             self.__dict__.pop(name, None)
 
-    def prepare_queries(self, Q: Any) -> Matrix:
+    def prepare_queries(self, Q: RowsLike) -> Matrix:
         return in_double(self.metric.validate_rows(Q))
 
     def _base(self, Q: Matrix) -> np.ndarray:
@@ -248,7 +263,7 @@ class SimilaritySearch(_ExactSearch):
         K = c.prior.whiten(Q) @ self._whitened.T
         return to_dense(K)
 
-    def _approximate(self, Q: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _approximate(self, Q: Matrix) -> _ApproximateDistances:
         metric = self.metric
         K = metric.coordinates.map(Q) @ self._change.T
         if metric.base_weight:
@@ -258,7 +273,7 @@ class SimilaritySearch(_ExactSearch):
             K, stored, query = cosines(K, query, stored), is_positive(stored), is_positive(query)
         K *= -2.0
         K += stored
-        return K, query, 1e-12 * (query + stored.max(initial=0.0))
+        return _ApproximateDistances(K, query, 1e-12 * (query + stored.max(initial=0.0)))
 
     def _exact(self, Q: Matrix) -> ExactDistances:
         def distances(queries: np.ndarray, positions: np.ndarray) -> np.ndarray:
@@ -281,7 +296,7 @@ class SimilaritySearch(_ExactSearch):
         return matrix_arrays("rows", self.rows)
 
     @classmethod
-    def from_contents(cls, metric: Metric, contents: Contents, options: dict[str, Any]) -> SimilaritySearch:
+    def from_contents(cls, metric: Metric, contents: Contents, options: dict[str, int]) -> SimilaritySearch:
         rows = contents.matrix("rows", metric.n_features)
         if rows is None:
             raise ValueError("its rows are missing")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from os import PathLike
-from typing import Any
 
 from ..metric.files import pack, unpack
 from ..persistence import INDEX, METRIC, Contents
 from .exact import SimilaritySearch, VectorSearch
 from .ids import ids_as_arrays, ids_from_arrays
-from .index import GRAPH_SEARCHES, Index, check_options, require_backend
+from .index import GRAPH_SEARCHES, Index, Searcher, check_options, require_backend
 
 __all__ = ["load_index", "save"]
 
@@ -40,10 +39,12 @@ def load_index(path: str | PathLike, *, kernel: Callable | None = None) -> Index
     with contents.checking():
         backend = contents.fields["backend"]
         options = check_options(backend, contents.fields["options"])
-        searches: dict[str, Any] = {"vectors": VectorSearch, "similarities": SimilaritySearch}
-        searches = searches if backend == "exact" else {backend: GRAPH_SEARCHES[backend]}
+        exact = {search.kind: search for search in (VectorSearch, SimilaritySearch)}
+        searches = exact if backend == "exact" else {backend: GRAPH_SEARCHES[backend]}
         kinds = contents.fields["parts"]
-        parts = [searches[kind].from_contents(metric, _part(contents, str(k)), options) for k, kind in enumerate(kinds)]
+        parts: list[Searcher] = [
+            searches[kind].from_contents(metric, _part(contents, str(k)), options) for k, kind in enumerate(kinds)
+        ]
         if not parts or len({type(part) for part in parts}) > 1:
             raise ValueError("its parts are of several kinds, or none")
         ids = ids_from_arrays(contents.arrays, sum(part.n for part in parts))
@@ -52,7 +53,7 @@ def load_index(path: str | PathLike, *, kernel: Callable | None = None) -> Index
 
 def _part(contents: Contents, name: str) -> Contents:
     """Return the arrays of one part; sparse rows had shorter names in the first version."""
-    arrays = contents.under(name)
+    arrays = contents.arrays_under(name)
     if contents.version == 1 and "data" in arrays:
         arrays = {f"rows_{key}": array for key, array in arrays.items()}
     return dataclasses.replace(contents, arrays=arrays)

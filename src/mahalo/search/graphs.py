@@ -7,15 +7,19 @@ library is safe against a hostile file.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
+from ..linalg import Matrix
 from ..metric import Metric
 from ..persistence import Contents
+from ..types import RowsLike
 from .exact import VectorSearch, transform_in_double
 
 __all__ = ["FaissSearch", "UsearchSearch"]
+
+Graph: TypeAlias = Any  # faiss.IndexHNSWFlat or usearch.index.Index, whose hints lack what is used here
 
 
 class _GraphSearch(ABC):
@@ -30,7 +34,7 @@ class _GraphSearch(ABC):
         self.graph = self._empty(metric.n_outputs)
 
     @classmethod
-    def of(cls, metric: Metric, X: Any, options: dict[str, int], centre: np.ndarray | None = None) -> Self:
+    def of(cls, metric: Metric, X: RowsLike, options: dict[str, int], centre: np.ndarray | None = None) -> Self:
         """Build a graph of the rows of X; vectors are stored relative to `centre`, by default their mean."""
         T = transform_in_double(metric, X)
         centre = T.mean(axis=0) if centre is None else centre
@@ -38,10 +42,10 @@ class _GraphSearch(ABC):
         search._insert(search._centred(T))
         return search
 
-    def add(self, X: Any) -> None:
+    def add(self, X: RowsLike) -> None:
         self._insert(self.prepare_queries(X))
 
-    def prepare_queries(self, Q: Any) -> np.ndarray:
+    def prepare_queries(self, Q: RowsLike) -> np.ndarray:
         return self._centred(transform_in_double(self.metric, Q))
 
     def _centred(self, T: np.ndarray) -> np.ndarray:
@@ -54,7 +58,7 @@ class _GraphSearch(ABC):
         width = metric.n_outputs
         return contents.array("vectors", (None, width), (np.float32,)), contents.array("centre", (width,))
 
-    def nearest(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def nearest(self, Q: Matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
         sq, positions = self._search(Q, k)
         distances = np.sqrt(np.maximum(sq, 0.0, dtype=np.float64))
         # A graph may return fewer than k rows for a query; then search exactly.
@@ -64,7 +68,7 @@ class _GraphSearch(ABC):
             distances[short], positions[short] = exact.nearest(Q[short].astype(np.float64), k)
         return distances, positions
 
-    def within(self, Q: np.ndarray, radius: float) -> list:
+    def within(self, Q: Matrix, radius: float) -> list[tuple[np.ndarray, np.ndarray]]:
         raise ValueError(
             f"an index through {self.package} is approximate and would miss rows within a radius; build one with "
             'backend="exact".'
@@ -76,7 +80,7 @@ class _GraphSearch(ABC):
     vectors: np.ndarray
 
     @abstractmethod
-    def _empty(self, n_dims: int) -> Any:
+    def _empty(self, n_dims: int) -> Graph:
         """Return a graph without vectors."""
 
     @abstractmethod
@@ -86,6 +90,11 @@ class _GraphSearch(ABC):
     @abstractmethod
     def arrays(self) -> dict[str, np.ndarray]:
         """Return vectors, centre and graph as named arrays."""
+
+    @classmethod
+    @abstractmethod
+    def from_contents(cls, metric: Metric, contents: Contents, options: dict[str, int]) -> Self:
+        """Return the search that a file holds; raise ValueError if its graph is inconsistent."""
 
     @abstractmethod
     def _search(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -97,7 +106,7 @@ class FaissSearch(_GraphSearch):
 
     kind = package = "faiss"
 
-    def _empty(self, n_dims: int) -> Any:
+    def _empty(self, n_dims: int) -> Graph:
         import faiss
 
         graph = faiss.IndexHNSWFlat(n_dims, self.options["connectivity"])
@@ -128,7 +137,7 @@ class FaissSearch(_GraphSearch):
         return {"vectors": self.vectors, "centre": self.centre, "levels": levels, "links": links, "entry": entry}
 
     @classmethod
-    def from_contents(cls, metric: Metric, contents: Contents, options: dict[str, int]) -> FaissSearch:
+    def from_contents(cls, metric: Metric, contents: Contents, options: dict[str, int]) -> Self:
         import faiss
 
         (vectors, centre), arrays = cls._vectors_and_centre(metric, contents), contents.arrays
@@ -160,11 +169,11 @@ class UsearchSearch(_GraphSearch):
 
     kind = package = "usearch"
 
-    def _empty(self, n_dims: int) -> Any:
+    def _empty(self, n_dims: int) -> Graph:
         from usearch.index import Index
 
-        options: dict[str, Any] = {**self.options}
-        return Index(ndim=n_dims, metric="l2sq", dtype="f32", **options)
+        graph: type[Graph] = Index
+        return graph(ndim=n_dims, metric="l2sq", dtype="f32", **self.options)
 
     @property
     def n(self) -> int:  # type: ignore[override]
@@ -220,7 +229,7 @@ class UsearchSearch(_GraphSearch):
         return tape, np.concatenate([[0], ends[:-1]]).astype(np.int64), levels
 
     @classmethod
-    def from_contents(cls, metric: Metric, contents: Contents, options: dict[str, int]) -> UsearchSearch:
+    def from_contents(cls, metric: Metric, contents: Contents, options: dict[str, int]) -> Self:
         (vectors, centre), arrays = cls._vectors_and_centre(metric, contents), contents.arrays
         graph, order, n = arrays["graph"], arrays["order"], len(vectors)
         search = cls(metric, options, centre)
@@ -270,7 +279,7 @@ def check_links(links: np.ndarray, level: np.ndarray, top: np.ndarray, used: np.
         raise ValueError("links of its graph are out of range")
 
 
-def _file_header(graph: Any, n: int) -> np.ndarray:
+def _file_header(graph: Graph, n: int) -> np.ndarray:
     """Return the header of a usearch file with n nodes, made from that of an empty graph."""
     data = np.frombuffer(bytes(graph.save()), dtype=np.uint8)
     head = data[8:72].copy()

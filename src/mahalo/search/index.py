@@ -5,20 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.util import find_spec
 from os import PathLike
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from ..linalg import Matrix
 from ..metric import Metric
 from ..rows import is_lazy
+from ..types import RowsLike
 from ..validation import check_count, len_of
 from .exact import SimilaritySearch, VectorSearch
 from .graphs import FaissSearch, UsearchSearch
 from .ids import as_ids
 
+if TYPE_CHECKING:
+    import dask.array as da
+    import dask.dataframe as dd
+
 __all__ = ["GRAPH_SEARCHES", "Index", "Neighbors", "build_index", "check_options", "require_backend"]
+
+T = TypeVar("T", np.ndarray, list[np.ndarray])
 
 # Chosen for a recall above .95 of the exact ten on embeddings and on 100,000 rows; `python -m benchmarks search`.
 _GRAPH_OPTIONS = {"connectivity": 16, "expansion_add": 128, "expansion_search": 64}
@@ -26,11 +34,18 @@ _OPTIONS: dict[str, dict[str, int]] = {"exact": {}, "faiss": _GRAPH_OPTIONS, "us
 GRAPH_SEARCHES = {"faiss": FaissSearch, "usearch": UsearchSearch}
 
 
-class Neighbors(NamedTuple):
+class Neighbors(NamedTuple, Generic[T]):
     """Distances and ids, nearest first: arrays of shape (n_queries, k), or lists of one array per query."""
 
-    distances: Any
-    ids: Any
+    distances: T
+    ids: T
+
+
+class HasMetric(Protocol):
+    """A fitted learner."""
+
+    @property
+    def metric_(self) -> Metric: ...
 
 
 class Searcher(Protocol):
@@ -46,16 +61,16 @@ class Searcher(Protocol):
     def step(self) -> int:
         """Number of queries to search at once."""
 
-    def add(self, X: Any) -> None:
+    def add(self, X: RowsLike) -> None:
         """Append rows."""
 
-    def prepare_queries(self, Q: Any) -> Any:
+    def prepare_queries(self, Q: RowsLike) -> Matrix:
         """Return queries in the form that `nearest` and `within` take."""
 
-    def nearest(self, Q: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def nearest(self, Q: Matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return distances and positions of the k nearest rows of each query."""
 
-    def within(self, Q: Any, radius: float) -> list[tuple[np.ndarray, np.ndarray]]:
+    def within(self, Q: Matrix, radius: float) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return distances and positions of the rows within a radius of each query."""
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -89,7 +104,7 @@ class Index:
         parts = f", {len(self.parts)} parts" if len(self.parts) > 1 else ""
         return f"Index({len(self):,} rows, backend={self.backend!r}{parts}, {self.metric!r})"
 
-    def kneighbors(self, Q: Any, k: int = 10) -> Neighbors:
+    def kneighbors(self, Q: RowsLike, k: int = 10) -> Neighbors[np.ndarray]:
         """Return the k nearest rows of each query (all if there are fewer), nearest first, ties in order of addition.
 
         Returns
@@ -113,7 +128,7 @@ class Index:
             return Neighbors(np.empty((0, k)), np.empty((0, k), dtype=self.ids.dtype))
         return Neighbors(np.concatenate(distances), self.ids[np.concatenate(positions)])
 
-    def radius_neighbors(self, Q: Any, radius: float) -> Neighbors:
+    def radius_neighbors(self, Q: RowsLike, radius: float) -> Neighbors[list[np.ndarray]]:
         """Return all rows within `radius` of each query, nearest first; exact indexes only.
 
         Returns
@@ -134,7 +149,7 @@ class Index:
                 ids.append(self.ids[p[order]])
         return Neighbors(distances, ids)
 
-    def _blocks(self, Q: Any) -> Iterator[Any]:
+    def _blocks(self, Q: RowsLike) -> Iterator[Matrix]:
         queries = self.parts[0].prepare_queries(Q)
         n, step = len_of(queries), min(part.step for part in self.parts)
         return (queries[a : a + step] for a in range(0, n, step))
@@ -142,7 +157,7 @@ class Index:
     def _starts(self) -> np.ndarray:
         return np.cumsum([0, *(part.n for part in self.parts[:-1])])
 
-    def add(self, X: Any, ids: ArrayLike | None = None) -> None:
+    def add(self, X: RowsLike, ids: ArrayLike | None = None) -> None:
         """Add rows with these ids, by default the next integers."""
         n = len_of(X)
         ids = as_ids(ids, n, self.ids)
@@ -157,7 +172,13 @@ class Index:
         save(self, path)
 
 
-def build_index(metric: Any, X: Any, backend: str = "exact", ids: ArrayLike | None = None, **options: int) -> Index:
+def build_index(
+    metric: Metric | HasMetric,
+    X: RowsLike | da.Array | dd.DataFrame,
+    backend: str = "exact",
+    ids: ArrayLike | None = None,
+    **options: int,
+) -> Index:
     """Build an index of the rows of X under a learned metric.
 
     Parameters
@@ -199,7 +220,7 @@ def build_index(metric: Any, X: Any, backend: str = "exact", ids: ArrayLike | No
     return Index(metric, parts, as_ids(ids, n), backend, options)
 
 
-def _metric_of(metric: Any) -> Metric:
+def _metric_of(metric: object) -> Metric:
     found = getattr(metric, "metric_", metric)
     if not isinstance(found, Metric):
         raise ValueError(f"metric must be a mahalo.Metric or a fitted learner; got {type(metric).__name__}.")
@@ -233,7 +254,7 @@ def require_backend(backend: str) -> None:
         raise ImportError(f'backend={backend!r} needs {GRAPH_SEARCHES[backend].package}: pip install "mahalo[search]"')
 
 
-def _row_blocks(X: Any) -> Iterator[Any]:
+def _row_blocks(X: Any) -> Iterator[RowsLike]:
     """Yield X, or one by one the blocks of rows of a Dask array and the partitions of a Dask dataframe."""
     if not is_lazy(X):
         yield X
@@ -246,7 +267,9 @@ def _row_blocks(X: Any) -> Iterator[Any]:
             yield X.blocks[i].compute()
 
 
-def _make_searcher(metric: Metric, X: Any, backend: str, options: dict[str, int], first: Searcher | None) -> Searcher:
+def _make_searcher(
+    metric: Metric, X: RowsLike, backend: str, options: dict[str, int], first: Searcher | None
+) -> Searcher:
     """Return a search structure over X; `first` is that of the index's first part."""
     if backend in GRAPH_SEARCHES:
         centre = first.centre if isinstance(first, GRAPH_SEARCHES[backend]) else None
@@ -254,7 +277,7 @@ def _make_searcher(metric: Metric, X: Any, backend: str, options: dict[str, int]
     return exact_search_class(metric, X).of(metric, X)
 
 
-def exact_search_class(metric: Metric, X: Any) -> type[VectorSearch] | type[SimilaritySearch]:
+def exact_search_class(metric: Metric, X: RowsLike) -> type[VectorSearch] | type[SimilaritySearch]:
     """Return `VectorSearch` if `transform` is exact and makes no wide rows dense, else `SimilaritySearch`."""
     weight = metric.base_weight
     return VectorSearch if not weight or (metric.is_linear and not sp.issparse(X)) else SimilaritySearch

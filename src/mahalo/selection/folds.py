@@ -12,7 +12,8 @@ import numpy as np
 
 from ..constraints import Constraints
 from ..evaluation import pair_auc
-from ..metric import Metric, cosines, is_positive, leading_part, sq_norms
+from ..linalg import sq_norms
+from ..metric import Metric, cosines, is_positive, leading_part
 
 __all__ = ["Fold", "SearchData"]
 

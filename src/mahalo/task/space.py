@@ -14,6 +14,7 @@ from ..constraints import class_codes
 from ..coordinates import (
     BaseKernel,
     EmbeddedSpace,
+    KernelGeometry,
     KernelSpace,
     LinearSpace,
     Space,
@@ -109,7 +110,7 @@ def start_metric(settings: FitSettings, X: Any, y: Any = None) -> Metric:
     known = Supervision(None if y is None else class_codes(y))
     space = make_space(settings, X, known, None, as_generator(settings.random_state), quiet=True)
     start = space.coordinates
-    coordinates, F = start.finish(np.eye(start.rank), 1.0, start.residual)
+    coordinates, F = start.with_solution(np.eye(start.rank), 1.0, start.residual)
     return Metric(coordinates, F, normalize=settings.normalize)
 
 
@@ -157,15 +158,15 @@ def _combinations(
     n = len_of(X)
     if isinstance(basis, FixedBasis):
         return _on_rows_of(basis.array, rows, n)
-    plain = KernelSpace(kernel, X)
+    geometry = KernelGeometry(kernel, X)
     basis_data = BasisData(
         n,
         None,
-        lambda index: plain.gram(index).astype(np.float64),
+        lambda index: geometry.gram(index).astype(np.float64),
         codes,
-        block=plain.block,
+        block=geometry.block,
         progress=progress,
-        diagonal=plain.self_similarity,
+        diagonal=geometry.self_similarity,
     )
     return basis.coefficients(basis_data, rng)
 

@@ -1,0 +1,173 @@
+"""Consolidation: the metric learned from a set of answers, as a function of the answers and the seed alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..active import AnswerClosure
+from ..constraints import Constraints, sq_distances
+from ..coordinates import LinearCoordinates
+from ..learner import MetricLearner
+from ..metric import Metric
+from ..priors import Supervision
+from ..solvers import Certificate
+from ..task import make_space
+from ..validation import in_double
+from .answers import Answer, Answers, consistent
+
+__all__ = ["Consolidation", "Learning"]
+
+_MAX_IMPLIED = 4_000  # similar, and dissimilar, pairs that are learned from
+_N_SAMPLED_PAIRS = 50_000  # for the percentiles of distances
+
+
+@dataclass(frozen=True, eq=False)
+class Consolidation:
+    """A metric, and what it was learned from.
+
+    Attributes
+    ----------
+    metric : Metric
+        The ordinary distance if there was nothing to learn from.
+    certificate : Certificate or None
+        Proof of optimality; None for the ordinary distance.
+    n_answers : int
+        Pairs and triplets with an answer that were learned from.
+    n_similar, n_dissimilar : int
+        Pairs that these answers imply, themselves included.
+    left_out : tuple of Answer
+        "Same" answers that contradict others, which were not learned from.
+    rows : ndarray of int
+        Rows that the answers are about.
+    group : ndarray of int
+        Number of the group of each of these rows: rows connected by "same".
+    """
+
+    metric: Metric
+    certificate: Certificate | None
+    n_answers: int
+    n_similar: int
+    n_dissimilar: int
+    left_out: tuple[Answer, ...]
+    rows: np.ndarray
+    group: np.ndarray
+
+    @property
+    def is_learned(self) -> bool:
+        """True if the metric is another than the ordinary distance."""
+        return self.certificate is not None
+
+
+class Learning:
+    """Learner of metrics from answers about the rows of X.
+
+    Answers imply others: rows connected by "same" are a group, and "different" between two groups holds for all their
+    rows. All implied pairs are learned from, up to 4,000 of either kind; similar and dissimilar
+    pairs weigh as much in all.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    seed : int
+    learner : MetricLearner
+        Its settings are those of every fit; its bounds, unless set, are percentiles of the distances of rows of X.
+    """
+
+    def __init__(self, X: np.ndarray, seed: int, learner: MetricLearner) -> None:
+        self.X, self.seed, self._learner = X, seed, learner
+
+    @cached_property
+    def ordinary(self) -> Metric:
+        """The metric before learning."""
+        settings = self._learner.fit_settings()
+        rng = np.random.default_rng(self.seed)
+        coordinates = make_space(settings, in_double(self.X[:2]), Supervision(None, None), None, rng).coordinates
+        assert isinstance(coordinates, LinearCoordinates)
+        return Metric(coordinates, np.eye(coordinates.rank), normalize=bool(self._learner.normalize))
+
+    @cached_property
+    def bounds(self) -> tuple[float, float]:
+        """Squared bounds of similar and dissimilar pairs: percentiles of the distances of random pairs of rows."""
+        if self._learner.bounds is not None:
+            return self._learner.bounds
+        rng, n = np.random.default_rng(self.seed), len(self.X)
+        rows = np.sort(rng.choice(n, min(n, 2_000), replace=False))
+        i = rng.integers(0, len(rows), _N_SAMPLED_PAIRS)
+        j = (i + rng.integers(1, len(rows), len(i))) % len(rows)
+        sq = sq_distances(self.transform(self.ordinary, rows), np.column_stack([i, j]))
+        upper, lower = np.percentile(sq[sq > 0], self._learner.percentiles or (5, 95)) if (sq > 0).any() else (0.0, 0.0)
+        if upper <= 0:
+            raise ValueError("all rows are identical, so there is nothing to tell apart; check the data.")
+        return float(upper), float(lower)
+
+    def transform(self, metric: Metric, rows: np.ndarray) -> np.ndarray:
+        """Return some rows in the space in which the metric is the ordinary distance, in double precision."""
+        return np.asarray(metric.transform(in_double(self.X[rows])), dtype=np.float64)
+
+    def distances(self, metric: Metric, pairs: np.ndarray) -> np.ndarray:
+        """Return the squared distances of pairs of rows under a metric."""
+        pairs = np.asarray(pairs, dtype=np.intp).reshape(-1, 2)
+        if not len(pairs):
+            return np.empty(0)
+        rows, index = np.unique(pairs, return_inverse=True)
+        return sq_distances(self.transform(metric, rows), index.reshape(pairs.shape))
+
+    def consolidate(self, answers: Answers, held_out: Answers | None = None) -> Consolidation:
+        """Return the metric learned from answers and all that they imply, but not from held-out pairs."""
+        sq = self.distances(self.ordinary, np.array([a.rows for a in answers.pairs]))
+        pairs, left_out = consistent(answers.pairs, sq)
+        triplets = np.array([a.rows for a in answers.triplets if a.same], dtype=np.intp).reshape(-1, 3)
+        index = np.array([a.rows for a in pairs], dtype=np.intp).reshape(-1, 2)
+        rows = np.unique(np.concatenate([index.ravel(), triplets.ravel()]))
+        if not len(rows):
+            return Consolidation(self.ordinary, None, 0, 0, 0, left_out, rows, rows)
+        known = Constraints.from_pairs(
+            np.searchsorted(rows, index), same=np.array([a.same for a in pairs], dtype=bool), n_rows=len(rows)
+        )
+        closure = AnswerClosure.of(known, len(rows))
+        implied = closure.constraints(_MAX_IMPLIED, random_state=self.seed)
+        if held_out is not None:
+            implied = _without(implied, rows, np.array([a.rows for a in held_out.pairs]).reshape(-1, 2))
+        constraints = _balanced(implied)
+        if len(triplets):
+            constraints = constraints + Constraints.from_triplets(np.searchsorted(rows, triplets), n_rows=len(rows))
+        n_similar = int((implied.pairs.sign > 0).sum())
+        n_dissimilar = implied.n_constraints - n_similar
+        counts = (len(pairs) + len(triplets), n_similar, n_dissimilar, left_out, rows, closure.group)
+        X = in_double(self.X[rows])
+        if not constraints.n_constraints or not _says_something(X, constraints):
+            return Consolidation(self.ordinary, None, *counts)
+        learner = MetricLearner(**{**self._learner.get_params(), "bounds": self.bounds, "random_state": self.seed})
+        learner.fit(X, constraints=constraints)
+        return Consolidation(learner.metric_, learner.certificate_, *counts)
+
+
+def _says_something(X: np.ndarray, constraints: Constraints) -> bool:
+    """Return whether a pair or triplet is of rows that differ."""
+    pairs, triplets = constraints.pairs.index, constraints.triplets.index
+    edges = np.concatenate([pairs, triplets[:, :2], triplets[:, ::2]])
+    return bool((sq_distances(X, edges) > 0).any())
+
+
+def _balanced(constraints: Constraints) -> Constraints:
+    """Return the constraints with a weight below 1 on the kind of pairs that there are more of: both weigh as much."""
+    similar = constraints.pairs.sign > 0
+    n_similar, n_dissimilar = int(similar.sum()), int((~similar).sum())
+    if not n_similar or not n_dissimilar:
+        return constraints
+    fewer = min(n_similar, n_dissimilar)
+    weight = np.where(similar, fewer / n_similar, fewer / n_dissimilar)
+    return Constraints.from_pairs(constraints.pairs.index, same=similar, weight=weight, n_rows=constraints.n_rows)
+
+
+def _without(constraints: Constraints, rows: np.ndarray, pairs: np.ndarray) -> Constraints:
+    """Return the constraints without some pairs, given by the numbers in `rows`."""
+    if not len(pairs) or not len(rows):
+        return constraints
+    ends = np.sort(rows[constraints.pairs.index], axis=1).astype(np.int64)
+    n = int(max(rows.max(), pairs.max())) + 1
+    excluded = np.sort(pairs, axis=1).astype(np.int64) @ np.array([n, 1])
+    return constraints.take(~np.isin(ends @ np.array([n, 1]), excluded))

@@ -1,0 +1,438 @@
+"""Session: questions and answers about the rows of a table, and the metric learned from them."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_array
+
+from ..explain.fingerprint import fingerprint
+from ..learner import MetricLearner
+from ..metric import Metric
+from ..solvers import Certificate
+from ..validation import check_count
+from .answer_log import AnswerLog, DataIdentity, Entry
+from .answers import HELD_OUT_EVERY, Answers, Contradiction, contradictions
+from .export import Export, RowNames, export_answers
+from .judging import SPAN, Enough, HeldOut, Judge
+from .learning import Consolidation, Learning
+from .neighbors import Neighbors, RowIndex
+from .questions import Chooser, Doubt, Key, Question, doubts
+
+__all__ = ["Session", "State"]
+
+EVERY = 5  # answers between consolidations
+_PENDING_SECONDS = 120.0  # for which a question shown to one person is not asked of another
+_N_CACHED = 24  # consolidations that are kept
+_MAX_CURVE = 30  # points of the curve of held-out AUC
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Knowledge of a session.
+
+    Attributes
+    ----------
+    n_answers, n_same, n_different, n_triplets, n_skipped : int
+        Answers that hold, of which pairs of either kind and triplets; questions that nobody could answer.
+    n_implied : int
+        Pairs that follow from the answers learned from, beyond these answers themselves.
+    n_consolidated : int
+        Answers in the log at the last consolidation.
+    certificate : Certificate or None
+        Of the last consolidation.
+    held_out : HeldOut or None
+        AUC of held-out answers; None until some are "same" and some "different".
+    curve : tuple of HeldOut
+        The same at earlier consolidations.
+    enough : Enough
+    contradictions : tuple of Contradiction
+    doubtful : tuple of Doubt
+    annotators : tuple of str
+    """
+
+    n_answers: int
+    n_same: int
+    n_different: int
+    n_triplets: int
+    n_skipped: int
+    n_implied: int
+    n_consolidated: int
+    certificate: Certificate | None
+    held_out: HeldOut | None
+    curve: tuple[HeldOut, ...]
+    enough: Enough
+    contradictions: tuple[Contradiction, ...]
+    doubtful: tuple[Doubt, ...]
+    annotators: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Learned:
+    """A consolidation, the answers in the log at that time, and what was found with it."""
+
+    consolidation: Consolidation
+    n_entries: int
+    held_out: HeldOut | None
+    enough: Enough
+    doubtful: tuple[Doubt, ...]
+
+
+class Session:
+    """Learn a distance by asking a person whether two rows are the same.
+
+    Every answer is on disk before `answer` returns. The metric is a function of the log and the seed alone: it is
+    learned anew after every fifth answer from all answers that hold and from what they imply, so that a session that is
+    opened again has the same metric, to the last bit. Every tenth answer is held out to judge by.
+
+    Several sessions, in threads or in processes, may share a log.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Rows to ask about; finite numbers.
+    log : str or path-like, optional
+        File of answers, appended to, or created. None: answers are kept in memory and are lost in the end.
+    kinds : tuple of {"pair", "triplet"}, default=("pair",)
+        "pair": are these two the same? "triplet": which of two is more like a third?
+    random_state : int, default=0
+        Seed of all draws.
+    annotator : str, default=""
+        Name of the person who answers; people who disagree are shown as a contradiction.
+    prior : array-like of shape (n_features, n_features), optional
+        Metric matrix to start from, such as ``metric.matrix`` of an earlier one. By default the Euclidean distance.
+    gamma : float, default=1.0
+        Price of violating an answer, as in `MetricLearner`.
+
+    Attributes
+    ----------
+    metric_ : Metric
+        The metric of the last consolidation; it is learned now if it has not been.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from mahalo.studio import Session
+    >>> X, y = load_wine(return_X_y=True)
+    >>> session = Session(StandardScaler().fit_transform(X))
+    >>> for _ in range(40):
+    ...     question = session.question()
+    ...     i, j = question.rows
+    ...     entry = session.answer(question, "same" if y[i] == y[j] else "different")
+    >>> session.state().certificate.converged
+    True
+    """
+
+    def __init__(
+        self,
+        X: ArrayLike,
+        log: str | PathLike | None = None,
+        kinds: Sequence[str] = ("pair",),
+        random_state: int = 0,
+        *,
+        annotator: str = "",
+        prior: ArrayLike | None = None,
+        gamma: float = 1.0,
+    ) -> None:
+        self.X = _checked_rows(X)
+        self.kinds = _checked_kinds(kinds)
+        if not isinstance(random_state, (int, np.integer)) or random_state < 0:
+            raise ValueError(f"random_state must be a whole number from 0; got {random_state!r}.")
+        self.random_state, self.annotator = int(random_state), annotator
+        learner = MetricLearner(gamma=gamma, prior="identity" if prior is None else np.asarray(prior))
+        self.learning = Learning(self.X, self.random_state, learner)
+        digest = fingerprint(self.X).rows
+        assert digest is not None
+        self.log = AnswerLog(log, DataIdentity(len(self.X), self.X.shape[1], digest))
+        self._chooser = Chooser(self.learning, self.random_state, self.kinds)
+        self.index = RowIndex(self.X, self.learning.ordinary)
+        self._judge = Judge(self.learning, self.random_state)
+        self._lock = threading.RLock()
+        self._answers = (0, Answers())
+        self._pending: dict[Key, tuple[str, float]] = {}
+        self._consolidations: OrderedDict[object, Consolidation] = OrderedDict()
+        self._learned: tuple[object, _Learned] | None = None
+        self._judged: dict[object, HeldOut | None] = {}
+        self._curve: tuple[HeldOut, ...] = ()
+        self._background = False
+
+    # -- questions and answers -------------------------------------------------------------------------------------
+
+    def question(self, annotator: str | None = None) -> Question:
+        """Return the next question.
+
+        Raises LookupError if every question has been answered or follows from answers.
+
+        Parameters
+        ----------
+        annotator : str, optional
+            Who is asked; default: the annotator of the session. Two people are not shown the same pair at a time.
+        """
+        annotator = self.annotator if annotator is None else annotator
+        learned = self._newest() if self._background else self._up_to_date()
+        answers = self.answers()
+        with self._lock:
+            now = time.monotonic()
+            self._pending = {key: (who, end) for key, (who, end) in self._pending.items() if end > now}
+
+            def avoid(key: Key) -> bool:
+                return self._pending.get(key, (annotator, 0.0))[0] != annotator or annotator in answers.skipped.get(
+                    key, ()
+                )
+
+            metric = learned.consolidation.metric
+            kind, rows, why = self._chooser.choose(answers, metric, learned.doubtful, avoid)
+            self._pending[kind, rows] = (annotator, now + _PENDING_SECONDS)
+        return Question(secrets.token_hex(8), kind, rows, why)
+
+    def answer(self, question: Question, answer: str, annotator: str | None = None) -> Entry:
+        """Write an answer to the log and return its entry, once it is on disk.
+
+        The same answer to the same question again changes nothing.
+
+        Parameters
+        ----------
+        question : Question
+        answer : {"same", "different", "skip"}
+            For a triplet "first", "second" or "skip".
+        annotator : str, optional
+            Who answers; default: the annotator of the session.
+        """
+        annotator = self.annotator if annotator is None else annotator
+        entry = Entry(question.id, question.kind, tuple(question.rows), answer, annotator, question.why)
+        return self.log.append(entry)
+
+    def undo(self, annotator: str | None = None, *, id: str | None = None) -> Entry | None:
+        """Take back the annotator's latest answer that holds; return it, or None if there is none.
+
+        Parameters
+        ----------
+        annotator : str, optional
+            Whose answer; default: the annotator of the session.
+        id : str, optional
+            Identifies this call: a repetition with the same id changes nothing.
+        """
+        annotator = self.annotator if annotator is None else annotator
+        id = secrets.token_hex(8) if id is None else id
+        with self.log.transaction() as write:
+            entries = self.log.entries
+            if any(entry.id == id for entry in entries):
+                return None
+            last = Answers.of(entries).by_last.get(annotator, ())
+            if not last:
+                return None
+            write(Entry(id, "undo", (), last[-1].id, annotator))
+            return last[-1]
+
+    def decide_label(
+        self, row: int, decision: str, label: str = "", annotator: str | None = None, *, id: str | None = None
+    ) -> Entry:
+        """Write what is to become of the label of a row: "keep", "change" (to `label`) or "drop"."""
+        annotator = self.annotator if annotator is None else annotator
+        entry = Entry(id or secrets.token_hex(8), "label", (row,), decision, annotator, label=label)
+        return self.log.append(entry)
+
+    def judge_neighbor(
+        self, row: int, neighbor: int, belongs: bool, annotator: str | None = None, *, id: str | None = None
+    ) -> Entry:
+        """Write that a row belongs, or does not, among the nearest of another, as a triplet.
+
+        A row that belongs is nearer than the last of the ten nearest, or than one that does not belong. A row that does
+        not belong is farther than the nearest other row, or than one that does.
+        """
+        annotator = self.annotator if annotator is None else annotator
+        near = [int(k) for k in self.neighbors(row).after if k not in (row, neighbor)]
+        if not near:
+            raise ValueError(f"row {row} has no other neighbours to compare row {neighbor} with.")
+        other = near[-1] if belongs else near[0]
+        rows = (row, neighbor, other) if belongs else (row, other, neighbor)
+        entry = Entry(id or secrets.token_hex(8), "triplet", rows, "first", annotator, "neighbours")
+        return self.log.append(entry)
+
+    def answers(self) -> Answers:
+        """Return all answers that hold, those of other processes included."""
+        n = self.log.refresh()
+        with self._lock:
+            if self._answers[0] != n:
+                entries = self.log.entries
+                self._answers = (len(entries), Answers.of(entries))
+            return self._answers[1]
+
+    # -- learning --------------------------------------------------------------------------------------------------
+
+    @property
+    def metric_(self) -> Metric:
+        return self._up_to_date().consolidation.metric
+
+    @property
+    def latest_metric_(self) -> Metric:
+        """The newest metric there is, without waiting for one that is being learned."""
+        return self._newest().consolidation.metric
+
+    def learn_in_background(self) -> None:
+        """Let `question` use the newest metric there is; another thread calls `learn`."""
+        self._background = True
+
+    def learn(self) -> bool:
+        """Consolidate if there are answers for it; return whether anything was learned anew."""
+        with self._lock:
+            before = self._learned
+        return self._up_to_date() is not (None if before is None else before[1])
+
+    def learn_curve(self) -> bool:
+        """Judge earlier consolidations, for the curve of held-out AUC; return whether it is another now."""
+        answers = self.answers()
+        n_last = answers.n_entries - answers.n_entries % EVERY
+        step = HELD_OUT_EVERY * max(1, -(-n_last // (HELD_OUT_EVERY * _MAX_CURVE)))
+        points = []
+        for n in range(step, n_last + 1, step):
+            known = answers.before(n)
+            key = _content(known)
+            if key not in self._judged:
+                metric = self._consolidated(known.training(), known).metric
+                self._judged[key] = self._judge.held_out(metric, known)
+            points.append(self._judged[key])
+        curve = tuple(point for point in points if point is not None)
+        with self._lock:
+            changed, self._curve = curve != self._curve, curve
+        return changed
+
+    def final(self) -> Consolidation:
+        """Return the metric learned from all answers, held-out ones included."""
+        return self._consolidated(self.answers(), None)
+
+    def neighbors(self, row: int, k: int = 10) -> Neighbors:
+        """Return the k nearest rows of a row by the ordinary and by the learned distance.
+
+        Parameters
+        ----------
+        row : int
+        k : int, default=10
+        """
+        if not 0 <= row < len(self.X):
+            raise ValueError(f"row must be a number from 0 to {len(self.X) - 1}; got {row}.")
+        check_count(k, "k")
+        return self.index.nearest(self._newest().consolidation.metric, self.X[row], k, row)
+
+    def state(self) -> State:
+        """Return what is known: counts, contradictions, doubtful answers, held-out AUC, certificate, enough."""
+        if not self._background:
+            self.learn_curve()
+        learned, answers = self._newest() if self._background else self._up_to_date(), self.answers()
+        same = [a.same for a in answers.pairs]
+        c = learned.consolidation
+        names = {name for a in (*answers.pairs, *answers.triplets) for name in a.by}
+        return State(
+            n_answers=answers.n_answers,
+            n_same=same.count(True),
+            n_different=same.count(False),
+            n_triplets=len(answers.triplets),
+            n_skipped=len(answers.skipped),
+            n_implied=max(0, c.n_similar + c.n_dissimilar - c.n_answers),
+            n_consolidated=learned.n_entries,
+            certificate=c.certificate,
+            held_out=learned.held_out,
+            curve=self._curve,
+            enough=learned.enough,
+            contradictions=contradictions(answers),
+            doubtful=learned.doubtful,
+            annotators=tuple(sorted(names)),
+        )
+
+    def export(
+        self,
+        folder: str | PathLike,
+        *,
+        ids: Sequence[str] | None = None,
+        names: Sequence[str] | None = None,
+        y: ArrayLike | None = None,
+    ) -> Export:
+        """Write the metric of all answers, the answers as CSV, a report, and how to use them.
+
+        The report needs the extra ``mahalo[report]``; without it the rest is written, and `notes` says so.
+
+        Parameters
+        ----------
+        folder : str or path-like
+            Created if it does not exist.
+        ids : sequence of str, optional
+            Names of the rows; default: their numbers.
+        names : sequence of str, optional
+            Names of the columns, for the report.
+        y : array-like, optional
+            Labels, for the report.
+        """
+        return export_answers(folder, self.X, self.answers(), self.final(), RowNames(ids, names, y))
+
+    def _up_to_date(self) -> _Learned:
+        """Return what was learned from all answers up to the last multiple of five; learn it if need be."""
+        answers = self.answers()
+        n = answers.n_entries - answers.n_entries % EVERY
+        known = answers.before(n)
+        key = (n, _content(known))
+        with self._lock:
+            if self._learned is not None and self._learned[0] == key:
+                return self._learned[1]
+        consolidation = self._consolidated(known.training(), known)
+        earlier = None
+        if n > SPAN:
+            earlier_known = known.before(n - SPAN)
+            earlier = self._consolidated(earlier_known.training(), earlier_known).metric
+        learned = _Learned(
+            consolidation,
+            n,
+            self._judge.held_out(consolidation.metric, known),
+            self._judge.enough(earlier, consolidation.metric, known),
+            doubts(self.learning, consolidation.metric, answers, self.random_state) if n else (),
+        )
+        with self._lock:
+            self._learned = (key, learned)
+        return learned
+
+    def _newest(self) -> _Learned:
+        with self._lock:
+            if self._learned is not None:
+                return self._learned[1]
+        return self._up_to_date()
+
+    def _consolidated(self, training: Answers, known: Answers | None) -> Consolidation:
+        held_out = None if known is None else Answers(tuple(a for a in known.pairs if a.held_out))
+        key = (_content(training), None if held_out is None else _content(held_out))
+        with self._lock:
+            if key in self._consolidations:
+                self._consolidations.move_to_end(key)
+                return self._consolidations[key]
+        consolidation = self.learning.consolidate(training, held_out)
+        with self._lock:
+            self._consolidations[key] = consolidation
+            while len(self._consolidations) > _N_CACHED:
+                self._consolidations.popitem(last=False)
+        return consolidation
+
+
+def _content(answers: Answers) -> tuple[tuple[object, ...], ...]:
+    """Return what a metric depends on: every pair and triplet, its answer, and how often it was given."""
+    return tuple((a.kind, a.rows, a.same, a.n_times, a.ordinal) for a in (*answers.pairs, *answers.triplets))
+
+
+def _checked_rows(X: ArrayLike) -> np.ndarray:
+    """Return X as a matrix of finite numbers in single or double precision."""
+    if hasattr(X, "tocsr"):
+        raise ValueError("X is sparse; a session takes a dense array. Reduce it first, e.g. with TruncatedSVD.")
+    return np.asarray(check_array(X, dtype=[np.float64, np.float32], ensure_min_samples=3))
+
+
+def _checked_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
+    kinds = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    if not kinds or set(kinds) - {"pair", "triplet"}:
+        raise ValueError(f"kinds must be ('pair',), ('triplet',) or both; got {kinds!r}.")
+    return tuple(kind for kind in ("pair", "triplet") if kind in kinds)

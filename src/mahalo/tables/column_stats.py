@@ -1,0 +1,71 @@
+"""Statistics of the columns of a table that is read in pieces: missing values, moments, a checksum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+
+import numpy as np
+
+from ..explain.fingerprint import checksum
+from ..linalg import ClassMoments
+from ..metric import Scaling
+from ..progress import Progress
+from .encoding import Encoding, Missing, convert, raise_if_missing
+from .table import Piece, TableSource, merge_pieces
+
+__all__ = ["ColumnStats"]
+
+
+@dataclass(frozen=True)
+class ColumnStats:
+    """Statistics of some rows; `moments`, of all columns as one class, are None if values are missing."""
+
+    missing: dict[str, Missing]
+    moments: ClassMoments | None
+    largest: np.ndarray
+    checksum: int
+
+    @classmethod
+    def scan(cls, table: TableSource, encoding: Encoding, progress: Progress) -> ColumnStats:
+        """Read all rows once; raise ValueError if values are missing or not finite."""
+        stats = merge_pieces(table, partial(_scan_piece, table, encoding), _merge, "columns", progress)
+        raise_if_missing(table, stats.missing)
+        return stats
+
+    @property
+    def variance(self) -> np.ndarray:
+        """Variance of each column."""
+        assert self.moments is not None and self.moments.scatter is not None
+        return self.moments.scatter.ravel() / self.moments.n
+
+    def scaling(self) -> Scaling:
+        """Return the scaling to mean 0 and standard deviation 1."""
+        assert self.moments is not None
+        return Scaling.from_moments(self.moments.means[0], self.variance, self.largest)
+
+
+def _scan_piece(table: TableSource, encoding: Encoding, piece: Piece) -> ColumnStats:
+    X, found = convert(table.read(piece, encoding.columns), encoding)
+    missing = {name: Missing(one.count, one.row + piece.first) for name, one in found.items()}
+    if X is None or missing:
+        return ColumnStats(missing, None, np.zeros(len(encoding.names)), 0)
+    moments = ClassMoments.of(X, np.zeros(len(X), dtype=np.intp), 1, "variances")
+    return ColumnStats(missing, moments, np.maximum(X.max(axis=0), -X.min(axis=0)), checksum(X, piece.first))
+
+
+def _merge(parts: Sequence[ColumnStats]) -> ColumnStats:
+    """Return the statistics of all rows of parts in their order."""
+    missing: dict[str, Missing] = {}
+    for part in parts:
+        for name, found in part.missing.items():
+            before = missing.get(name, Missing(0, found.row))
+            missing[name] = Missing(before.count + found.count, before.row)
+    moments = [part.moments for part in parts if part.moments is not None]
+    return ColumnStats(
+        missing,
+        reduce(ClassMoments.merge, moments) if len(moments) == len(parts) else None,
+        np.max([part.largest for part in parts], axis=0),
+        sum(part.checksum for part in parts) % 2**64,
+    )
