@@ -16,6 +16,8 @@ from .pairs import pairs
 from .report import report
 from .runner import run_app
 from .search import search
+from .studio import studio
+from .suspects import suspects
 from .transform import transform
 
 __all__ = ["app", "main"]
@@ -53,7 +55,7 @@ def _start(
         print(context.get_help(), end="")
 
 
-for command in (fit, transform, neighbors, evaluate, report, index, search, export, pairs):
+for command in (fit, transform, neighbors, evaluate, report, index, search, export, pairs, suspects, studio):
     app.command()(command)
 
 

@@ -111,13 +111,14 @@ def load_dataset(options: RowOptions, progress: Progress = SILENT, *, kernel: st
     return load_in_pieces(options, shards, kernel, progress)
 
 
-def load_in_memory(options: RowOptions, progress: Progress = SILENT) -> Dataset:
-    """Load and check a dataset; it must have labels, pairs or triplets."""
+def load_in_memory(options: RowOptions, progress: Progress = SILENT, *, supervised: bool = True) -> Dataset:
+    """Load and check a dataset; if `supervised`, it must have labels, pairs or triplets."""
     strings = [name for name in (options.label, options.id) if name is not None]
     numbers = () if options.text else None
     table = read_table(options.data, encoding=options.encoding, text=strings, numbers=numbers, show=progress.show)
     y = read_labels(table, options.label, options.labels, options.encoding)
-    require_supervision(options, table, has_labels=y is not None)
+    if supervised:
+        require_supervision(options, table, has_labels=y is not None)
     ids = read_ids(table, options.id, options.ids, options.encoding)
     if table.n_rows < 2:
         raise ValueError(f"{table.source} has one row; at least 2 are needed to learn a distance.")
