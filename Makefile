@@ -63,9 +63,9 @@ format: $(VENV)/.installed
 test: lint
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
-# Vector databases and torch, which the tests of recipes and of other arrays skip without.
+# Vector databases, torch and other libraries, which the tests of recipes, arrays and integrations skip without.
 $(VENV)/.recipes: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[recipes]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ".[recipes,integrations]"
 	touch $@
 
 test-all: lint dist/.built $(VENV)/.recipes

@@ -20,11 +20,13 @@ from .timing import environment
 # Short ones first.
 NAMES = (
     "overhead",
+    "choosing",
     "gammas",
     "search",
     "pairs",
     "suspects",
     "feedback",
+    "duplicates",
     "online",
     "dask",
     "commands",

@@ -10,11 +10,10 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from mahalo import Metric
 
-__all__ = ["HELD_OUT", "MOST_DIRECTIONS", "MOST_TESTED", "Split", "mean_rate"]
+__all__ = ["HELD_OUT", "MOST_TESTED", "Split", "mean_rate"]
 
 MOST_TESTED = 50  # images a class, as is usual for this data
 HELD_OUT = 1 / 3  # of the training images, to choose by
-MOST_DIRECTIONS = 3000  # of feature space, for covariances to be worked out in full
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +50,15 @@ class Split:
             K_train, K_held_out = (self.K_train[np.ix_(rows, train)] for rows in (train, held_out))
             yield Split(K_train, self.y_train[train], K_held_out, self.y_train[held_out])
 
-    def definite(self) -> tuple[Split, float]:
+    def definite(self, most_directions: int | None = None) -> tuple[Split, float]:
         """Return the split without the negative eigenvalues of its training kernel (and the smallest, where there are
-        more than `MOST_DIRECTIONS`), and the share of the negative ones in the sum of absolute eigenvalues."""
+        more than `most_directions`), and the share of the negative ones in the sum of absolute eigenvalues."""
         K = self.K_train
-        if len(K) <= MOST_DIRECTIONS and _is_definite(K):
+        n_cut = 0 if most_directions is None else max(len(K) - most_directions, 0)
+        if not n_cut and _is_definite(K):
             return self, 0.0
         values, vectors = np.linalg.eigh(K)
-        first = max(int((values <= 0).sum()), len(K) - MOST_DIRECTIONS)
+        first = max(int((values <= 0).sum()), n_cut)
         V, removed = vectors[:, first:], np.abs(values[values < 0]).sum() / np.abs(values).sum()
         K_train, K_test = (V * values[first:]) @ V.T, (self.K_test @ V) @ V.T
         return replace(self, K_train=K_train, K_test=K_test), float(removed)

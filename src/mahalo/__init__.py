@@ -53,7 +53,7 @@ _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 _BROUGHT = frozenset(
     {"basis", "coordinates", "kernels", "linalg", "losses", "persistence", "priors", "progress", "rows"}
     | {"evaluation", "explain", "solvers", "task", "validation", *(room for room in _ROOMS if "." not in room)}
-    | {"active", "cluster", "compat", "embeddings", "feedback", "pairs", "report", "search"}
+    | {"active", "cluster", "compat", "dedupe", "embeddings", "feedback", "pairs", "report", "search"}
 )
 
 

@@ -179,9 +179,9 @@ class Contents:
         header = self.fields.get(name)
         if not isinstance(header, dict):
             raise self.damaged("its header is not whole")
-        return kind.of_header(header, self.under(name), self.path)
+        return kind.of_header(header, self.arrays_under(name), self.path)
 
-    def under(self, name: str) -> dict[str, np.ndarray]:
+    def arrays_under(self, name: str) -> dict[str, np.ndarray]:
         """Return the arrays whose names begin with this one and a dot, by the rest of their names."""
         start = f"{name}."
         return {key.removeprefix(start): a for key, a in self.arrays.items() if key.startswith(start)}

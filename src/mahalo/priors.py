@@ -37,16 +37,10 @@ class Supervision:
         All `Within` are of one kind, and all `Covariance`. An object of another class is a kind of its own, because
         its scatter may depend on other parameters.
         """
-        kind = type(prior)
-        common = kind in (Within, Covariance)
-        owner, found = self.scatter_cache.get(kind if common else id(prior), (None, None))
-        if found is None or not (common or owner is prior):
-            found = prior.scatter(rows, self)
-            self.scatter_cache[kind if common else id(prior)] = (
-                prior,
-                found,
-            )  # a stored object keeps its id
-        return found
+        kind = type(prior) if type(prior) in (Within, Covariance) else id(prior)
+        if kind not in self.scatter_cache:
+            self.scatter_cache[kind] = prior, prior.scatter(rows, self)  # a stored object keeps its id
+        return self.scatter_cache[kind][1]
 
 
 class _ShrunkCovariance(BaseEstimator):

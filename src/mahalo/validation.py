@@ -29,6 +29,7 @@ __all__ = [
     "check_count",
     "check_gamma",
     "check_percentiles",
+    "check_positive",
     "check_sampling",
     "in_double",
     "is_linear",
@@ -82,6 +83,13 @@ def check_count(value: object, name: str, or_none: bool = False) -> None:
         return
     if isinstance(value, (bool, np.bool_)) or not (isinstance(value, Integral) and int(value) >= 1):
         raise ValueError(f"{name} must be a positive integer{' or None' * or_none}; got {value!r}.")
+
+
+def check_positive(value: object, name: str) -> float:
+    """Return `value` as a float; raise ValueError unless it is a positive, finite number."""
+    if isinstance(value, (bool, np.bool_)) or not (isinstance(value, Real) and 0 < float(value) < np.inf):
+        raise ValueError(f"{name} must be a positive number; got {value!r}.")
+    return float(value)
 
 
 def check_gamma(gamma: object) -> None:

@@ -284,7 +284,7 @@ def test_clusters_are_found(rng, explicit, kind):
 def test_centres_are_of_all_rows_though_some_were_clustered(rng, monkeypatch, prior, form):
     """One step of Lloyd's from the centres of rows that were drawn, in the prior's coordinates; by brute force."""
     monkeypatch.setattr("mahalo.basis.clusters.SUPPORT_ROWS", 50)
-    monkeypatch.setattr("mahalo.linalg.covariance._NUMBERS", 64)  # blocks of 256 rows
+    monkeypatch.setattr("mahalo.linalg.blocks._NUMBERS", 64)  # blocks of 256 rows
     X, y = rng.standard_normal((700, 3)) * [1, 2, 5] + 3.0, rng.integers(0, 2, 700)
     rows = InMemoryRows(form(X))
     whitened = Prior.of(prior, rows, Supervision(y)).whitened(rows)

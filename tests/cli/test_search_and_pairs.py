@@ -300,3 +300,32 @@ def test_classes_are_held_out_where_there_are_some(trees, run, command):
     for gamma in ((), ("--gamma", "1")):
         code, _, err = run(command[0], "trees.csv", *known, *gamma, *command[1:])
         assert code == 2 and "--holdout classes needs labels" in err
+
+
+def test_the_exported_graph_is_the_transform(trees, run):
+    pytest.importorskip("onnx")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    columns = table()
+    soil = ["ab"[k % 2] for k in range(len(columns["kind"]))]
+    write_csv("soil.csv", columns | {"soil": soil})
+    given = ("--label", "kind", "--id", "name", "--one-hot", "soil", "--gamma", "1", "--kernel", "rbf")
+    code, _, err = run("fit", "soil.csv", *given, "--out", "soil.safetensors")
+    assert code == 0, err
+    code, out, err = run("export", "soil.safetensors", "--onnx", "--out", "g.onnx", "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert found["names"] == ["width", "height", "depth", "soil=a", "soil=b"] and found["opset"] == 18
+    one_hot = np.array([[s == "a", s == "b"] for s in soil], dtype=np.float64)
+    X = np.hstack([numbers(columns), one_hot]).astype(np.float32)
+    (answer,) = onnxruntime.InferenceSession("g.onnx").run(None, {"X": X})
+    wanted = mahalo.load("soil.safetensors").transform(X.astype(np.float64))
+    np.testing.assert_allclose(answer, wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
+
+
+def test_export_says_which_options_belong_together(fitted, run):
+    code, _, err = run("export", fitted, "--onnx", "--side", "query", "--out", "g.onnx")
+    assert code == 2 and "leave --side query out" in err
+    code, _, err = run("export", fitted, "--onnx", "--out", "g.npz")
+    assert code == 2 and "wanted .onnx" in err
+    code, _, err = run("export", fitted, "--out", "g.onnx")
+    assert code == 2 and "pass --onnx too" in err

@@ -18,7 +18,7 @@ from pyarrow import parquet  # noqa: E402
 
 from mahalo.explain import Provenance  # noqa: E402
 from mahalo.tables import parquet_shards as on_disk  # noqa: E402
-from mahalo.tables.parquet_shards import open_large  # noqa: E402
+from mahalo.tables.table import Table, open_table  # noqa: E402
 
 FIT = ["--label", "kind", "--id", "name", "--out", "m.safetensors", "--force", "--json"]
 N = 120  # rows in a shard
@@ -308,7 +308,7 @@ def test_without_dask_the_message_says_what_to_install(shards, run, in_pieces, m
 
 
 def test_pieces_are_neighbouring_row_groups(shards, in_pieces):
-    found = open_large(["shards"])
+    found = open_table(["shards"])
     assert [(p.file.name, p.groups, p.first_in_file, p.first, len(p)) for p in found.pieces[:3]] == [
         ("part-0.parquet", (0, 1), 0, 0, 100),
         ("part-0.parquet", (2,), 100, 100, 20),
@@ -319,7 +319,7 @@ def test_pieces_are_neighbouring_row_groups(shards, in_pieces):
 
 
 def test_what_fits_into_memory_is_held(shards):
-    assert open_large(["shards"]) is None
+    assert isinstance(open_table(["shards"]), Table)
 
 
 @pytest.mark.parametrize("options", [[], ["--gamma", "1", "--prior", "within"]], ids=["chosen", "settled"])
@@ -334,7 +334,7 @@ def test_rows_are_read_three_times(shards, run, in_pieces, monkeypatch, options)
     monkeypatch.setattr(on_disk.ParquetShards, "read", counted)
     code, _, err = run("fit", "shards", *FIT, *options)
     assert code == 0, err
-    pieces = open_large(["shards"]).pieces
+    pieces = open_table(["shards"]).pieces
     often = [sum(1 for other, names in seen if other == piece and "width" in names) for piece in pieces]
     assert often == [4] + [3] * (len(pieces) - 1)  # the first of them for what its columns hold, too
 
@@ -346,9 +346,9 @@ def test_few_pieces_are_held_at_once(shards, run, in_pieces, monkeypatch):
 
     import dask
 
-    from mahalo.tables import streamed_dataset
+    from mahalo.tables import dataset
 
-    alive, most, lock, read = 0, 0, threading.Lock(), streamed_dataset._read_numbers
+    alive, most, lock, read = 0, 0, threading.Lock(), dataset._read_numbers
 
     def forget():
         nonlocal alive
@@ -364,7 +364,7 @@ def test_few_pieces_are_held_at_once(shards, run, in_pieces, monkeypatch):
         weakref.finalize(X, forget)
         return X
 
-    monkeypatch.setattr(streamed_dataset, "_read_numbers", counted)
+    monkeypatch.setattr(dataset, "_read_numbers", counted)
     write_shards()
     with dask.config.set(scheduler="threads", num_workers=2):
         code, _, err = run("fit", "shards", *FIT, "--gamma", "1")
@@ -409,7 +409,7 @@ def contents(name: str) -> dict[str, np.ndarray]:
 def test_transform_holds_one_piece_at_a_time(model, run, in_pieces, monkeypatch):
     read, seen = on_disk.ParquetShards.read, []
     monkeypatch.setattr(on_disk.ParquetShards, "read", lambda *given: seen.append(read(*given)) or seen[-1])
-    monkeypatch.setattr("mahalo.tables.table._read_file", lambda *given: pytest.fail("a whole file was read"))
+    monkeypatch.setattr(on_disk.ParquetShards, "load", lambda *given: pytest.fail("all rows were read"))
     code, _, err = run("transform", model, "shards", "--out", "new.npy")
     assert code == 0, err
     assert [table.n_rows for table in seen] == [100, 20] * 4

@@ -131,11 +131,11 @@ INTERNAL = (
     "Basis ExplainMixin HardSlack HingeSlack LogSlack Prior Slack SlackStack Supervision as_basis as_loss as_prior"
 )
 INTERNAL += " OnlineMetricLearner fingerprint prior_needs resting_point"
-INTERNAL += " Estimate FoldScores LDA Measured QueryScores VOTE_NOTE auc_of_pairs average_precision choose_queries"
+INTERNAL += " Estimate FoldScores LDA Estimates QueryScores VOTE_NOTE auc_of_pairs average_precision choose_queries"
 INTERNAL += " compare_folds intervals known_pairs lda_projection measure_title nearest_of pair_auc pool precision_at"
 INTERNAL += " ranked ranked_auc recall_at score_queries share_below Distance N_NEIGHBORS choose_voters compare_on_pairs"
 INTERNAL += " compare_on_rows evaluate_pairs nearest_rows score_neighbors view_of_rows ndcg_at HubCounts hub_counts"
-INTERNAL += " SEARCH_MEASURES score_searches"
+INTERNAL += " SEARCH_MEASURES score_searches NeighborRanks neighbor_ranks"
 INTERNAL += " FEATURE_KINDS FeatureMap Features LocalMap FeaturesLike QuadraticMap UserFeatures as_features"
 INTERNAL += " fit_features read_features"
 

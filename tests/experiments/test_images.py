@@ -187,8 +187,8 @@ def test_inner_splits_hold_out_a_third_of_the_images_to_learn_from():
         assert_array_equal(part.K_test, 1000 * held_out[:, None] + train)
 
 
-def definite(K, K_test):
-    split, removed = Split(K, np.arange(len(K)), K_test, np.arange(len(K_test))).definite()
+def definite(K, K_test, most_directions=None):
+    split, removed = Split(K, np.arange(len(K)), K_test, np.arange(len(K_test))).definite(most_directions)
     return split.K_train, split.K_test, removed
 
 
@@ -212,12 +212,12 @@ def test_negative_eigenvalues_are_left_out_of_other_images_too(rng):
     assert_allclose(K_test, others - np.outer(others @ V[:, -1], V[:, -1]), atol=1e-12)
 
 
-def test_the_smallest_directions_are_left_out_where_there_are_too_many(monkeypatch):
-    monkeypatch.setattr(recognition, "MOST_DIRECTIONS", 2)
-    K_train, K_test, removed = definite(np.diag([3.0, 1.0, 2.0]), np.ones((1, 3)))
+def test_the_smallest_directions_are_left_out_where_there_are_too_many():
+    K_train, K_test, removed = definite(np.diag([3.0, 1.0, 2.0]), np.ones((1, 3)), 2)
     assert_allclose(K_train, np.diag([3.0, 0.0, 2.0]), atol=1e-12)
     assert_allclose(K_test, [[1.0, 0.0, 1.0]], atol=1e-12)
     assert removed == 0.0
+    assert_array_equal(definite(np.diag([3.0, 1.0, 2.0]), np.ones((1, 3)))[0], np.diag([3.0, 1.0, 2.0]))
 
 
 # -- the whole ---------------------------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ def test_a_lam_that_is_set_is_used_and_judged(rng):
     queries, documents = rng.normal(size=(30, 5)), rng.normal(size=(20, 5))
     relevance = [(k, int(rng.integers(20))) for k in range(30)]
     adapter = QueryAdapter(lam=0.5).fit(queries, documents, relevance)
-    assert adapter.lam_ == 0.5 and adapter.temperature_ == 0.05
+    assert adapter.lam_ == 0.5 and adapter.temperature_ in (0.03, 0.1)
     assert "as set" in adapter.before_after_.sentence
     assert adapter.before_after_.without_feedback.n_queries == 30
     assert not np.allclose(adapter.matrix_, np.eye(5))
@@ -79,8 +79,8 @@ def test_a_lam_that_is_set_is_used_and_judged(rng):
 
 def test_temperature_is_chosen_too(searches):
     adapter = QueryAdapter(lam=0.1, temperature=None).fit(*searches)
-    assert sorted(adapter.cv_results_["temperature"]) == [0.03, 0.05, 0.1]
-    assert adapter.temperature_ in (0.03, 0.05, 0.1)
+    assert sorted(adapter.cv_results_["temperature"]) == [0.03, 0.1]
+    assert adapter.temperature_ in (0.03, 0.1)
 
 
 def test_scale_of_the_vectors_does_not_matter(searches):
@@ -163,7 +163,7 @@ def test_one_query_needs_a_lam(searches):
     queries, documents, _ = searches
     with pytest.raises(ValueError, match="at least two with relevant documents; got one"):
         QueryAdapter().fit(queries, documents, [(0, 0)])
-    adapter = QueryAdapter(lam=0.1).fit(queries, documents, [(0, 0)])
+    adapter = QueryAdapter(lam=0.1, temperature=0.05).fit(queries, documents, [(0, 0)])
     assert adapter.before_after_ is None and adapter.certificate_.converged
 
 

@@ -228,7 +228,7 @@ def test_wide_sparse_data_saved_and_loaded(rng, tmp_path):
 
 def test_too_many_dimensions_for_a_matrix(rng, monkeypatch):
     monkeypatch.setattr(span, "_LARGEST_RANK", 20)
-    monkeypatch.setattr(metric_module, "_WIDEST_DENSE", 20)
+    monkeypatch.setattr(metric_module, "_MAX_DENSE_COLUMNS", 20)
     X = sp.random_array((60, 200), density=0.1, random_state=rng, format="csr")
     with pytest.raises(ValueError, match=r"span up to \d+ of 200 dimensions.*basis=100"):
         MetricLearner().fit(X, np.arange(60) % 2)

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mahalo.linalg import column_variances, covariance, shrunk_correlation
-from mahalo.linalg.covariance import moments, row_blocks, second_moment
+from mahalo.linalg import column_variances, covariance, moments, row_blocks, second_moment, shrunk_correlation
 
 FAR = [0.0, 1.0, 10.0, 1e4, 1e7]
 
@@ -89,7 +88,7 @@ def test_entries_given_in_parts_are_summed_and_left_as_they_were():
 def test_columns_with_many_zeros_stay_sparse(rng):
     X = sp.csr_array(columns(rng, 300, 1e7))
     found = moments(row_blocks(X))
-    far, D, S, _ = covariance._split(X, found.mean, np.sqrt(found.variance))
+    far, D, S, _ = covariance._split_columns(X, found.mean, np.sqrt(found.variance))
     np.testing.assert_array_equal(np.flatnonzero(far), [1, 3, 5])
     assert D.shape == (300, 3) and S.shape == (300, 4)
     assert S.nnz < 0.3 * 300 * 4

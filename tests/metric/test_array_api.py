@@ -39,7 +39,7 @@ def back(array):
 def way(request, monkeypatch):
     """Rows that NumPy may look at, and rows that it may not, as on another device."""
     if request.param == "by its own functions":
-        monkeypatch.setattr(array_api, "_by_numpy", lambda *arguments: None)
+        monkeypatch.setattr(array_api, "_measure_with_numpy", lambda *arguments: None)
 
 
 @pytest.mark.usefixtures("way")
@@ -112,7 +112,7 @@ def test_the_map_is_brought_to_a_device_once(monkeypatch):
         made_maps.append(self)
         return linear_map(self)
 
-    monkeypatch.setattr(array_api, "_by_numpy", lambda *arguments: None)
+    monkeypatch.setattr(array_api, "_measure_with_numpy", lambda *arguments: None)
     monkeypatch.setattr(type(metric), "linear_map", counted)
     A = made("array_api_strict", X)
     for _ in range(3):
@@ -122,7 +122,7 @@ def test_the_map_is_brought_to_a_device_once(monkeypatch):
 
 def test_copies_and_pickles_hold_no_arrays_of_other_kinds(monkeypatch):
     metric, X = learned()
-    monkeypatch.setattr(array_api, "_by_numpy", lambda *arguments: None)
+    monkeypatch.setattr(array_api, "_measure_with_numpy", lambda *arguments: None)
     expected = back(metric.distances(made("array_api_strict", X[:8])))
     assert metric.map_constants.placed
     for again in (pickle.loads(pickle.dumps(metric)), copy.deepcopy(metric)):

@@ -215,7 +215,7 @@ def test_wide_sparse_rows_are_not_made_dense(rng, monkeypatch):
     metric, _ = random_metric(rng, 40, rank=2)
     X = sp.random_array((6, 40), density=0.1, random_state=rng, format="csr")
     expected = metric.distances(X)
-    monkeypatch.setattr(metric_module, "_WIDEST_DENSE", 39)
+    monkeypatch.setattr(metric_module, "_MAX_DENSE_COLUMNS", 39)
     with pytest.raises(ValueError, match=r"dense array with 40 columns. Use metric\.distances or\s+metric\.kernel"):
         metric.transform(X)
     with pytest.raises(ValueError, match=r"matrix of this metric would be 40 × 40. Use distances"):

@@ -52,6 +52,7 @@ class CleanEnvironment:
         no_compiler = {"PATH": str(self.programs), "CC": "/bin/false", "CXX": "/bin/false"}
         self.variables = {**os.environ, **no_compiler, "MPLCONFIGDIR": str(folder)}
         self.variables.pop("PYTHONPATH", None)
+        folder.mkdir(exist_ok=True)
         venv.create(folder / "env", with_pip=True)
 
     def run(self, program: str, *arguments: object) -> str:
@@ -159,3 +160,37 @@ def from_a_folder_of_embeddings(clean: CleanEnvironment, E: np.ndarray, y: np.nd
     clean.run("mahalo", "index", "digits.safetensors", "vectors", "--out", index, "--backend", "faiss")
     found = neighbours(clean, "digits.safetensors", index, "queries.npy")
     assert [majority(y[int(row)] for row in rows) for rows in found] == list(y[600:605])
+
+
+# -- an exported graph where nothing of ours is --------------------------------------------------------------
+
+RUN_GRAPH = """
+import importlib.util
+import numpy as np
+import onnxruntime
+
+assert not any(importlib.util.find_spec(name) for name in ("mahalo", "onnx", "sklearn", "scipy"))
+session = onnxruntime.InferenceSession("wine.onnx", providers=["CPUExecutionProvider"])
+(found,) = session.run(["transformed"], {"X": np.load("rows.npy")})
+np.save("found.npy", found)
+"""
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_an_exported_graph_runs_where_only_onnxruntime_is(wheel, wine, tmp_path, kernel):
+    X, y = wine
+    ours, theirs = CleanEnvironment(tmp_path / "ours"), CleanEnvironment(tmp_path / "theirs")
+    ours.run("python", "-m", "pip", "install", "--quiet", "--only-binary=:all:", f"{wheel}[cli,tables,onnx]")
+    np.save(ours.folder / "rows.npy", X.astype(np.float32))
+    np.save(ours.folder / "labels.npy", y)
+    given = ["--labels", "labels.npy", "--kernel", kernel, "--gamma", 1]
+    ours.run("mahalo", "fit", "rows.npy", *given, "--out", "wine.safetensors")
+    ours.run("mahalo", "export", "wine.safetensors", "--onnx", "--out", "wine.onnx")
+    ours.run("mahalo", "transform", "wine.safetensors", "rows.npy", "--out", "wanted.npy")
+
+    theirs.run("python", "-m", "pip", "install", "--quiet", "--only-binary=:all:", "onnxruntime")
+    for name in ("rows.npy", "wine.onnx"):
+        (theirs.folder / name).write_bytes((ours.folder / name).read_bytes())
+    theirs.run("python", "-c", RUN_GRAPH)
+    found, wanted = np.load(theirs.folder / "found.npy"), np.load(ours.folder / "wanted.npy")
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())

@@ -38,10 +38,8 @@ def test_extras_name_extras_that_exist():
 def test_all_is_all():
     extras = PROJECT["optional-dependencies"]
     (everything,) = extras["all"]
-    assert set(re.fullmatch(r"mahalo\[(.*)\]", everything)[1].split(",")) == set(extras) - {
-        "all",
-        "recipes",
-    }  # databases, torch: large
+    large = {"recipes", "integrations", *re.findall(r"[\w-]+", extras["integrations"][0].partition("[")[2])}
+    assert set(re.fullmatch(r"mahalo\[(.*)\]", everything)[1].split(",")) == set(extras) - {"all"} - large
 
 
 def test_the_version_is_the_same_everywhere():
@@ -89,7 +87,14 @@ sys.meta_path[:] = [CoreFinder if finder is PathFinder else finder for finder in
 EVERY_ROOM = """
 import mahalo
 for found in pkgutil.walk_packages(mahalo.__path__, "mahalo."):
-    if not found.name.startswith(("mahalo.cli.", "mahalo.rows.dask")):  # which their extras are for
+    if found.name.startswith("mahalo.integrations."):
+        try:
+            importlib.import_module(found.name)
+        except ImportError as error:
+            assert 'pip install "mahalo[' in str(error), error
+        else:
+            raise AssertionError(f"{found.name} needs no library")
+    elif not found.name.startswith(("mahalo.cli.", "mahalo.rows.dask", "mahalo.metric.torch_module")):  # need extras
         importlib.import_module(found.name)
 """
 

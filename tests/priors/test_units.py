@@ -60,7 +60,7 @@ def test_powers_of_two_change_no_bit_of_a_prior(seed, exponent, prior, source, s
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("source", ["labels", "pairs"])
 def test_diagonal_plus_low_rank_in_any_unit(rng, monkeypatch, unit, source):
-    monkeypatch.setattr(within_class, "WIDEST", 10)
+    monkeypatch.setattr(within_class, "MAX_SPARSE_COLUMNS", 10)
     X = sp.random_array((60, 40), density=0.2, random_state=rng, format="csr")
     y = np.arange(60) % 3
     for prior in SHRUNK.values():

@@ -133,8 +133,8 @@ def test_many_columns_are_a_diagonal_and_a_few_directions(rng, monkeypatch, tmp_
     """With all directions kept it is the same covariance; nothing d × d is made either way."""
     X, y = labelled_data(rng, n=40, d=12)
     exact = W0_of(Within(0.5), X, y)
-    monkeypatch.setattr(within_class, "WIDEST", 10)
-    monkeypatch.setattr(within_class, "WIDEST_DENSE", 10)
+    monkeypatch.setattr(within_class, "MAX_SPARSE_COLUMNS", 10)
+    monkeypatch.setattr(within_class, "MAX_DENSE_COLUMNS", 10)
     prior = Prior.of(Within(0.5), InMemoryRows(form(X)), Supervision(y))
     assert prior.root.shape == (12,) and prior.directions.shape[1] <= 12
     np.testing.assert_allclose(W0_of(Within(0.5), form(X), y), exact, rtol=0.05, atol=0.05 * np.abs(exact).max())
@@ -260,8 +260,8 @@ def fitted_in(form, X, y, monkeypatch, **options):
     """Rows dense or sparse, beyond so many columns that no d × d matrix is made, or on Dask."""
     form, _, where = form.partition(" ")
     if where == "wide":
-        monkeypatch.setattr(within_class, "WIDEST", 2)
-        monkeypatch.setattr(within_class, "WIDEST_DENSE", 2)
+        monkeypatch.setattr(within_class, "MAX_SPARSE_COLUMNS", 2)
+        monkeypatch.setattr(within_class, "MAX_DENSE_COLUMNS", 2)
     if where == "Dask":
         da = pytest.importorskip("dask.array")
         half, make = len(X) // 2, FORMS[form]
@@ -341,8 +341,8 @@ def test_what_priors_share_is_of_the_same_coordinates(rng, monkeypatch):
 @pytest.mark.parametrize("sparse", [False, True])
 def test_more_pairs_than_directions_among_very_many_columns(rng, monkeypatch, sparse):
     """Differences of few rows span little; in what is left of 200 leading directions there is nothing."""
-    monkeypatch.setattr(within_class, "WIDEST", 10)
-    monkeypatch.setattr(within_class, "WIDEST_DENSE", 10)
+    monkeypatch.setattr(within_class, "MAX_SPARSE_COLUMNS", 10)
+    monkeypatch.setattr(within_class, "MAX_DENSE_COLUMNS", 10)
     X = sp.random_array((12, 60), density=0.3, random_state=rng, format="csr")
     similar = np.transpose(np.triu_indices(12, 1))
     for shrinkage in ("auto", 0.1):

@@ -28,6 +28,8 @@ FLAGS = [
 FORMULA = "=HYPERLINK(1)"
 HOSTILE = "</script><script>document.title='run'</script>"
 
+MANY = np.array([f"class {k % 20:02d}" for k in range(178)])
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: nothing to open the page in"),
@@ -44,7 +46,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """Pages about wine: with labels and hostile names, with pairs alone, and under a kernel."""
+    """Pages about wine: with labels and hostile names, with pairs alone, under a kernel, and with twenty classes."""
     folder = tmp_path_factory.mktemp("pages")
     data = load_wine()
     X, y = StandardScaler().fit_transform(data.data), np.array(["barolo", HOSTILE, FORMULA])[data.target]
@@ -57,6 +59,7 @@ def pages(tmp_path_factory):
         ),
         "pairs": write(MetricLearner().fit(X, constraints=pairs), X, None, folder / "b.html"),
         "kernel": write(MetricLearner(kernel="rbf").fit(X, y), X, y, folder / "c.html"),
+        "classes": write(MetricLearner().fit(X, MANY), X, MANY, folder / "d.html"),
     }
 
 
@@ -88,7 +91,7 @@ def opened(browser, pages):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 900, 1600])
-@pytest.mark.parametrize("name", ["labels", "pairs", "kernel"])
+@pytest.mark.parametrize("name", ["labels", "pairs", "kernel", "classes"])
 def test_pages_fit_their_window_and_draw_everything(opened, name, width, scheme):
     page = opened(name, width, scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -150,6 +153,87 @@ def test_choosing_a_class_dims_the_others_in_both_maps(opened):
         assert points.count() - page.locator(f'.map[data-side="{side}"] .point.off').count() == n
     chip.click()
     assert page.locator(".point.off").count() == 0
+
+
+def point_at(page, k, side="after", click=False):
+    """Move the mouse to the k-th point of a map, and click where asked; return the number of the row found."""
+    point = page.locator(f'.map[data-side="{side}"] .point').nth(k)
+    point.scroll_into_view_if_needed()
+    box = point.bounding_box()
+    (page.mouse.click if click else page.mouse.move)(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    return int(page.locator("#map-status").inner_text().split(" · ")[0])
+
+
+def test_pointing_at_a_row_lights_its_class_where_classes_are_many(opened):
+    page = opened("classes")
+    assert page.locator(".map .point.none").count() == 2 * len(MANY)  # no confetti
+    row = point_at(page, 17)
+    lit = page.eval_on_selector_all(
+        '.map[data-side="before"] .point', "points => points.map(p => p.classList.contains('lit'))"
+    )
+    assert lit == (MANY[row] == MANY).tolist()
+    page.mouse.move(2, 2)
+    assert page.locator(".point.lit").count() == 0
+    for name in ("class 03", "class 11"):
+        page.get_by_role("button", name=name, exact=True).click()
+    n = int(np.isin(MANY, ["class 03", "class 11"]).sum())
+    assert page.locator(".map .point.k0, .map .point.k1").count() == 2 * n
+    assert page.locator(".map .point.off").count() == 2 * (len(MANY) - n)
+    assert page.locator(".chip path.k1").count() == 1
+
+
+def test_lines_join_pairs_and_can_be_left_out(opened):
+    page = opened("pairs")
+    lines = page.locator('.map[data-side="after"] .pair-line')
+    assert lines.count() == 240 and page.locator('.map[data-side="after"] .similar-line').count() == 120
+    row = point_at(page, 17)
+    drawn = page.evaluate("JSON.parse(document.getElementById('data').textContent).map.pairs")
+    own = sum(row in drawn[k : k + 2] for k in range(0, len(drawn), 2))
+    assert lines.count() - page.locator('.map[data-side="after"] .pair-line.faded').count() == own
+    page.locator('[data-pairs="dissimilar"]').uncheck()
+    assert page.locator(".map .dissimilar-line.hidden").count() == 2 * 120
+    assert page.locator(".map .similar-line.hidden").count() == 0
+
+
+def neighbours_of(page, side):
+    return page.eval_on_selector_all(
+        f'[data-neighbors="{side}"] li', "items => items.map(i => [...i.children].map(c => c.textContent))"
+    )
+
+
+def test_a_row_lists_its_nearest_rows_before_and_after(opened):
+    page = opened("kernel", width=400)
+    assert not page.locator("#neighbors").is_visible()
+    row = point_at(page, 17, click=True)
+    assert page.locator("#neighbors-of").inner_text().startswith(str(row))
+    data = page.evaluate("JSON.parse(document.getElementById('data').textContent).map")
+    part, lists = slice(10 * row, 10 * row + 10), data["neighbors"]
+    for side, ranks, word in (("before", "rank_after", "now"), ("after", "rank_before", "was")):
+        shown = neighbours_of(page, side)
+        assert [int(name) for name, _, _ in shown] == lists[side][part]
+        assert [label for _, label, _ in shown] == [data["classes"][data["codes"][k]] for k in lists[side][part]]
+        for rank, (other, (_, _, change)) in enumerate(zip(lists[ranks][part], shown, strict=True), 1):
+            nearer_after = other < rank if side == "before" else other > rank
+            assert change == ("same rank" if other == rank else f"{'▲' if nearer_after else '▼'} {word} {other}")
+    entered = sum(rank > 10 for rank in lists["rank_before"][part])
+    assert page.locator("#neighbors-summary").inner_text().startswith(f"{entered} of the 10 nearest rows are new")
+    assert page.locator('.map[data-side="after"] .point.near').count() == 10
+    page.locator('[data-neighbors="after"] button').first.click()
+    assert page.locator("#neighbors-of").inner_text().startswith(str(lists["after"][10 * row]))
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_a_row_is_found_by_its_name(opened):
+    page = opened("labels")
+    find = page.get_by_label("Find a row")
+    find.fill("+6, ")
+    assert page.locator("#neighbors-of").inner_text().startswith("+6, </script>")
+    assert len(neighbours_of(page, "before")) == 10 and page.title() == "A learned distance · mahalo report"
+    find.fill("no such row")
+    assert page.get_by_text("No row on the maps has this name.").is_visible()
+    assert not page.locator("#neighbors").is_visible()
+    find.fill("")
+    assert not page.get_by_text("No row on the maps has this name.").is_visible()
 
 
 def test_tables_are_sorted_by_clicking_their_heads(opened):

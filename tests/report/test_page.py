@@ -12,6 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+from scipy.spatial.distance import cdist
+from scipy.stats import rankdata
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
@@ -166,6 +169,52 @@ def test_the_maps_show_every_row_within_the_square(text, scaled):
     assert drawn["rows"] == list(range(len(scaled[0])))
     for side in ("before", "after"):
         assert len(drawn[side]) == 2 * len(scaled[0]) and np.abs(drawn[side]).max() <= 1.0
+
+
+def test_the_nearest_rows_of_every_row_are_listed_with_their_ranks(chosen, text, scaled):
+    X, _ = scaled
+    found, n = data_of(text)["map"]["neighbors"], len(X)
+    lists = {name: np.reshape(values, (n, 10)) for name, values in found.items()}
+    distances = {"before": cdist(X, X), "after": np.array(chosen.metric_.distances(X))}
+    for D in distances.values():
+        np.fill_diagonal(D, np.inf)
+    ranks = {side: rankdata(D, method="min", axis=1) for side, D in distances.items()}
+    for side, other in (("before", "after"), ("after", "before")):
+        nearest = np.take_along_axis(distances[side], lists[side], axis=1)
+        np.testing.assert_allclose(nearest, np.sort(distances[side], axis=1)[:, :10], rtol=1e-9)
+        assert_array_equal(lists[f"rank_{other}"], np.take_along_axis(ranks[other], lists[side], axis=1))
+
+
+def test_classes_have_colours_of_their_own_up_to_twelve(scaled, tmp_path):
+    X, _ = scaled
+    for n_classes, coloured in ((12, True), (13, False)):
+        y = np.arange(len(X)) % n_classes
+        text = page_of(MetricLearner().fit(X, y), X, y, tmp_path)
+        assert data_of(text)["map"]["coloured"] is coloured
+        assert ('id="find-class"' in text) is not coloured
+
+
+def test_pairs_are_lines_on_the_map_where_there_are_no_labels(scaled, text, tmp_path):
+    assert data_of(text)["map"]["pairs"] == []  # labels: classes are coloured instead
+    X, y = scaled
+    pairs = Constraints.from_labels(y, pairs_per_class=20, random_state=1)
+    triplet = Constraints.from_triplets([[0, 1, 170]])
+    drawn = data_of(page_of(MetricLearner().fit(X, constraints=pairs + triplet), X, None, tmp_path))["map"]
+    lines = np.column_stack([np.reshape(drawn["pairs"], (-1, 2)), drawn["similar"]])
+    expected = np.column_stack([pairs.pairs.index, pairs.pairs.sign > 0])
+    assert_array_equal(lines, [*expected, (0, 1, 1), (0, 170, 0)])
+
+
+def test_rows_of_pairs_come_first_on_the_maps_of_many_rows(rng, tmp_path):
+    X = rng.standard_normal((2_000, 4))
+    ends = rng.permutation(2_000)[:40].reshape(-1, 2)
+    pairs = Constraints.from_pairs(similar=ends[:10], dissimilar=ends[10:])
+    text = page_of(MetricLearner().fit(X, constraints=pairs), X, None, tmp_path)
+    drawn = data_of(text)["map"]
+    rows = np.array(drawn["rows"])
+    assert len(rows) == 1_500 and set(ends.ravel().tolist()) <= set(rows.tolist())
+    assert_array_equal(rows[np.reshape(drawn["pairs"], (-1, 2))], ends)
+    assert "drawn at random, those of pairs first" in text and len(text.encode()) < 700_000
 
 
 # -- names as people give them ---------------------------------------------------------------------------------------
@@ -564,4 +613,4 @@ def test_candidates_of_a_race_are_shown_as_far_as_they_were_scored(scaled, tmp_p
     text = page_of(learner, *scaled, tmp_path)
     assert "fell behind were scored on fewer folds" in text and ">nan" not in text
     curves = data_of(text)["charts"]["scores"]["curves"]
-    assert sum(curve["chosen"] for curve in curves) == (not Provenance.of(learner.metric_).choice.start_was_chosen)
+    assert sum(curve["chosen"] for curve in curves) == (not Provenance.of(learner.metric_).choice.prior_was_chosen)

@@ -70,7 +70,9 @@ def test_folds_that_differ_widen_the_interval():
     """Four folds of two rows each: before 0 for all, after the same for both rows of a fold."""
     change = np.repeat([0.0, 1.0, 0.0, 1.0], 2)
     folds = [
-        FoldScores(0, measured=({"m": Estimate.mean(fold, np.zeros(2))}, {"m": Estimate.mean(fold, change[fold])}))
+        FoldScores(
+            0, side_estimates=({"m": Estimate.mean(fold, np.zeros(2))}, {"m": Estimate.mean(fold, change[fold])})
+        )
         for fold in np.arange(8).reshape(4, 2)
     ]
     found = compare_folds(folds, primary="m")
@@ -84,7 +86,7 @@ def test_folds_that_differ_widen_the_interval():
 
 def test_one_query_has_no_interval():
     before, after = ({"MAP": Estimate.mean(np.array([7]), np.array([value]))} for value in (0.5, 0.75))
-    found = compare_folds([FoldScores(0, measured=(before, after))], primary="MAP")
+    found = compare_folds([FoldScores(0, side_estimates=(before, after))], primary="MAP")
     assert found.interval["MAP"] is None
     assert str(found).splitlines()[1].split() == ["MAP", "0.500", "0.750", "+0.250"]
 

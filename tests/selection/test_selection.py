@@ -560,7 +560,7 @@ def test_choice_on_wide_sparse_rows(rng, monkeypatch):
     X, y = labelled_data(rng, n=60, d=4, apart=0.5)
     wide = sp.hstack([sp.csr_array(X), sp.csr_array((60, 36))], format="csr")
     dense = MetricLearnerCV(gammas=[0.1, 10.0], prior="identity").fit(wide.toarray(), y)
-    monkeypatch.setattr(metric_module, "_WIDEST_DENSE", 39)
+    monkeypatch.setattr(metric_module, "_MAX_DENSE_COLUMNS", 39)
     sparse = MetricLearnerCV(gammas=[0.1, 10.0]).fit(wide, y)
     np.testing.assert_allclose(sparse.cv_results_["scores"], dense.cv_results_["scores"], atol=0.06)
 
@@ -617,7 +617,7 @@ def test_warnings_point_at_the_callers_line(rng):
     calls = [
         lambda: MetricLearner(max_iter=1, gamma=100.0).fit(X, y),
         lambda: metric_path(X, y, gammas=[1.0, 100.0], max_iter=1),
-        lambda: MetricLearnerCV(gammas=[100.0], max_iter=1).fit(X, y),
+        lambda: MetricLearnerCV(gammas=[100.0], kernel="linear", features=None, max_iter=1).fit(X, y),
         lambda: metric_path(X, constraints=Constraints.from_pairs([[0, 3]]), loss=Frobenius(eta=0.0), gammas=[1.0]),
         lambda: MetricLearner(basis=100).fit(X, y),
     ]

@@ -15,7 +15,7 @@ from ..constraints import none_if_unlabelled
 from ..linalg import Matrix
 from ..progress import SILENT, Progress
 from ..rows import NearestCentre, Needs, Rows, per_class_limit
-from ..validation import warn
+from ..validation import check_count, warn
 
 __all__ = ["Basis", "BasisData", "FixedBasis", "as_basis", "basis_needs", "indicator"]
 
@@ -112,8 +112,10 @@ class Basis(BaseEstimator):
     A subclass may also define `vectors(data, rng)`, which returns R for explicit features.
     """
 
-    k: int
     needs_k_rows: ClassVar[bool] = True  # warn where rows are fewer
+
+    def __init__(self, k: int = 10) -> None:
+        self.k = k
 
     def needs(self, n_columns: int) -> Needs:
         """Return the moments of all rows needed beside class means, for rows that do not fit in memory."""
@@ -141,8 +143,7 @@ class Basis(BaseEstimator):
         return data.sample(rng, limit)
 
     def _check_k(self) -> int:
-        if not isinstance(self.k, Integral) or self.k < 1:
-            raise ValueError(f"{type(self).__name__}: k must be a positive integer; got {self.k!r}.")
+        check_count(self.k, f"{type(self).__name__}: k")
         return int(self.k)
 
 

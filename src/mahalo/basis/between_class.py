@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-
 import numpy as np
 import scipy.sparse as sp
 
-from ..linalg import Matrix, Scatter, scatter_of_differences, to_dense
+from ..linalg import Scatter, row_slices, scatter_of_differences, to_dense
 from ..progress import Progress
 from ..rows import Rows
-from ..validation import warn
+from ..types import Matrix
+from ..validation import check_count, warn
 from .base import EIGEN_ROWS, Basis, BasisData, indicator
 
 __all__ = ["BetweenBasis"]
@@ -36,7 +35,7 @@ class BetweenBasis(Basis):
         self.k = k  # type: ignore[assignment]
 
     def vectors(self, data: BasisData, rng: np.random.Generator) -> np.ndarray:
-        self._check()
+        check_count(self.k, "BetweenBasis: k", or_none=True)
         assert data.rows is not None
         if data.codes is not None:
             sizes, means = data.class_means()
@@ -63,7 +62,7 @@ class BetweenBasis(Basis):
         return leading if frame is None else frame @ leading
 
     def coefficients(self, data: BasisData, rng: np.random.Generator) -> sp.csc_array:
-        self._check()
+        check_count(self.k, "BetweenBasis: k", or_none=True)
         if data.codes is None:
             raise ValueError(
                 "in the feature space of a kernel BetweenBasis needs labels y; with pairs alone use prior='within' "
@@ -84,11 +83,6 @@ class BetweenBasis(Basis):
         if self.k is not None and self.k > limit:
             warn(f"BetweenBasis: {self.k} directions were requested, but {n_classes} classes have at most {limit}.")
         return min(self.k or limit, limit)
-
-    def _check(self) -> None:
-        """Raise ValueError unless k is a positive integer or None."""
-        if self.k is not None and (not isinstance(self.k, Integral) or self.k < 1):
-            raise ValueError(f"BetweenBasis: k must be a positive integer or None; got {self.k!r}.")
 
 
 def _project(frame: np.ndarray | None, X: Matrix) -> Matrix:
@@ -113,9 +107,9 @@ def _midpoint_covariance(rows: Rows, pairs: np.ndarray, frame: np.ndarray | None
     d = rows.shape[1] if frame is None else frame.shape[1]
     total, second = np.zeros(d), np.zeros((d, d))
     centre = None
-    step = max(1, (1 << 21) // max(1, rows.shape[1]))
-    for a in progress.track(range(0, len(pairs), step), -(-len(pairs) // step), "part"):
-        i, j = pairs[a : a + step].T
+    parts = list(row_slices(len(pairs), rows.shape[1]))
+    for part in progress.track(parts, len(parts), "part"):
+        i, j = pairs[part].T
         M = 0.5 * (_project(frame, rows.take(i)) + _project(frame, rows.take(j)))
         M = to_dense(M).astype(np.float64)
         centre = M.mean(axis=0) if centre is None else centre

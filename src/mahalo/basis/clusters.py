@@ -26,9 +26,6 @@ class KMeansBasis(Basis):
     warning.
     """
 
-    def __init__(self, k: int = 10) -> None:
-        self.k = k
-
     def vectors(self, data: BasisData, rng: np.random.Generator) -> np.ndarray:
         assert data.rows is not None
         J = self.coefficients(data, rng)
@@ -43,9 +40,6 @@ class KMeansBasis(Basis):
 class KernelKMeans(Basis):
     """Centres of k clusters found by kernel k-means, on at most 5,000 rows, with a warning if there are more."""
 
-    def __init__(self, k: int = 10) -> None:
-        self.k = k
-
     def coefficients(self, data: BasisData, rng: np.random.Generator) -> sp.csc_array:
         sampled = self._sample_rows(data, rng, GRAM_ROWS)
         label = kernel_kmeans(data.gram(sampled), min(self._check_k(), len(sampled)), rng)
@@ -57,9 +51,6 @@ class SpectralBasis(Basis):
 
     Similarities below zero count as zero. At most 2,000 rows are used, with a warning if there are more.
     """
-
-    def __init__(self, k: int = 10) -> None:
-        self.k = k
 
     def coefficients(self, data: BasisData, rng: np.random.Generator) -> sp.csc_array:
         sampled = self._sample_rows(data, rng, EIGEN_ROWS)

@@ -21,9 +21,6 @@ class SingularVectors(Basis):
     feature space at most 2,000 rows are used, with a warning.
     """
 
-    def __init__(self, k: int = 10):
-        self.k = k
-
     def needs(self, n_columns: int) -> Needs:
         return Needs("scatter" if n_columns <= EIGEN_ROWS else "none")
 
@@ -52,9 +49,6 @@ class SingularVectors(Basis):
 
 class RandomSubset(Basis):
     """Basis of k rows drawn at random."""
-
-    def __init__(self, k: int = 10):
-        self.k = k
 
     def coefficients(self, data: BasisData, rng: np.random.Generator) -> sp.csc_array:
         chosen = rng.choice(data.n_uniform, min(self._check_k(), data.n_uniform), replace=False)
@@ -104,9 +98,6 @@ class Landmarks(Basis):
 
 class RandomCombination(Basis):
     """Basis of k random combinations: Gaussian J over all rows, or over 2,000 of them with a warning if more."""
-
-    def __init__(self, k: int = 10):
-        self.k = k
 
     def coefficients(self, data: BasisData, rng: np.random.Generator) -> sp.csc_array:
         k = self._check_k()

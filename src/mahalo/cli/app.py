@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from .dedupe import dedupe
 from .export import export
 from .fit import evaluate, fit
 from .index import index
@@ -55,7 +56,7 @@ def _start(
         print(context.get_help(), end="")
 
 
-for command in (fit, transform, neighbors, evaluate, report, index, search, export, pairs, suspects, studio):
+for command in (fit, transform, neighbors, evaluate, report, index, search, export, pairs, dedupe, suspects, studio):
     app.command()(command)
 
 

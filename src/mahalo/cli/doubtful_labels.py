@@ -11,7 +11,7 @@ from ..embeddings import EmbeddingAdapter
 from ..explain.suspects import can_be_judged
 from ..progress import Progress
 from ..selection import MetricLearnerCV
-from ..tables.dataset import load_in_memory
+from ..tables.dataset import load_dataset
 from ..tables.options import RowOptions
 
 __all__ = ["DoubtfulTable", "find_doubtful"]
@@ -54,7 +54,7 @@ def find_doubtful(options: RowOptions, n: int, embeddings: bool, seed: int, prog
     seed : int
     progress : Progress
     """
-    dataset = load_in_memory(options, progress)
+    dataset = load_dataset(options, progress, in_memory=True)
     if dataset.y is None:
         raise ValueError("suspects judges labels: give --label COLUMN or --labels FILE.")
     y = np.asarray(dataset.y)

@@ -139,7 +139,7 @@ def _prepare(dataset: Dataset, options: LearningOptions) -> tuple[Matrix, Scalin
     scaling = make_scaling(dataset, options)
     if dataset.classes is not None:
         _check_classes(dataset.classes, dataset.table.source)
-    return dataset.X if scaling is None else dataset.scaled(scaling), scaling
+    return dataset.scaled(scaling), scaling
 
 
 def make_scaling(dataset: Dataset, options: LearningOptions) -> Scaling | None:
@@ -239,7 +239,7 @@ def _evaluate(
         n_candidates=len(search.candidates) if searched else 1,
         n_sampled=len_of(search.folds[0].X),
         prior_only=searched and search.learns_nothing(best),
-        score=float(search.scores[best].mean()) if searched else None,
+        score=float(np.nanmean(search.scores[best])) if searched else None,
         folds=folds,
         space=search.candidates[best].problem.space,
         spaces_behind=search.spaces_behind(best) if searched else {},

@@ -21,7 +21,7 @@ class Side(StrEnum):
 @expand_options(omit=("log",))
 def export(
     model: Model,
-    out: Annotated[Path, result_option("FILE", "The matrix: .npy, .npz, .csv, .tsv or .parquet.")],
+    out: Annotated[Path, result_option("FILE", "The matrix: .npy, .npz, .csv, .tsv or .parquet; with --onnx .onnx.")],
     output: OutputOptions,
     side: Annotated[
         Side,
@@ -30,8 +30,11 @@ def export(
             help="`rows`: multiply stored vectors and queries; `query`: queries alone, stored vectors stay.",
         ),
     ] = Side.rows,
+    onnx: Annotated[
+        bool, typer.Option("--onnx", help="Write an ONNX graph, which runs without mahalo, in place of a matrix.")
+    ] = False,
 ) -> None:
-    """Write the learned matrix for any vector database.
+    """Write the learned matrix for any vector database, or an ONNX graph.
 
     `--side rows`: store X @ matrix and search with Q @ matrix, by Euclidean
     distance. `--side query`: search with Q @ matrix, by inner product with
@@ -39,14 +42,30 @@ def export(
     matrix are the columns of the table, as `--json` names them. An .npz file
     also holds these names as `columns`, `normalize`, and `mean` and `scale` if
     columns are scaled first.
+
+    `--onnx`: one graph from float32 rows `X` to rows `transformed`, which are
+    those of `mahalo transform`; search them by Euclidean distance. It holds
+    scaling, features, kernel, matrix and unit length, as far as the model has
+    them.
     """
     from ..tables.model import FittedModel
     from ..tables.output_files import check_output, write_table
     from .console import print_result
-    from .export_matrix import export_matrix
+    from .export_matrix import export_graph, export_matrix
 
-    check_output(out, output.force, inputs=[model])
+    if onnx and side is not Side.rows:
+        raise ValueError("--onnx writes one graph for rows and queries alike; leave --side query out.")
+    if onnx:
+        check_output(out, output.force, (".onnx",), inputs=[model])
+    elif out.suffix.lower() == ".onnx":
+        raise ValueError(f"--out {out.name} ends in '.onnx': pass --onnx too, or name a .npz file for the matrix.")
+    else:
+        check_output(out, output.force, inputs=[model])
     metric = FittedModel.load(model).metric
+    if onnx:
+        graph = export_graph(metric, out)
+        print_result(output.json, graph | {"out": str(out)}, {"written": str(out), "use": str(graph["use"])})
+        return
     if not metric.is_linear:
         raise ValueError(
             f"{model.name} was learned with a kernel or over features of the columns, which no matrix holds; fit it "

@@ -1,14 +1,16 @@
-"""The matrix of a model for a vector database, and the arrays to use it with."""
+"""The matrix of a model for a vector database, and the arrays to use it with; its ONNX graph."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from ..metric import Metric
+from ..metric.onnx_graph import OPSET
 
-__all__ = ["ExportedMatrix", "export_matrix"]
+__all__ = ["ExportedMatrix", "export_graph", "export_matrix"]
 
 
 @dataclass(frozen=True)
@@ -41,3 +43,17 @@ def export_matrix(metric: Metric, side: str) -> ExportedMatrix:
     own = "divided by √s of each stored x" if metric.normalize else "less s/2 of each stored x"
     usage = f"multiply queries; order by inner product {own}, s = x·(x @ matrix)"
     return ExportedMatrix(metric.query_side().matrix, arrays, names, usage)
+
+
+def export_graph(metric: Metric, path: Path) -> dict[str, object]:
+    """Write the ONNX graph of a model and return its opset, shape, column names and usage."""
+    metric.to_onnx(path)
+    usage = f"float32 rows X of {metric.n_features} columns to rows `transformed`; search by Euclidean distance"
+    names = metric.column_names
+    return {
+        "opset": OPSET,
+        "inputs": metric.n_features,
+        "outputs": metric.n_outputs,
+        "names": names,
+        "use": usage,
+    }

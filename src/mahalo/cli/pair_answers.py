@@ -19,7 +19,7 @@ from ..pairs import PairClassifier
 from ..progress import Progress
 from ..selection import MetricLearnerCV
 from ..tables.constraint_files import read_pair_rows
-from ..tables.dataset import load_in_memory
+from ..tables.dataset import load_dataset
 from ..tables.model import FittedModel
 from .answer_table import name_rows
 from .estimation import cv_parameters, fixed_learner, make_scaling
@@ -41,7 +41,7 @@ class Threshold:
 
 def learn_classifier(rows: RowOptions, options: LearningOptions, threshold: Threshold, progress: Progress) -> _Loaded:
     """Load rows and fit a classifier."""
-    dataset = load_in_memory(rows, progress)
+    dataset = load_dataset(rows, progress, in_memory=True)
     scaling = make_scaling(dataset, options)
     progress.show("learning: same or not")
     classifier = PairClassifier(
@@ -52,7 +52,7 @@ def learn_classifier(rows: RowOptions, options: LearningOptions, threshold: Thre
         holdout=str(options.holdout),
         random_state=options.seed,
     )
-    X = dataset.X if scaling is None else dataset.scaled(scaling)
+    X = dataset.scaled(scaling)
     classifier.fit(X, dataset.y, constraints=dataset.constraints)
     metric = classifier.metric_ if scaling is None else absorb_scaling(classifier.metric_, scaling)
     made = Provenance.of(metric)

@@ -121,8 +121,8 @@ def diagnose(constraints: Constraints, X: MatrixLike) -> ConstraintReport:
         zero_triplets=triplets.index[impossible_triplets(triplets.index, geometry)],
         zero_quadruplets=quadruplets[impossible_quadruplets(quadruplets, geometry)],
         contradictions=_contradictions(pairs, ordered),
-        opposed_triplets=_opposed(triplets.index),
-        opposed_quadruplets=_opposed_quadruplets(compared),
+        opposed_triplets=_opposed(triplets.index[:, [0, 1, 0, 2]])[:, [0, 1, 3]],
+        opposed_quadruplets=_opposed(compared),
     )
 
 
@@ -139,13 +139,8 @@ def _contradictions(pairs: Pairs, ordered: np.ndarray) -> np.ndarray:
     return np.array(sorted(found), dtype=np.intp).reshape(-1, 2)
 
 
-def _opposed(triplets: np.ndarray) -> np.ndarray:
-    wanted = set(map(tuple, triplets.tolist()))
-    found = [(a, b, c) for a, b, c in sorted(wanted) if b < c and (a, c, b) in wanted]
-    return np.array(found, dtype=np.intp).reshape(-1, 3)
-
-
-def _opposed_quadruplets(compared: np.ndarray) -> np.ndarray:
+def _opposed(compared: np.ndarray) -> np.ndarray:
+    """Return the quadruplets (a, b, c, d) beside (c, d, a, b), each once, with (a, b) before (c, d)."""
     wanted = set(map(tuple, compared.tolist()))
     found = [(a, b, c, d) for a, b, c, d in sorted(wanted) if (a, b) < (c, d) and (c, d, a, b) in wanted]
     return np.array(found, dtype=np.intp).reshape(-1, 4)

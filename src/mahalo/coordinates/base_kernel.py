@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS, euclidean_distances, pairwise_kernels
 
+from ..linalg import sq_norms
 from ..types import Kernel, Matrix
-from ..validation import is_precomputed, len_of
+from ..validation import check_positive, is_precomputed, len_of
 
 __all__ = ["BaseKernel", "resolve_width"]
 
@@ -53,7 +54,7 @@ class BaseKernel:
         return found
 
     def __call__(self, X: Matrix, Y: Matrix) -> np.ndarray:
-        """κ0 of all rows of X with all rows of Y (precomputed: Y are columns of X)."""
+        """Return κ0 of all rows of X with all rows of Y (precomputed: Y are columns of X)."""
         if self.precomputed:
             return np.asarray(X[:, Y])
         if callable(self.kind):
@@ -76,7 +77,7 @@ class BaseKernel:
         return K + self.shift * _equal_objects(X, Y) if self.shift else K
 
     def paired(self, X: Matrix, Y: Matrix) -> np.ndarray:
-        """κ0(x_k, y_k) for every k."""
+        """Return κ0(x_k, y_k) for every k."""
         out = np.empty(len_of(X))
         for a in range(0, len(out), _BLOCK):
             part = slice(a, a + _BLOCK)
@@ -84,7 +85,7 @@ class BaseKernel:
         return out
 
     def diagonal(self, X: Matrix) -> np.ndarray:
-        """κ0(x, x) for every row."""
+        """Return κ0(x, x) for every row."""
         if isinstance(self.kind, str) and self.kind in ("rbf", "laplacian"):
             return np.full(len_of(X), 1.0 + self.shift)
         return self.paired(X, X)
@@ -94,7 +95,7 @@ def _rbf(X: np.ndarray, Y: np.ndarray, gamma: float) -> np.ndarray:
     """Return exp(−gamma ‖x − y‖²) of rows that are checked already."""
     centre = Y.mean(axis=0)
     X, Y = X - centre, Y - centre
-    D = np.einsum("ij,ij->i", X, X)[:, None] + np.einsum("ij,ij->i", Y, Y) - 2.0 * (X @ Y.T)
+    D = sq_norms(X)[:, None] + sq_norms(Y) - 2.0 * (X @ Y.T)
     return np.exp(-gamma * np.maximum(D, 0.0, out=D))
 
 
@@ -108,16 +109,14 @@ def resolve_width(
     params = dict(params or {})
     if "width" not in params or kernel != "rbf":
         return params
-    width = params.pop("width")
     if "gamma" in params:
         raise ValueError("kernel_params has both 'gamma' and 'width'; give one of them.")
-    if not (isinstance(width, Real) and 0 < float(width) < np.inf):
-        raise ValueError(f"kernel_params['width'] must be a positive number; got {width!r}.")
+    width = check_positive(params.pop("width"), "kernel_params['width']")
     n = len_of(X)
     rows = np.arange(n) if n <= _WIDTH_ROWS else np.sort(rng.choice(n, _WIDTH_ROWS, replace=False))
     D = euclidean_distances(X[rows], squared=True)
     D = D[1e-12 * D.max(initial=0.0) < D]
-    return params | {"gamma": float(width) / (float(np.median(D)) if len(D) else 1.0)}
+    return params | {"gamma": width / (float(np.median(D)) if len(D) else 1.0)}
 
 
 def _equal_objects(X: Matrix, Y: Matrix) -> np.ndarray:

@@ -29,7 +29,7 @@ def embedding(
     n = len_of(space.X)
     if n <= MOST_ROWS:
         return space.span(np.arange(n), progress)
-    rows = np.sort(_drawn(np.full(n, -1) if codes is None else codes, rng))
+    rows = np.sort(_draw_rows(np.full(n, -1) if codes is None else codes, rng))
     warn(
         f"a prior over the coordinates of a kernel looks at the span of {len(rows):,} of {n:,} rows, drawn at random, "
         "labelled ones first."
@@ -37,7 +37,7 @@ def embedding(
     return space.span(rows, progress)
 
 
-def _drawn(codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _draw_rows(codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw at most the same number of rows of every class, then unlabelled rows up to the limit."""
     members = [np.flatnonzero(codes == c) for c in range(codes.max() + 1)]
     each = per_class_limit([len(rows) for rows in members], MOST_ROWS) if members else 0
@@ -62,7 +62,7 @@ class EmbeddedCoordinates:
     def residual(self) -> float:
         return self.inner.residual
 
-    def finish(self, F: np.ndarray, eta: float, residual: float) -> tuple[KernelCoordinates, np.ndarray]:
+    def with_solution(self, F: np.ndarray, eta: float, residual: float) -> tuple[KernelCoordinates, np.ndarray]:
         """Return the metric as κ = φᵀ F φ over one map φ = Tk, with nothing outside it.
 
         Without a residual φ = (W0^½ Q)ᵀ of the kernel's coordinates. With one, F is written out over all of them:
@@ -103,7 +103,7 @@ class EmbeddedSpace:
     def coordinates(self) -> EmbeddedCoordinates:
         return EmbeddedCoordinates(self.outer, self.inner.coordinates)
 
-    def definite(self, constraints: Constraints) -> Self:
+    def with_definite_kernel(self, constraints: Constraints) -> Self:
         """Return this space: coordinates exist only where the kernel is positive semidefinite."""
         return self
 

@@ -12,7 +12,7 @@ from scipy.linalg.lapack import dpstrf
 
 from ..constraints import Constraints, EdgeForms, Geometry, MappedGeometry, sq_distances
 from ..errors import NotPositiveDefiniteError
-from ..linalg import inverse_factor, symmetrize
+from ..linalg import inverse_factor, row_slices, sq_norms, symmetrize
 from ..persistence import FileParts, Json, as_plain, matrix_arrays
 from ..progress import SILENT, Progress
 from ..rows import InMemoryRows, MappedRows
@@ -76,7 +76,7 @@ class KernelCoordinates:
         phi = self.map(X)
         return phi @ root.astype(phi.dtype, copy=False)
 
-    def finish(self, F: np.ndarray, eta: float, residual: float) -> tuple[KernelCoordinates, np.ndarray]:
+    def with_solution(self, F: np.ndarray, eta: float, residual: float) -> tuple[KernelCoordinates, np.ndarray]:
         return (self if residual == self.residual else replace(self, residual=residual)), F
 
     def without_learning(self) -> tuple[KernelCoordinates, np.ndarray]:
@@ -125,7 +125,7 @@ def _support_arrays(support: Matrix) -> dict[str, np.ndarray]:
 
 
 def factor_kernel(K0: np.ndarray, precision: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """(coordinates X̂ of the points, support, T) with X̂X̂ᵀ ≈ K0 and T κ0(support, z) the coordinates of any z.
+    """Return (points X̂, support, T) with X̂X̂ᵀ ≈ K0 and T κ0(support, z) the coordinates of any z.
 
     By Cholesky with pivots, which stop at the numerical rank (`_RANK_TOL` of the largest): a singular K0 needs nothing
     special, and no pseudo-inverse is formed. None if K0 is indefinite. `precision` is the relative accuracy of the
@@ -147,7 +147,7 @@ def factor_kernel(K0: np.ndarray, precision: float = 0.0) -> tuple[np.ndarray, n
 
 
 def combination_map(G: np.ndarray, J: sp.csr_array, psd: str, precision: float = 0.0) -> np.ndarray:
-    """T = G^{-1/2} Jᵀ over the support, G = Jᵀ K0 J, directions of no size left out."""
+    """Return T = G^{-1/2} Jᵀ over the support, G = Jᵀ K0 J, without directions of no size."""
     values, vectors = np.linalg.eigh(G)
     if values[0] < -max(1e-6, 1000 * precision) * np.abs(values[-1]) and psd != "clip":
         raise _indefinite(values, "over this basis", "psd='clip' to leave out the negative part")
@@ -181,24 +181,24 @@ class KernelSpace:
         self.kernel, self.X, self.residual, self.psd = kernel, X, residual, psd
         self.n_features = X.shape[1] if X.ndim == 2 else None
         self._geometry = KernelGeometry(kernel, X)
-        self._fixed = None if J is None else self._from_combinations(J, progress)
+        self._over_basis = None if J is None else self._from_combinations(J, progress)
 
     @property
     def geometry(self) -> Geometry:
         """Distances under the start metric: all of feature space at weight ρ, the basis at weight 1."""
-        if self.residual == 1.0 or self._fixed is None:
+        if self.residual == 1.0 or self._over_basis is None:
             return self._geometry
         if self.residual > 0.0:
-            return MixedGeometry(self.kernel, self.X, self._fixed.map, self.residual)
-        inside = MappedRows(InMemoryRows(self.X), self._fixed.map, self._fixed.rank)
+            return MixedGeometry(self.kernel, self.X, self._over_basis.map, self.residual)
+        inside = MappedRows(InMemoryRows(self.X), self._over_basis.map, self._over_basis.rank)
         return MappedGeometry(inside, self._geometry.self_similarity)
 
     @property
     def coordinates(self) -> KernelCoordinates:
         """Coordinates over the basis."""
-        if self._fixed is None:
+        if self._over_basis is None:
             raise ValueError("without a basis the coordinates of a kernel's feature space depend on the constraints.")
-        return self._fixed
+        return self._over_basis
 
     def span(self, rows: np.ndarray, progress: Progress = SILENT) -> KernelCoordinates:
         """Return orthonormal coordinates of the span of the images of `rows`."""
@@ -223,13 +223,13 @@ class KernelSpace:
     def _support(self, rows: np.ndarray) -> Matrix:
         return rows if self.kernel.precomputed else self.X[rows]
 
-    def definite(self, constraints: Constraints) -> KernelSpace:
+    def with_definite_kernel(self, constraints: Constraints) -> KernelSpace:
         """Return this space, or the one that `psd` asks for if the kernel matrix of constrained rows is indefinite.
 
         "shift" adds to the similarity of every object with itself. "clip" keeps the directions with positive
         eigenvalues, and nothing outside them.
         """
-        if self.psd == "error" or self._fixed is not None:
+        if self.psd == "error" or self._over_basis is not None:
             return self
         touched = constraints.edges()[1]
         rows = touched[touched >= 0]
@@ -264,17 +264,17 @@ class KernelSpace:
     def _gram_of_combinations(self, rows: np.ndarray, J: sp.csr_array, progress: Progress) -> np.ndarray:
         """Return Jᵀ K0 J, computed a block of rows of K0 at a time."""
         G = np.zeros((J.shape[1],) * 2)
-        step = max(1, _BLOCK // len(rows))
-        for a in progress.track(range(0, len(rows), step), -(-len(rows) // step), "part"):
-            K0 = self._geometry.block(rows[a : a + step], rows).astype(np.float64)
-            G += J[a : a + step].T @ (K0 @ J)
+        parts = list(row_slices(len(rows), len(rows), _BLOCK))
+        for part in progress.track(parts, len(parts), "part"):
+            K0 = self._geometry.block(rows[part], rows).astype(np.float64)
+            G += J[part].T @ (K0 @ J)
         return symmetrize(G)
 
     def pose(self, forms: EdgeForms, rows: np.ndarray, progress: Progress = SILENT) -> PosedRows:
         """Return `rows` (−1: the origin) in coordinates, for constraints with these edges."""
         real = rows[rows >= 0]
-        if self._fixed is not None:
-            coordinates, points = self._fixed, self._fixed.map(self.X[real]).astype(np.float64)
+        if self._over_basis is not None:
+            coordinates, points = self._over_basis, self._over_basis.map(self.X[real]).astype(np.float64)
             K0 = None
         else:
             coordinates, points, K0 = self._factored(real, progress)
@@ -286,7 +286,7 @@ class KernelSpace:
         return PosedRows(coordinates, points, left)
 
     def _left_out(self, forms: EdgeForms, rows: np.ndarray, points: np.ndarray, K0: np.ndarray | None) -> np.ndarray:
-        """κ0-squared length of every edge less that of its coordinates; edges to the origin have length κ0(x, x)."""
+        """Return the squared length of every edge under κ0, κ0(x, x) to the origin, less that in coordinates."""
         origin = int(len(rows) > len(points))
         inner = (forms.tail >= origin) & (forms.head >= origin)
         i, j = forms.tail[inner] - origin, forms.head[inner] - origin
@@ -302,7 +302,7 @@ class KernelSpace:
             full[~inner] = own[end]
         kept = np.empty(len(forms.tail))
         kept[inner] = sq_distances(points, np.column_stack([i, j]))
-        kept[~inner] = np.einsum("ij,ij->i", points[end], points[end])
+        kept[~inner] = sq_norms(points[end])
         left = full - kept
         if K0 is None and left.min(initial=0.0) < 0:
             size = float(self._geometry.self_similarity(real).max())

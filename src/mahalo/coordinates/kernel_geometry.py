@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ..constraints import sq_distances
-from ..linalg import nearest_of
+from ..linalg import nearest_of, row_slices
 from ..progress import SILENT, Progress
 from ..types import Matrix
 from .base_kernel import BaseKernel
@@ -96,11 +96,9 @@ class KernelGeometry:
         """Return the k nearest candidates of each anchor, nearest first."""
         own = self.self_similarity(candidates)
         found = np.empty((len(anchors), k), dtype=np.intp)
-        step = max(1, (1 << 21) // max(1, len(candidates)))
-        for a in range(0, len(anchors), step):
+        for part in row_slices(len(anchors), len(candidates)):
             # κ(x,x) is the same for all candidates of a row.
-            D = own - 2.0 * self.block(anchors[a : a + step], candidates)
-            found[a : a + step] = nearest_of(D, k)
+            found[part] = nearest_of(own - 2.0 * self.block(anchors[part], candidates), k)
         return candidates[found]
 
 

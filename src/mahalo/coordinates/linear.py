@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..constraints import Constraints, EdgeForms, MappedGeometry, VectorGeometry, sq_distances
-from ..linalg import to_dense
+from ..linalg import sq_norms, to_dense
 from ..persistence import FileParts
 from ..priors import Prior
 from ..progress import SILENT, Progress
@@ -100,7 +100,7 @@ class LinearCoordinates:
         change += outside * to_dense(Z)
         return change
 
-    def finish(self, F: np.ndarray, eta: float, residual: float) -> tuple[LinearCoordinates, np.ndarray]:
+    def with_solution(self, F: np.ndarray, eta: float, residual: float) -> tuple[LinearCoordinates, np.ndarray]:
         same = self.basis is None or residual == self.residual
         return (self if same else dataclasses.replace(self, residual=residual)), F
 
@@ -171,7 +171,7 @@ class LinearSpace:
             return VectorGeometry(self.whitened)
         inside = MappedRows(self.rows, self._mapped, self.basis.shape[1], linear=True, dense=True)
         if self.residual == 0.0:
-            return MappedGeometry(inside, lambda rows: _sq_norms(self.whitened.take(rows)))
+            return MappedGeometry(inside, lambda rows: sq_norms(in_double(self.whitened.take(rows))))
         return VectorGeometry(JoinedRows(self.whitened, self.residual**0.5, inside, (1.0 - self.residual) ** 0.5))
 
     @property
@@ -182,7 +182,7 @@ class LinearSpace:
     def _mapped(self, X: Matrix) -> np.ndarray:
         return self.coordinates.map(in_double(X))
 
-    def definite(self, constraints: Constraints) -> Self:
+    def with_definite_kernel(self, constraints: Constraints) -> Self:
         """Return this space: xᵀ W0 y is positive semidefinite."""
         return self
 
@@ -199,11 +199,6 @@ class LinearSpace:
         points = coordinates.map_whitened(used)
         left = np.zeros(len(forms.tail)) if exact else self.residual * _left_out(used, points, forms)
         return PosedRows(coordinates, points, left)
-
-
-def _sq_norms(Z: Matrix) -> np.ndarray:
-    squares = Z * Z if isinstance(Z, np.ndarray) else Z.multiply(Z)
-    return np.asarray(squares.sum(axis=1), dtype=np.float64).ravel()
 
 
 def _with_origin(used: Matrix, rows: np.ndarray) -> Matrix:

@@ -22,7 +22,7 @@ class PosedCoordinates(Protocol):
     @property
     def residual(self) -> float: ...
 
-    def finish(self, F: np.ndarray, eta: float, residual: float) -> tuple[Coordinates, np.ndarray]:
+    def with_solution(self, F: np.ndarray, eta: float, residual: float) -> tuple[Coordinates, np.ndarray]:
         """Return coordinates and core matrix of the metric with solution F and weight `residual` outside them."""
 
 
@@ -111,7 +111,7 @@ class Space(Protocol):
     def geometry(self) -> Geometry:
         """Distances between the rows under the start metric."""
 
-    def definite(self, constraints: Constraints) -> Space:
+    def with_definite_kernel(self, constraints: Constraints) -> Space:
         """Return a space whose kernel is positive semidefinite on the constrained rows, as `psd` asks for."""
 
     def pose(self, forms: EdgeForms, rows: np.ndarray, progress: Progress) -> PosedRows:

@@ -49,7 +49,7 @@ def span_of_edges(Z: Matrix, forms: EdgeForms) -> Directions:
 
 
 def span_of(points: np.ndarray, forms: EdgeForms) -> np.ndarray:
-    """Orthonormal basis of what the edges between `points` span."""
+    """Return an orthonormal basis of the span of the edges between `points`."""
     return _span(points, _components(forms))
 
 
@@ -59,7 +59,7 @@ def _components(forms: EdgeForms) -> np.ndarray:
 
 
 def _span(Z: Matrix, component: np.ndarray) -> np.ndarray:
-    """Orthonormal basis of all differences of connected rows: of rows less the mean of their component."""
+    """Return an orthonormal basis of the differences of connected rows: of rows less the mean of their component."""
     n = len(component)
     if n == 0:
         return np.zeros((Z.shape[1], 0))

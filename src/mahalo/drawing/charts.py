@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ..evaluation import NeighborRanks
 from .histogram import PairHistogram
 from .spectrum import Spectrum
 
@@ -104,8 +105,16 @@ class MapChart:
     codes : ndarray of int
         Class of each row, −1 for none.
     classes : list of str
+    coloured : bool
+        True to give every class a colour; False to colour those that are pointed at or selected, where there are many.
     notes : list of str
         Remark on each row, shown with its name.
+    pairs : ndarray of shape (n_pairs, 2)
+        Positions of rows that are joined by a line.
+    similar : ndarray of bool
+        True for each pair that is similar, False if dissimilar.
+    neighbors : NeighborRanks
+        Nearest rows of every row among those shown.
     """
 
     before: np.ndarray
@@ -114,7 +123,11 @@ class MapChart:
     ids: list[str]
     codes: np.ndarray
     classes: list[str]
+    coloured: bool
     notes: list[str]
+    pairs: np.ndarray
+    similar: np.ndarray
+    neighbors: NeighborRanks
 
 
 ChartData: TypeAlias = MeasuresChart | GapChart | ScoresChart | HubChart | PairHistogram | Spectrum
@@ -122,14 +135,14 @@ ChartData: TypeAlias = MeasuresChart | GapChart | ScoresChart | HubChart | PairH
 
 def as_json(values: object) -> str:
     """Return JSON that is safe inside a script element; data classes become objects, arrays get four digits."""
-    text = json.dumps(values, default=_plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(values, default=_encode, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     unsafe = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
     for character, code in unsafe.items():
         text = text.replace(character, code)
     return text.encode("utf-8", "replace").decode()
 
 
-def _plain(value: object) -> object:
+def _encode(value: object) -> object:
     if not isinstance(value, np.ndarray):
         return vars(value)
     flat = value.ravel()
@@ -137,6 +150,9 @@ def _plain(value: object) -> object:
 
 
 def chart_assets() -> tuple[str, str]:
-    """Return the style and the script that draw charts on a page."""
-    folder = files(__package__) / "assets"
-    return (folder / "charts.css").read_text(encoding="utf-8"), (folder / "charts.js").read_text(encoding="utf-8")
+    """Return the style and the script that draw charts, maps and lists of neighbours on a page."""
+    style, *scripts = (
+        (files(__package__) / "assets" / name).read_text(encoding="utf-8")
+        for name in ("charts.css", "charts.js", "maps.js", "neighbors.js")
+    )
+    return style, "\n".join(scripts)

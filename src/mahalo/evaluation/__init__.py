@@ -4,19 +4,13 @@ Arrays and distances come in, named results go out; the only thing fitted here i
 """
 
 from . import intervals
-from .comparison import (
-    VOTE_NOTE,
-    BeforeAfter,
-    ClassResult,
-    Confusion,
-    FoldScores,
-    compare_folds,
-    measure_title,
-)
-from .estimate import Estimate, Measured, pool
+from .before_after import VOTE_NOTE, BeforeAfter, ClassResult, Confusion, measure_title
+from .comparison import FoldScores, compare_folds
+from .estimate import Estimate, Estimates, pool
 from .held_out_view import View, view, view_of_rows
 from .hubs import HubCounts, hub_counts
 from .lda import LDA, lda_projection
+from .neighbor_ranks import NeighborRanks, neighbor_ranks
 from .pair_distances import PairDistances
 from .queries import N_NEIGHBORS, QueryScores, choose_queries, choose_voters, score_neighbors, score_queries
 from .ranking import (
@@ -34,6 +28,7 @@ from .ranking import (
     recall_at,
     share_below,
     vote,
+    vote_confidence,
 )
 from .row_comparison import Distance, compare_on_pairs, compare_on_rows, evaluate_pairs
 from .search_scores import SEARCH_MEASURES, score_searches
@@ -48,9 +43,10 @@ __all__ = [
     "Confusion",
     "Distance",
     "Estimate",
+    "Estimates",
     "FoldScores",
     "HubCounts",
-    "Measured",
+    "NeighborRanks",
     "PairDistances",
     "QueryScores",
     "View",
@@ -71,6 +67,7 @@ __all__ = [
     "ndcg_at",
     "nearest_of",
     "nearest_rows",
+    "neighbor_ranks",
     "pair_auc",
     "pool",
     "precision_at",
@@ -84,4 +81,5 @@ __all__ = [
     "view",
     "view_of_rows",
     "vote",
+    "vote_confidence",
 ]

@@ -2,263 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
-from . import intervals
-from .estimate import Estimate, Measured, pool
+from .before_after import BeforeAfter, ClassResult, Confusion
+from .estimate import Estimate, Estimates, pool
 from .pair_distances import PairDistances
 from .queries import QueryScores
 
-__all__ = [
-    "VOTE_NOTE",
-    "BeforeAfter",
-    "ClassResult",
-    "Confusion",
-    "FoldScores",
-    "compare_folds",
-    "measure_title",
-]
+__all__ = ["FoldScores", "compare_folds"]
 
-VOTE_NOTE = "10-NN ties go to nearer rows; scikit-learn's vote may differ by a point or two"
-_TITLES = {
-    "10-NN": "10-NN accuracy",
-    "P@1": "precision at 1",
-    "P@10": "precision at 10",
-    "MAP": "mean average precision",
-    "AUC": "AUC of own class against others",
-    "pair AUC": "AUC of similar against dissimilar pairs",
-    "retrieval": "mean of P@1, P@10 and MAP",
-    "MRR": "mean reciprocal rank",
-}
 _MOST_CONFUSIONS = 200
-
-
-def measure_title(name: str) -> str:
-    """Return a measure's name in words."""
-    return _TITLES.get(name, name)
-
-
-@dataclass(frozen=True)
-class ClassResult:
-    """Mean of the chosen measure over the queries of one class."""
-
-    name: str
-    n_queries: int
-    before: float
-    after: float
-
-
-@dataclass(frozen=True)
-class Confusion:
-    """Number of queries of class `actual` that the vote gives to class `predicted`, before and after.
-
-    A mean over repetitions where folds are repeated.
-    """
-
-    actual: str
-    predicted: str
-    before: float
-    after: float
-
-
-@dataclass(frozen=True)
-class BeforeAfter:
-    """Measures on held-out rows before and after learning.
-
-    Each fold is evaluated with settings chosen on the other folds, so no figure is biased by the choice. Print it for a
-    table.
-
-    Attributes
-    ----------
-    before, after : dict of str to float
-        Measures by name; `lda` holds those in the space of `LinearDiscriminantAnalysis` fitted to the same training
-        rows, and is empty where there are no labels or LDA cannot be fitted.
-    interval : dict of str to float or None
-        Half the width of the 95 % interval of the difference after − before, over rows; None for a single row.
-    n_queries, n_index : int
-        Numbers of queries, and of rows that each was compared with (0 for an evaluation of pairs).
-    n_ranked : int
-        Number of queries with a complete ranking, for MAP and AUC, where that is a sample; 0: all of them.
-    n_pairs : int
-        Number of held-out pairs; 0 for an evaluation of labelled rows.
-    names : (str, str)
-        Names of the two sides.
-    searched : str
-        Name of the rows that queries were compared with.
-    before_interval, after_interval, lda_interval : dict of str to float or None
-        Half-widths of the values before and after, and of the difference after − LDA.
-    held_out : bool
-        False if some rows may be training rows.
-    primary : str
-        Measure by which settings were chosen; the verdict is about it.
-    lda_fitted_to : str
-        Rows that LDA was fitted to.
-    classes : tuple of ClassResult
-        The primary measure by class.
-    confusions : tuple of Confusion
-        Pairs of classes that the vote confuses before or after, most frequent first, 200 at most.
-    pair_distances : (PairDistances, PairDistances) or None
-        Distances of held-out pairs before and after.
-    """
-
-    before: dict[str, float]
-    after: dict[str, float]
-    interval: dict[str, float | None]
-    n_queries: int
-    names: tuple[str, str] = ("before", "after")
-    searched: str = "training rows"
-    before_interval: dict[str, float | None] = field(default_factory=dict)
-    after_interval: dict[str, float | None] = field(default_factory=dict)
-    n_index: int = 0
-    n_ranked: int = 0
-    n_pairs: int = 0
-    held_out: bool = True
-    primary: str = "10-NN"
-    lda_fitted_to: str = "the same training rows"
-    lda: dict[str, float] = field(default_factory=dict)
-    lda_interval: dict[str, float | None] = field(default_factory=dict)
-    classes: tuple[ClassResult, ...] = ()
-    confusions: tuple[Confusion, ...] = ()
-    pair_distances: tuple[PairDistances, PairDistances] | None = field(default=None, repr=False)
-
-    def difference(self, name: str) -> str:
-        """Return the difference after − before with its interval, as text."""
-        half = self.interval[name]
-        return f"{self.after[name] - self.before[name]:+.3f}" + ("" if half is None else f" ± {half:.3f}")
-
-    def verdict(self, name: str | None = None) -> str:
-        """Return "better", "no clear difference" or "worse", of one measure; default: the primary one."""
-        name = self.primary if name is None else name
-        half, change = self.interval[name], self.after[name] - self.before[name]
-        if half is None or abs(change) <= half:
-            return "no clear difference"
-        return "better" if change > 0 else "worse"
-
-    @property
-    def judged_on(self) -> str:
-        """Numbers of queries and of rows that they were compared with, or of pairs, in words."""
-        held_out = "held-out " * self.held_out
-        if not self.n_index:
-            pairs = f"{self.n_pairs:,} {held_out}pairs of " if self.n_pairs else ""
-            return f"{pairs}{self.n_queries:,} {self.searched}"
-        return f"{self.n_queries:,} {held_out}queries against {self.n_index:,} {self.searched}"
-
-    @property
-    def sentence(self) -> str:
-        """Sentence about the comparison: verdict, measure, both values, numbers of queries and of rows searched."""
-        name = self.primary
-        first, second = self.names
-        learning = " learning" * (self.names == ("before", "after"))
-        lda = f"; LDA reaches {_figure(self.lda[name])}" if name in self.lda else ""
-        return (
-            f"{self.verdict().capitalize()}: {measure_title(name)} is {_figure(self.before[name])} {first} and "
-            f"{_figure(self.after[name])} {second}{learning} ({self.difference(name)}), on {self.judged_on}{lda}."
-        )
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Remarks on the figures, each without a full stop."""
-        notes = ["± is a 95 % interval of the difference, over rows"]
-        if "10-NN" in self.before:
-            notes.append(VOTE_NOTE)
-        if self.n_ranked:
-            notes.append(f"mean average precision and AUC are of {self.n_ranked:,} of the queries, drawn at random")
-        if self.lda:
-            notes.append(f"LDA is scikit-learn's, with shrinkage, fitted to {self.lda_fitted_to}")
-        return tuple(notes)
-
-    def __str__(self) -> str:
-        width = max(len(name) for name in self.before) + 2
-        first, second = self.names
-        lda = f"{'LDA':>9}" * bool(self.lda)
-        lines = [f"{'':{width}}{first:>9}{second:>9}{lda}   difference"]
-        for name in self.before:
-            beside = f"{self.lda[name]:9.3f}" if name in self.lda else " " * len(lda)
-            lines.append(
-                f"{name:{width}}{self.before[name]:9.3f}{self.after[name]:9.3f}{beside}   {self.difference(name)}"
-            )
-        return "\n".join([*lines, self.judged_on, *self.notes])
-
-    def with_class_names(self, names: Sequence[object]) -> BeforeAfter:
-        """Return the comparison with class codes 0, 1, … replaced by these names."""
-        named = {str(code): str(name) for code, name in enumerate(names)}
-        return replace(
-            self,
-            classes=tuple(replace(one, name=named[one.name]) for one in self.classes),
-            confusions=tuple(
-                replace(one, actual=named[one.actual], predicted=named[one.predicted]) for one in self.confusions
-            ),
-        )
-
-    def to_dict(self) -> dict[str, object]:
-        """Return plain values for JSON; `from_dict` reads them."""
-        values = {name: getattr(self, name) for name in (*_PLAIN_FIELDS, *_LATER_FIELDS, "held_out", "lda_fitted_to")}
-        return values | {
-            "verdict": self.verdict(),
-            "sentence": self.sentence,
-            "names": list(self.names),
-            "classes": [vars(one) for one in self.classes],
-            "confusions": [vars(one) for one in self.confusions],
-            "pair_distances": None if self.pair_distances is None else [p.to_dict() for p in self.pair_distances],
-        }
-
-    @classmethod
-    def from_dict(cls, values: dict) -> BeforeAfter:
-        """Read what `to_dict` wrote; raise ValueError if it is damaged."""
-        try:
-            plain = {name: values[name] for name in _PLAIN_FIELDS}
-            plain["held_out"] = bool(values.get("held_out", True))
-            plain["lda_fitted_to"] = str(values.get("lda_fitted_to", "the same training rows"))
-            plain |= {name: int(values.get(name, 0)) for name in _LATER_FIELDS}
-            for name in _DICT_FIELDS:
-                plain[name] = {str(key): _number(value) for key, value in plain[name].items()}
-            if plain["primary"] not in plain["before"] or any(plain["before"].keys() != plain[n].keys() for n in _SAME):
-                raise ValueError("measures do not match")
-            pairs = values["pair_distances"]
-            return cls(
-                **plain | {name: int(plain[name]) for name in ("n_queries", "n_index")},
-                names=(str(values["names"][0]), str(values["names"][1])),
-                classes=tuple(
-                    ClassResult(str(c["name"]), int(c["n_queries"]), float(c["before"]), float(c["after"]))
-                    for c in values["classes"]
-                ),
-                confusions=tuple(
-                    Confusion(str(c["actual"]), str(c["predicted"]), float(c["before"]), float(c["after"]))
-                    for c in values["confusions"]
-                ),
-                pair_distances=None if pairs is None else tuple(PairDistances.from_dict(one) for one in pairs),  # type: ignore[arg-type]
-            )
-        except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-            raise ValueError(f"the evaluation stored with this model is damaged ({error}); fit it again.") from None
-
-
-_SAME = ("after", "interval")
-_DICT_FIELDS = ("before", "after", "interval", "before_interval", "after_interval", "lda", "lda_interval")
-_PLAIN_FIELDS = (*_DICT_FIELDS, "n_queries", "n_index", "primary", "searched")
-_LATER_FIELDS = ("n_ranked", "n_pairs")  # missing in older files
-
-
-def _number(value: object) -> float | None:
-    if value is None:
-        return None
-    if not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ValueError(f"{value!r} where a number was expected")
-    return float(value)
-
-
-def _figure(value: float) -> str:
-    return f"{value:.3f}"
 
 
 @dataclass(frozen=True, eq=False)
 class FoldScores:
     """Scores of one fold before and after, and of LDA where it was fitted.
 
-    Either `scores` of labelled queries, whose numbers among all rows are `rows`, or `measured` values of pairs, the
+    Either `scores` of labelled queries, whose numbers among all rows are `rows`, or `side_estimates` of pairs, the
     numbers of whose two rows are in `pairs`.
     """
 
@@ -266,20 +30,20 @@ class FoldScores:
     rows: np.ndarray | None = None
     scores: tuple[QueryScores, QueryScores] | None = None
     lda: QueryScores | None = None
-    measured: tuple[Measured, Measured] | None = None
+    side_estimates: tuple[Estimates, Estimates] | None = None
     pairs: np.ndarray | None = None
     pair_distances: tuple[PairDistances, PairDistances] | None = None
 
-    def estimates(self) -> tuple[Measured, Measured, Measured | None]:
+    def estimates(self) -> tuple[Estimates, Estimates, Estimates | None]:
         if self.scores is None:
-            assert self.measured is not None
-            return *self.measured, None
-        before, after = (self._measured(one) for one in self.scores)
-        return before, after, None if self.lda is None else self._measured(self.lda)
+            assert self.side_estimates is not None
+            return *self.side_estimates, None
+        before, after = (self._estimates_of(one) for one in self.scores)
+        return before, after, None if self.lda is None else self._estimates_of(self.lda)
 
-    def _measured(self, scores: QueryScores) -> Measured:
+    def _estimates_of(self, scores: QueryScores) -> Estimates:
         assert self.rows is not None
-        found = scores.measured(self.rows)
+        found = scores.estimates(self.rows)
         return {name: None if one is None else one.against(self.n_index) for name, one in found.items()}
 
 
@@ -295,46 +59,59 @@ def compare_folds(
 ) -> BeforeAfter:
     """Pool the scores of all folds; a row that several folds hold out counts once in the intervals."""
     found = [fold.estimates() for fold in folds]
-    joined: dict[str, list[Estimate | None]] = {}
-    for name in found[0][0]:
-        parts = [[one[name] if one is not None else None for one in three] for three in found]
-        both = [(a, b, c) for a, b, c in parts if a is not None and b is not None]
-        if both:
-            of_lda = [c for *_, c in both if c is not None]
-            joined[name] = [pool([a for a, *_ in both]), pool([b for _, b, _ in both])]
-            joined[name].append(pool(of_lda) if len(of_lda) == len(both) else None)
-    if not joined:
+    every = {name: _PooledMeasure.of(found, name) for name in found[0][0]}
+    pooled = {name: one for name, one in every.items() if one is not None}
+    if not pooled:
         raise ValueError("no two similar rows and two dissimilar ones were held out together")
-    estimates: dict[str, tuple[Estimate, Estimate, Estimate | None]] = joined  # type: ignore[assignment]
-    lda = {name: c for name, (_, _, c) in estimates.items() if c is not None}
+    with_lda = {name: (one, one.lda) for name, one in pooled.items() if one.lda is not None}
     pairs = [fold.pairs for fold in folds if fold.pairs is not None]
-    numbers = {name: len(a.rows) for name, (a, _, _) in estimates.items()}
+    numbers = {name: len(one.before.rows) for name, one in pooled.items()}
     n_queries, n_ranked = max(numbers.values()), numbers.get("MAP", 0)
     return BeforeAfter(
-        before={name: a.value for name, (a, _, _) in estimates.items()},
-        after={name: b.value for name, (_, b, _) in estimates.items()},
-        interval={name: intervals.over_rows(b.influence - a.influence) for name, (a, b, _) in estimates.items()},
+        before={name: one.before.value for name, one in pooled.items()},
+        after={name: one.after.value for name, one in pooled.items()},
+        interval={name: one.after.interval_of_difference(one.before) for name, one in pooled.items()},
         n_queries=n_queries,
         n_ranked=n_ranked if n_ranked < n_queries else 0,
         n_pairs=len(np.unique(np.sort(np.concatenate(pairs), axis=1), axis=0)) if pairs else 0,
         names=names,
         searched=searched,
-        before_interval={name: intervals.over_rows(a.influence) for name, (a, _, _) in estimates.items()},
-        after_interval={name: intervals.over_rows(b.influence) for name, (_, b, _) in estimates.items()},
+        before_interval={name: one.before.interval for name, one in pooled.items()},
+        after_interval={name: one.after.interval for name, one in pooled.items()},
         n_index=int(np.median([fold.n_index for fold in folds])),
-        primary=primary if primary in estimates else next(iter(estimates)),
+        primary=primary if primary in pooled else next(iter(pooled)),
         lda_fitted_to=lda_fitted_to,
         held_out=held_out,
-        lda={name: c.value for name, c in lda.items()},
-        lda_interval={name: intervals.over_rows(estimates[name][1].influence - c.influence) for name, c in lda.items()},
+        lda={name: lda.value for name, (_, lda) in with_lda.items()},
+        lda_interval={name: one.after.interval_of_difference(lda) for name, (one, lda) in with_lda.items()},
         classes=_by_class(folds, primary, class_names),
         confusions=_confusions(folds, class_names),
-        pair_distances=_pair_distances(folds, estimates.get("pair AUC")),
+        pair_distances=_pair_distances(folds, pooled.get("pair AUC")),
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _PooledMeasure:
+    """Measure over all folds before and after learning; that of LDA is None unless every fold has it."""
+
+    before: Estimate
+    after: Estimate
+    lda: Estimate | None
+
+    @classmethod
+    def of(cls, folds: Sequence[tuple[Estimates, Estimates, Estimates | None]], name: str) -> _PooledMeasure | None:
+        """Pool the folds that have this measure before and after; None if no fold has."""
+        both = [(a[name], b[name], None if c is None else c[name]) for a, b, c in folds]
+        known = [(a, b, c) for a, b, c in both if a is not None and b is not None]
+        if not known:
+            return None
+        lda = [c for _, _, c in known if c is not None]
+        before, after = pool([a for a, _, _ in known]), pool([b for _, b, _ in known])
+        return cls(before, after, pool(lda) if len(lda) == len(known) else None)
+
+
 def _pair_distances(
-    folds: Sequence[FoldScores], auc: tuple[Estimate, Estimate, Estimate | None] | None
+    folds: Sequence[FoldScores], auc: _PooledMeasure | None
 ) -> tuple[PairDistances, PairDistances] | None:
     """Pool the histograms of all folds; an evaluation of pairs replaces their AUC by its own."""
     drawn = [fold.pair_distances for fold in folds if fold.pair_distances is not None]
@@ -342,47 +119,50 @@ def _pair_distances(
         return None
     before, after = (PairDistances.pool([sides[k] for sides in drawn]) for k in (0, 1))
     if auc is not None:
-        before, after = replace(before, auc=auc[0].value), replace(after, auc=auc[1].value)
+        before, after = replace(before, auc=auc.before.value), replace(after, auc=auc.after.value)
     return before, after
 
 
+def _pool_queries(
+    folds: Sequence[FoldScores], measure: str
+) -> tuple[np.ndarray, tuple[QueryScores, QueryScores]] | None:
+    """Return the rows of all queries and their scores before and after, of the folds that have this measure."""
+    scored = [(fold.rows, fold.scores) for fold in folds if fold.scores and measure in fold.scores[0].values]
+    if not scored:
+        return None
+    before, after = (reduce(QueryScores.join, (scores[side] for _, scores in scored)) for side in (0, 1))
+    return np.concatenate([rows for rows, _ in scored if rows is not None]), (before, after)
+
+
 def _by_class(folds: Sequence[FoldScores], primary: str, class_names: Sequence[object]) -> tuple[ClassResult, ...]:
-    scored = [fold for fold in folds if fold.scores is not None and primary in fold.scores[0].values]
-    if not scored or not len(class_names):
+    pooled, n = _pool_queries(folds, primary), len(class_names)
+    if pooled is None or not n:
         return ()
-    codes = np.concatenate([fold.scores[0].codes for fold in scored])  # type: ignore[index]
-    sides = [np.concatenate([fold.scores[k].values[primary] for fold in scored]) for k in (0, 1)]  # type: ignore[index]
-    known = np.isfinite(sides[0]) & np.isfinite(sides[1])
-    counts = np.bincount(codes[known], minlength=len(class_names))
-    sums = [np.bincount(codes[known], side[known], minlength=len(class_names)) for side in sides]
-    queries = _distinct_rows(scored, known, len(class_names))
+    rows, sides = pooled
+    before, after = (side.values[primary] for side in sides)
+    known = np.isfinite(before) & np.isfinite(after)
+    codes, rows = sides[0].codes[known], rows[known]
+    counts = np.bincount(codes, minlength=n)
+    sums = [np.bincount(codes, values[known], minlength=n) for values in (before, after)]
+    n_queries = np.bincount(codes[np.unique(rows, return_index=True)[1]], minlength=n)  # of distinct rows
     return tuple(
-        ClassResult(str(name), int(queries[k]), float(sums[0][k] / counts[k]), float(sums[1][k] / counts[k]))
+        ClassResult(str(name), int(n_queries[k]), float(sums[0][k] / counts[k]), float(sums[1][k] / counts[k]))
         for k, name in enumerate(class_names)
         if counts[k]
     )
 
 
-def _distinct_rows(folds: Sequence[FoldScores], known: np.ndarray, n_classes: int) -> np.ndarray:
-    """Count the distinct query rows of every class."""
-    rows = np.concatenate([fold.rows for fold in folds])[known]
-    codes = np.concatenate([fold.scores[0].codes for fold in folds])[known]  # type: ignore[index]
-    return np.bincount(codes[np.unique(rows, return_index=True)[1]], minlength=n_classes)
-
-
 def _confusions(folds: Sequence[FoldScores], class_names: Sequence[object]) -> tuple[Confusion, ...]:
     """Count wrong votes by actual and predicted class, most frequent first."""
-    scored = [fold for fold in folds if fold.scores is not None and "10-NN" in fold.scores[0].values]
-    if not scored or not len(class_names):
+    pooled, n = _pool_queries(folds, "10-NN"), len(class_names)
+    if pooled is None or not n:
         return ()
-    rows = np.concatenate([fold.rows for fold in scored])
+    rows, sides = pooled
     once = len(np.unique(rows)) / len(rows)
-    n, counts = len(class_names), []
-    for side in (0, 1):
-        actual = np.concatenate([fold.scores[side].codes for fold in scored])  # type: ignore[index]
-        predicted = np.concatenate([fold.scores[side].predicted for fold in scored])  # type: ignore[index]
-        wrong = actual != predicted
-        pairs, found = np.unique(actual[wrong] * n + predicted[wrong], return_counts=True)
+    counts = []
+    for side in sides:
+        wrong = side.codes != side.predicted
+        pairs, found = np.unique(side.codes[wrong] * n + side.predicted[wrong], return_counts=True)
         counts.append(dict(zip(pairs.tolist(), (once * found).round(2).tolist(), strict=True)))
     before, after = counts
     order = sorted(before.keys() | after.keys(), key=lambda pair: (-before.get(pair, 0.0) - after.get(pair, 0.0), pair))

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-__all__ = ["Estimate", "Measured", "pool"]
+from . import intervals
+
+__all__ = ["Estimate", "Estimates", "pool"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +29,15 @@ class Estimate:
         mean = float(values[known].mean())
         return cls(mean, rows[known], (values[known] - mean) / known.sum())
 
+    @property
+    def interval(self) -> float | None:
+        """Half the width of the 95 % interval over rows; None for a single row."""
+        return intervals.over_rows(self.influence)
+
+    def interval_of_difference(self, other: Estimate) -> float | None:
+        """Return half the width of the 95 % interval of this value minus another of the same rows."""
+        return intervals.over_rows(self.influence - other.influence)
+
     def against(self, n_index: int) -> Estimate:
         """Return the estimate with influences times √(1 + n/n_index), for an index that is a random sample too.
 
@@ -36,7 +47,7 @@ class Estimate:
         return replace(self, influence=self.influence * np.sqrt(1.0 + len(self.rows) / n_index))
 
 
-Measured = dict[str, Estimate | None]  # by measure; None where there was nothing to measure
+Estimates = dict[str, Estimate | None]  # by measure; None where there was nothing to measure
 
 
 def pool(parts: Sequence[Estimate]) -> Estimate:

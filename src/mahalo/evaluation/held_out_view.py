@@ -60,25 +60,20 @@ def view(
     """
     train, test = np.asarray(train, dtype=np.float64), np.asarray(test, dtype=np.float64)
     y_train, y_test = np.asarray(y_train), np.asarray(y_test)
-    similar, dissimilar = _pair_distances(test, y_test, random_state)
-    return View(
-        name=name,
-        error=float(np.mean(knn_predict(train, y_train, test, n_neighbors) != y_test)),
-        similar=similar,
-        dissimilar=dissimilar,
-        auc=_auc(similar, dissimilar),
-        rows=test,
-        labels=y_test,
-    )
+    return _make_view(name, test, y_test, knn_predict(train, y_train, test, n_neighbors), random_state)
 
 
 def view_of_rows(name: str, rows: np.ndarray, labels: np.ndarray) -> View:
     """Return the view of rows with neighbours among themselves; no row is its own neighbour."""
     D = euclidean_distances(rows)
     np.fill_diagonal(D, np.inf)
-    codes = np.unique(labels, return_inverse=True)[1]
-    error = float(np.mean(vote(codes[nearest_of(D, min(10, len(rows) - 1))]) != codes))
-    similar, dissimilar = _pair_distances(rows, labels, 0)
+    classes, codes = np.unique(labels, return_inverse=True)
+    return _make_view(name, rows, labels, classes[vote(codes[nearest_of(D, min(10, len(rows) - 1))])])
+
+
+def _make_view(name: str, rows: np.ndarray, labels: np.ndarray, predicted: np.ndarray, random_state: int = 0) -> View:
+    similar, dissimilar = _pair_distances(rows, labels, random_state)
+    error = float(np.mean(predicted != labels))
     return View(name, error, similar, dissimilar, _auc(similar, dissimilar), rows, labels)
 
 

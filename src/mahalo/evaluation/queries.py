@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .estimate import Estimate, Measured
+from .estimate import Estimate, Estimates
 from .ranking import average_precision, nearest_of, precision_at, ranked_auc, recall_at, vote
 
 __all__ = [
@@ -51,7 +51,7 @@ class QueryScores:
     codes: np.ndarray
     predicted: np.ndarray
 
-    def measured(self, rows: np.ndarray) -> Measured:
+    def estimates(self, rows: np.ndarray) -> Estimates:
         """Return the mean of every measure; `rows` are the numbers of the queries among all rows."""
         return {name: Estimate.mean(rows, values) for name, values in self.values.items()}
 

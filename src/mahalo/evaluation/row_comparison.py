@@ -13,8 +13,9 @@ from sklearn.model_selection import StratifiedKFold
 
 from ..constraints import Constraints
 from ..linalg import Matrix
-from .comparison import BeforeAfter, FoldScores, compare_folds
-from .estimate import Estimate, Measured
+from .before_after import BeforeAfter
+from .comparison import FoldScores, compare_folds
+from .estimate import Estimate, Estimates
 from .lda import lda_projection
 from .pair_distances import PairDistances
 from .queries import QueryScores, choose_queries, score_queries
@@ -112,11 +113,11 @@ def compare_on_pairs(before: Distance, after: Distance, X: Matrix, constraints: 
     ]
     measured = [evaluate_pairs(d, ends, similar, np.arange(X.shape[0])) for d in sides]
     drawn = [PairDistances.of(d, similar) for d in sides]
-    fold = FoldScores(0, measured=(measured[0], measured[1]), pairs=ends, pair_distances=(drawn[0], drawn[1]))
+    fold = FoldScores(0, side_estimates=(measured[0], measured[1]), pairs=ends, pair_distances=(drawn[0], drawn[1]))
     return compare_folds([fold], primary="pair AUC", searched="rows", held_out=False)
 
 
-def evaluate_pairs(distance: np.ndarray, ends: np.ndarray, similar: np.ndarray, rows: np.ndarray) -> Measured:
+def evaluate_pairs(distance: np.ndarray, ends: np.ndarray, similar: np.ndarray, rows: np.ndarray) -> Estimates:
     """Return the AUC of similar against dissimilar pairs, whose ends are positions among `rows`."""
     found = auc_of_pairs(distance, ends, similar, len(rows))
     if found is None:

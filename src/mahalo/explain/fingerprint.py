@@ -84,17 +84,18 @@ def checksum(X: Matrix, first: int = 0) -> int:
 
 
 def _row_sums(X: np.ndarray, powers: np.ndarray) -> np.ndarray:
+    """Return, for each row, the sum of its numbers' bits times the power of their column, modulo 2⁶⁴."""
     rows = np.asarray(X, dtype=np.float64) + 0.0  # −0 as 0
     return (rows.view(np.uint64) * powers).sum(axis=1, dtype=np.uint64)
 
 
 def _sparse_row_sums(X: sp.csr_array, powers: np.ndarray) -> np.ndarray:
-    """Return the same of sparse rows, whose zeros have no bits and add nothing."""
+    """Return `_row_sums` of sparse rows; zeros have no bits and add nothing."""
     X = sp.csr_array(X, copy=not X.has_canonical_format)
     X.sum_duplicates()
     bits = (X.data.astype(np.float64) + 0.0).view(np.uint64) * powers[X.indices]
-    upto = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(bits, dtype=np.uint64)])
-    return upto[X.indptr[1:]] - upto[X.indptr[:-1]]
+    cumulated = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(bits, dtype=np.uint64)])
+    return cumulated[X.indptr[1:]] - cumulated[X.indptr[:-1]]
 
 
 def _mixed(h: np.ndarray) -> np.ndarray:

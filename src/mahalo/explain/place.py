@@ -59,7 +59,7 @@ def place_weights(metric: Metric, X: np.ndarray) -> PlaceWeights:
     """Return the weights of features at the rows of X, at most 200 of each region."""
     X = np.asarray(X, dtype=np.float64)
     regions = _regions(metric, X)
-    sampled = {name: _some(rows) for name, rows in regions.items()}
+    sampled = {name: _sample(rows) for name, rows in regions.items()}
     local = {name: np.array([metric.at(X[row]) for row in rows]) for name, rows in sampled.items()}
     share = np.array([len(regions[name]) for name in local]) / sum(len(rows) for rows in regions.values())
     matrix = sum(
@@ -79,7 +79,7 @@ def _regions(metric: Metric, X: np.ndarray) -> dict[str, np.ndarray]:
     return {f"region {j + 1}": np.flatnonzero(nearest == j) for j in np.unique(nearest).tolist()}
 
 
-def _some(rows: np.ndarray) -> np.ndarray:
+def _sample(rows: np.ndarray) -> np.ndarray:
     if len(rows) <= _MOST_ROWS:
         return rows
     return np.sort(np.random.default_rng(0).choice(rows, _MOST_ROWS, replace=False))

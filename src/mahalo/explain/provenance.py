@@ -201,7 +201,7 @@ class Choice:
     def chosen(self) -> Candidate:
         return next(one for one in self.candidates if one.chosen)
 
-    def is_start(self, candidate: Candidate) -> bool:
+    def is_prior(self, candidate: Candidate) -> bool:
         """Return whether a candidate is the prior itself: its γ is far below all others."""
         gammas = sorted({one.gamma for one in self.candidates})
         return len(gammas) > 1 and candidate.gamma == gammas[0] and gammas[0] < 1e-5 * gammas[1]
@@ -217,8 +217,8 @@ class Choice:
         return dict(sorted(found.items(), key=lambda item: item[1]))
 
     @property
-    def start_was_chosen(self) -> bool:
-        return self.is_start(self.chosen)
+    def prior_was_chosen(self) -> bool:
+        return self.is_prior(self.chosen)
 
     @classmethod
     def read(cls, values: Reader) -> Choice:

@@ -104,10 +104,10 @@ class LabelJudge:
 
     def restricted_to(self, rows: np.ndarray) -> LabelJudge:
         """Return the judge of some of the rows, by number; not for a precomputed kernel."""
-        place = np.full(self.n_rows, -1)
-        place[rows] = np.arange(len(rows))
-        placed = [(place[fold.train], place[fold.test], fold.metric) for fold in self.folds]
-        folds = [FoldMetric(train[train >= 0], test[test >= 0], metric) for train, test, metric in placed]
+        position = np.full(self.n_rows, -1)
+        position[rows] = np.arange(len(rows))
+        moved = [(position[fold.train], position[fold.test], fold.metric) for fold in self.folds]
+        folds = [FoldMetric(train[train >= 0], test[test >= 0], metric) for train, test, metric in moved]
         return replace(self, X=self.X[rows], folds=folds)
 
     def fold_metrics(self, codes: np.ndarray) -> Sequence[FoldMetric]:
@@ -177,7 +177,7 @@ class DoubtfulRows:
     neighbours : list of list of int
         Nearest rows of the suggested class.
     n_judged : int
-        Number of labels judge.
+        Number of labels judged.
     held_out : bool
         True if each label was judged by a metric learned without it.
     """

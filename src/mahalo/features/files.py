@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..persistence import Json
+from ..validation import check_positive
 from .base import FeatureMap, Standardisation
 from .local import LocalMap
 from .quadratic import QuadraticMap
@@ -24,7 +25,7 @@ def read_features(fields: Mapping[str, Json], arrays: Mapping[str, np.ndarray]) 
     if kind not in FEATURE_KINDS:
         raise ValueError(f"it has features of the unknown kind {kind!r}")
     mean = arrays["features_mean"]
-    scale = _positive(fields["features_scale"], "features_scale")
+    scale = check_positive(fields["features_scale"], "features_scale")
     if mean.ndim != 1 or not np.isfinite(mean).all():
         raise ValueError(f"features_mean of shape {mean.shape} is not a finite row")
     standardisation = Standardisation(mean, scale)
@@ -32,7 +33,7 @@ def read_features(fields: Mapping[str, Json], arrays: Mapping[str, np.ndarray]) 
         return QuadraticMap(standardisation, _columns(arrays.get("features_directions"), len(mean)))
     centres = _columns(arrays["features_centres"].T, len(mean))
     assert centres is not None
-    width, strength = (_positive(fields[f"features_{name}"], name) for name in ("width", "strength"))
+    width, strength = (check_positive(fields[f"features_{name}"], name) for name in ("width", "strength"))
     return LocalMap(standardisation, np.ascontiguousarray(centres.T), width, strength)
 
 
@@ -40,9 +41,3 @@ def _columns(array: np.ndarray | None, n_features: int) -> np.ndarray | None:
     if array is not None and (array.ndim != 2 or len(array) != n_features or not np.isfinite(array).all()):
         raise ValueError(f"an array of its features, of shape {array.shape}, does not fit {n_features} columns")
     return array
-
-
-def _positive(value: Json, name: str) -> float:
-    if not (isinstance(value, (int, float)) and 0 < value < np.inf):
-        raise ValueError(f"{name} must be a positive number; got {value!r}")
-    return float(value)

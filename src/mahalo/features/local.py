@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import euclidean_distances
 
 from ..persistence import FileParts
+from ..validation import check_count, check_positive
 from .base import Standardisation, standardise
 
 __all__ = ["Local", "LocalMap"]
@@ -53,12 +53,9 @@ class Local(BaseEstimator):
         return LocalMap(standardisation, means.cluster_centers_, width * float(self.temperature), float(self.strength))
 
     def _check(self) -> None:
-        if not (isinstance(self.n_regions, Integral) and self.n_regions >= 1):
-            raise ValueError(f"n_regions must be a positive integer; got {self.n_regions!r}.")
-        for name in ("strength", "temperature"):
-            value = getattr(self, name)
-            if not (isinstance(value, Real) and 0 < float(value) < np.inf):
-                raise ValueError(f"{name} must be a positive number; got {value!r}.")
+        check_count(self.n_regions, "n_regions")
+        check_positive(self.strength, "strength")
+        check_positive(self.temperature, "temperature")
 
 
 @dataclass(frozen=True, eq=False)

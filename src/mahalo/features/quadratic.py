@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..persistence import FileParts
+from ..validation import check_count
 from .base import Standardisation, standardise
 
 __all__ = ["Quadratic", "QuadraticMap"]
 
-_WIDEST = 40  # columns whose products are all formed
+_MAX_FACTORS = 40  # columns whose products are all formed
 
 
 class Quadratic(BaseEstimator):
@@ -36,10 +36,9 @@ class Quadratic(BaseEstimator):
 
     def fit_map(self, X: np.ndarray, seed: int) -> QuadraticMap:
         """Return the map fitted to rows: their standardisation, and directions where columns are many."""
-        if not (self.n_factors is None or (isinstance(self.n_factors, Integral) and self.n_factors >= 1)):
-            raise ValueError(f"n_factors must be a positive integer or None; got {self.n_factors!r}.")
+        check_count(self.n_factors, "n_factors", or_none=True)
         standardisation = standardise(X)
-        n_factors = _WIDEST if self.n_factors is None else int(self.n_factors)
+        n_factors = _MAX_FACTORS if self.n_factors is None else int(self.n_factors)
         if X.shape[1] <= n_factors:
             return QuadraticMap(standardisation, None)
         Z = standardisation.apply(X)
@@ -72,8 +71,8 @@ class QuadraticMap:
         """Return s (x̃, z_i z_j (√2 if i ≠ j) / √k) of every row, z = x̃ or its leading components."""
         x = self.standardisation.apply(X)
         z = x if self.directions is None else x @ self.directions
-        i, j = np.triu_indices(self._n_factors)
-        products = z[:, i] * z[:, j] * self._weights(i, j)
+        i, j, weights = self.products()
+        products = z[:, i] * z[:, j] * weights
         return self.standardisation.scale * np.concatenate([x, products], axis=1)
 
     def jacobian(self, x: np.ndarray) -> np.ndarray:
@@ -81,14 +80,16 @@ class QuadraticMap:
         (row,) = self.standardisation.apply(x[None])
         D = np.eye(len(row)) if self.directions is None else self.directions.T  # ∂z/∂x̃
         z = D @ row
-        i, j = np.triu_indices(self._n_factors)
-        products = (D[i] * z[j, None] + D[j] * z[i, None]) * self._weights(i, j)[:, None]
+        i, j, weights = self.products()
+        products = (D[i] * z[j, None] + D[j] * z[i, None]) * weights[:, None]
         return np.concatenate([np.eye(len(row)), products])  # s · ∂/∂x̃ · 1/s
+
+    def products(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return i, j and the weight of every product z_i z_j, i ≤ j."""
+        i, j = np.triu_indices(self._n_factors)
+        return i, j, np.where(i == j, 1.0, np.sqrt(2.0)) / np.sqrt(self._n_factors)
 
     def file_parts(self) -> FileParts:
         scale, mean = self.standardisation.scale, self.standardisation.mean
         fields = {"features": self.kind, "features_scale": scale}
         return FileParts(fields, {"features_mean": mean, "features_directions": self.directions})
-
-    def _weights(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        return np.where(i == j, 1.0, np.sqrt(2.0)) / np.sqrt(self._n_factors)

@@ -122,7 +122,7 @@ class SearchScores:
         for select in (np.zeros_like(column), column):
             found = {name: scores[select, np.arange(len(rows))] for name, scores in self.values[kind].items()}
             sides.append({name: Estimate.mean(rows, values) for name, values in found.items()})
-        scores = FoldScores(self.n_documents, measured=(sides[0], sides[1]))
+        scores = FoldScores(self.n_documents, side_estimates=(sides[0], sides[1]))
         return compare_folds([scores], primary=PRIMARY, names=("frozen", "adapted"), searched="documents")
 
     def explain(self, chosen: Candidate, max_loss: float | None) -> str:

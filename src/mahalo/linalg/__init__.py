@@ -1,5 +1,7 @@
 """Linear algebra: symmetric matrices, covariance, scatter within classes, rank-one updates, threads."""
 
+from ..types import Matrix
+from .blocks import row_blocks, row_slices, sq_norms, to_dense
 from .class_moments import ClassMoments, ScatterKind
 from .covariance import (
     Moments,
@@ -9,13 +11,11 @@ from .covariance import (
     make_invertible,
     moments,
     positive_variances,
-    row_blocks,
+    scaled_sq_norms,
     second_moment,
     shrunk_correlation,
-    sq_norms,
 )
 from .k_smallest import nearest_of
-from .matrix import Matrix, to_dense
 from .rank_one import add_outer, from_upper, log_det_of_upper, rank_one_steps, times_upper
 from .scatter import Scatter, rounding_of
 from .symmetric import (
@@ -28,11 +28,18 @@ from .symmetric import (
     symmetrize,
 )
 from .threads import in_threads
-from .within_class import WIDEST, WIDEST_DENSE, class_means, fourth_moment, scatter_of_differences, within_scatter
+from .within_class import (
+    MAX_DENSE_COLUMNS,
+    MAX_SPARSE_COLUMNS,
+    class_means,
+    fourth_moment,
+    scatter_of_differences,
+    within_scatter,
+)
 
 __all__ = [
-    "WIDEST",
-    "WIDEST_DENSE",
+    "MAX_DENSE_COLUMNS",
+    "MAX_SPARSE_COLUMNS",
     "ClassMoments",
     "Matrix",
     "Moments",
@@ -58,6 +65,8 @@ __all__ = [
     "rank_one_steps",
     "rounding_of",
     "row_blocks",
+    "row_slices",
+    "scaled_sq_norms",
     "scatter_of_differences",
     "second_moment",
     "shrunk_correlation",

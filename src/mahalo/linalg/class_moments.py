@@ -16,8 +16,9 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
+from ..types import Matrix
+from .blocks import row_slices
 from .covariance import centred_sums, scatter_around
-from .matrix import Matrix
 from .scatter import unit_of
 
 __all__ = ["ClassMoments", "ScatterKind"]
@@ -52,10 +53,9 @@ class ClassMoments:
         if sp.issparse(X):
             return _sparse_moments(X, codes, n_classes, second)
         found = cls.empty(n_classes, X.shape[1], second)
-        step = max(1, _NUMBERS // max(1, X.shape[1]))
         centred = _centre_columns if X.strides[0] < X.strides[1] else _centre_rows
-        for a in range(0, len(X), step):
-            Z, present, sizes, means = centred(X[a : a + step], codes[a : a + step])
+        for part in row_slices(len(X), X.shape[1], _NUMBERS):
+            Z, present, sizes, means = centred(X[part], codes[part])
             scatter = None
             if second != "none":
                 scatter = Z.T @ Z if second == "scatter" else np.einsum("ij,ij->j", Z, Z)

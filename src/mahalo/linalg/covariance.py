@@ -6,16 +6,17 @@ one pass would lose all digits where μ² is far above the variance.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from .matrix import Matrix
+from ..types import Matrix
+from .blocks import Blocks, sq_norms
+from .scatter import ledoit_wolf_intensity
 
 __all__ = [
-    "Blocks",
     "Moments",
     "centre_far_columns",
     "centred_sums",
@@ -25,17 +26,12 @@ __all__ = [
     "make_invertible",
     "moments",
     "positive_variances",
-    "row_blocks",
+    "scaled_sq_norms",
     "scatter_around",
     "second_moment",
     "shrunk_correlation",
-    "sq_norms",
 ]
 
-Blocks = Callable[[], Iterable[Matrix]]
-
-_NUMBERS = 1 << 21  # numbers in a block
-_FEWEST_ROWS = 256
 _FAR = 3.0  # deviations; a column whose mean is farther from zero has few zeros: k of them make k μ² ≤ n σ²
 
 
@@ -45,22 +41,6 @@ class Moments(NamedTuple):
     n: int
     mean: np.ndarray
     variance: np.ndarray
-
-
-def row_blocks(X: Matrix, size: int | None = None) -> Blocks:
-    """Return a callable that yields X in blocks of `size` rows, by default of about two million numbers."""
-    n, d = X.shape
-    n_entries = n * d
-    if sp.issparse(X):
-        X = sp.csr_array(X)
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        n_entries = X.nnz
-    if size is None:
-        # A sparse block costs d operations beside its entries, so it should have d entries at least.
-        size = max(_FEWEST_ROWS, max(_NUMBERS, d) * n // max(n_entries, 1))
-    return lambda: (X[a : a + size] for a in range(0, n, size))
 
 
 def moments(blocks: Blocks) -> Moments:
@@ -123,7 +103,7 @@ def _products(block: Matrix, centre: np.ndarray, scale: np.ndarray) -> np.ndarra
     if isinstance(block, np.ndarray):
         Z = (block - centre) / scale
         return Z.T @ Z
-    far, D, S, o = _split(block, centre, scale)
+    far, D, S, o = _split_columns(block, centre, scale)
     # Σ (s − o)(s − o)ᵀ = SᵀS − M − Mᵀ with M = (Σ s − n o / 2) oᵀ;  Σ (s − o) dᵀ = SᵀD − o (Σ d)ᵀ
     M = np.outer(_sums(S) - 0.5 * S.shape[0] * o, o)
     cross = S.T @ D - np.outer(o, D.sum(axis=0))
@@ -145,17 +125,16 @@ def condense_rows(n: int, mean: np.ndarray, deviation: np.ndarray, R: np.ndarray
     return np.sqrt(n) * np.vstack([mean, np.sqrt(r[positive])[:, None] * V[:, positive].T * deviation])
 
 
-def sq_norms(block: Matrix, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def scaled_sq_norms(block: Matrix, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Return ‖z‖² of each row z = (x − centre) / scale of one block."""
     if isinstance(block, np.ndarray):
-        Z = (block - centre) / scale
-        return np.einsum("ij,ij->i", Z, Z)
-    _, D, S, o = _split(block, centre, scale)
+        return sq_norms((block - centre) / scale)
+    _, D, S, o = _split_columns(block, centre, scale)
     # ‖s − o‖² + ‖d‖²
-    return S.multiply(S).sum(axis=1) - 2 * (S @ o) + o @ o + np.einsum("ij,ij->i", D, D)
+    return sq_norms(S) - 2 * (S @ o) + o @ o + sq_norms(D)
 
 
-def _split(
+def _split_columns(
     block: sp.csr_array, centre: np.ndarray, scale: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, sp.csr_array, np.ndarray]:
     """Return sparse rows z in two parts, (far, D, S, o) with z[far] = d and z[~far] = s − o.
@@ -194,12 +173,12 @@ def column_variances(blocks: Blocks) -> np.ndarray:
     return positive_variances(moments(blocks))
 
 
-def positive_variances(of: Moments) -> np.ndarray:
+def positive_variances(columns: Moments) -> np.ndarray:
     """Return the variances, with the mean of the others for constant columns."""
-    scale = np.maximum(np.abs(of.mean), np.sqrt(of.variance))
-    constant = of.variance <= (1e-12 * scale) ** 2
-    usual = of.variance[~constant].mean() if not constant.all() else 1.0
-    return np.where(constant, usual, of.variance)
+    scale = np.maximum(np.abs(columns.mean), np.sqrt(columns.variance))
+    constant = columns.variance <= (1e-12 * scale) ** 2
+    usual = columns.variance[~constant].mean() if not constant.all() else 1.0
+    return np.where(constant, usual, columns.variance)
 
 
 def shrunk_correlation(blocks: Blocks) -> tuple[np.ndarray, np.ndarray, float]:
@@ -214,7 +193,7 @@ def shrunk_correlation(blocks: Blocks) -> tuple[np.ndarray, np.ndarray, float]:
     deviation = np.sqrt(positive_variances(found))
 
     def fourth() -> float:
-        return float(sum((sq_norms(block, found.mean, deviation) ** 2).sum() for block in blocks()))
+        return float(sum((scaled_sq_norms(block, found.mean, deviation) ** 2).sum() for block in blocks()))
 
     R, rho = make_invertible(second_moment(blocks, found.mean, deviation), found.n, fourth)
     return R, deviation, rho
@@ -225,21 +204,10 @@ def make_invertible(R: np.ndarray, n: int, fourth: Callable[[], float]) -> tuple
     values = np.linalg.eigvalsh(R)
     if values[0] > 1e-10 * max(values[-1], 1e-300):
         return R, 0.0
-    rho = min(max(_ledoit_wolf_intensity(fourth(), n, R), 1e-6), 1.0)
+    d = len(R)
+    rho = ledoit_wolf_intensity(n, d, float(np.trace(R)) / d, float((R**2).sum()), fourth())
     # Constant columns have R_jj = 0 (others 1); the identity gives them unit variance.
     added = np.where(np.diagonal(R) > 0.5, rho, 1.0)
     R = (1.0 - rho) * R
     R[np.diag_indices_from(R)] += added
     return R, rho
-
-
-def _ledoit_wolf_intensity(fourth: float, n: int, R: np.ndarray) -> float:
-    """Return the intensity ρ of Ledoit and Wolf (2004) for n centred rows with Σ ‖z‖⁴ = `fourth`, Σ z zᵀ = n R."""
-    d = len(R)
-    mu = np.trace(R) / d
-    spread = (R**2).sum() / d - mu**2
-    if spread <= 0:
-        return 1.0
-    # Σ_i ‖z_i z_iᵀ − R‖² = Σ_i ‖z_i‖⁴ − n ‖R‖²
-    noise = (fourth - n * (R**2).sum()) / (d * n**2)
-    return min(noise / spread, 1.0)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Scatter", "rounding_of", "unit_of"]
+__all__ = ["Scatter", "ledoit_wolf_intensity", "rounding_of", "unit_of"]
 
 _CONSTANT = 1e-12  # relative rounding error: of a deviation to the column's size, of a variance to the total variance
 _MIN_SHRINKAGE = 1e-6  # makes a singular covariance invertible
@@ -35,6 +35,15 @@ def unit_of(variances: np.ndarray) -> float:
     """Return the power of two just below the largest variance."""
     largest = float(variances.max(initial=0.0))
     return float(np.ldexp(1.0, int(np.frexp(largest)[1]) - 1)) if 0.0 < largest < np.inf else 1.0
+
+
+def ledoit_wolf_intensity(n: int, d: int, mean: float, sq_norm: float, fourth: float) -> float:
+    """Return ρ for n rows z of d columns from μ, ‖Σ‖² and Σ ‖z‖⁴, all in one unit; at least 1e-6."""
+    spread = sq_norm / d - mean**2
+    if spread <= 0 or n == 0:
+        return 1.0
+    noise = (fourth - n * sq_norm) / (d * n**2)
+    return float(min(max(noise / spread, _MIN_SHRINKAGE), 1.0))
 
 
 @dataclass(frozen=True)
@@ -76,11 +85,7 @@ class Scatter:
     @property
     def intensity(self) -> float:
         """Shrinkage intensity ρ of Ledoit and Wolf."""
-        spread = self.sq_norm / self.n_features - (self.mean / self.unit) ** 2
-        if spread <= 0 or self.n == 0:
-            return 1.0
-        noise = (self.fourth - self.n * self.sq_norm) / (self.n_features * self.n**2)
-        return float(min(max(noise / spread, _MIN_SHRINKAGE), 1.0))
+        return ledoit_wolf_intensity(self.n, self.n_features, self.mean / self.unit, self.sq_norm, self.fourth)
 
     def shrink(self, shrinkage: float | str, extra: float = 0.0) -> tuple[np.ndarray, np.ndarray | None]:
         """Return (values, rest) of the shrunk matrix: "auto" is Ledoit and Wolf's, a number adds that many μ.

@@ -8,13 +8,24 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from .covariance import Blocks, centred_sums, far_from_zero, scatter_around
-from .matrix import Matrix, to_dense
+from ..types import Matrix
+from .blocks import Blocks, row_slices, sq_norms, to_dense
+from .covariance import centred_sums, far_from_zero, scatter_around
 from .scatter import Scatter, rounding_of, unit_of
 
-__all__ = ["WIDEST", "WIDEST_DENSE", "class_means", "fourth_moment", "scatter_of_differences", "within_scatter"]
+__all__ = [
+    "MAX_DENSE_COLUMNS",
+    "MAX_SPARSE_COLUMNS",
+    "class_means",
+    "fourth_moment",
+    "scatter_of_differences",
+    "within_scatter",
+]
 
-WIDEST, WIDEST_DENSE = 3_000, 5_000  # columns of sparse and dense rows beyond which no d × d matrix is made
+MAX_SPARSE_COLUMNS, MAX_DENSE_COLUMNS = (
+    3_000,
+    5_000,
+)  # columns of sparse and dense rows beyond which no d × d matrix is made
 _LEADING = 200  # leading directions of Σ beside a diagonal, in place of that matrix
 _PROBES = 100  # random vectors that estimate ‖Σ‖² in that case
 
@@ -53,38 +64,34 @@ def within_scatter(blocks: Blocks, codes: np.ndarray) -> Scatter:
 
     def centred() -> Iterator[np.ndarray]:
         for block, part in _labelled_blocks(blocks, codes):
-            step = max(1, (1 << 21) // max(1, d))
-            for a in range(0, block.shape[0], step):
-                yield block[a : a + step] - means[part[a : a + step]]
+            for some in row_slices(block.shape[0], d):
+                yield block[some] - means[part[some]]
 
     sparse = sp.issparse(next(iter(blocks()), None))
-    if d > (WIDEST if sparse else WIDEST_DENSE):
-        return _low_rank(blocks, codes, sizes, means)
+    if d > (MAX_SPARSE_COLUMNS if sparse else MAX_DENSE_COLUMNS):
+        return _low_rank_scatter(blocks, codes, sizes, means)
     if sparse:
-        return _sparse_within(blocks, codes, sizes, means)
+        return _sparse_scatter(blocks, codes, sizes, means)
     return _scatter_of_blocks(centred(), n, d, rounding_of(sizes, means))
 
 
 def _scatter_of_blocks(blocks: Iterable[np.ndarray], n: int, d: int, rounding: np.ndarray | float = 0.0) -> Scatter:
     """Return the scatter of n centred rows z that come in blocks."""
-    S, sq_norms = np.zeros((d, d)), []
+    S, lengths = np.zeros((d, d)), []
     for Z in blocks:
         Z = Z.astype(np.float64, copy=False)
         S += Z.T @ Z
-        sq_norms.append(np.einsum("ij,ij->i", Z, Z))
-    return Scatter.of(S / max(n, 1), n, partial(_sum_of_squares, sq_norms), rounding)
+        lengths.append(sq_norms(Z))
+    return Scatter.of(S / max(n, 1), n, partial(_sum_of_squares, lengths), rounding)
 
 
 def _sum_of_squares(parts: Iterable[np.ndarray], unit: float) -> float:
-    """Return Σ (‖z‖² / unit)²."""
-    total = 0.0
-    for sq_norms in parts:
-        scaled = sq_norms / unit
-        total += float(scaled @ scaled)
-    return total
+    """Return Σ (‖z‖² / unit)², `parts` being ‖z‖² of the rows of some blocks."""
+    scaled = (part / unit for part in parts)
+    return sum((float(part @ part) for part in scaled), start=0.0)
 
 
-def _sparse_within(blocks: Blocks, codes: np.ndarray, sizes: np.ndarray, means: np.ndarray) -> Scatter:
+def _sparse_scatter(blocks: Blocks, codes: np.ndarray, sizes: np.ndarray, means: np.ndarray) -> Scatter:
     """Return the scatter of sparse rows as total scatter less that of class means, without centring rows."""
     n = int(sizes.sum())
 
@@ -96,27 +103,25 @@ def _sparse_within(blocks: Blocks, codes: np.ndarray, sizes: np.ndarray, means: 
     of_all = scatter_around(labelled, centre) / n
     S = of_all - (around.T * (sizes / n)) @ around
     rounding = rounding_of(sizes, means, np.diagonal(of_all))
-    return Scatter.of(0.5 * (S + S.T), n, partial(_fourth, blocks, codes, means), rounding)
+    return Scatter.of(0.5 * (S + S.T), n, partial(_sparse_fourth_moment, blocks, codes, means), rounding)
 
 
-def _fourth(blocks: Blocks, codes: np.ndarray, means: np.ndarray, unit: float) -> float:
+def _sparse_fourth_moment(blocks: Blocks, codes: np.ndarray, means: np.ndarray, unit: float) -> float:
     """Return Σ (‖x − m‖² / unit)² of sparse rows."""
     labelled = _labelled_blocks(blocks, codes)
-    sq_norms = (_sq_norms(sp.csr_array(block, dtype=np.float64), means, part) for block, part in labelled)
-    return _sum_of_squares(sq_norms, unit)
+    lengths = (_centred_sq_norms(sp.csr_array(block, dtype=np.float64), means, part) for block, part in labelled)
+    return _sum_of_squares(lengths, unit)
 
 
-def _sq_norms(X: sp.csr_array, means: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def _centred_sq_norms(X: sp.csr_array, means: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return ‖x − m‖² of sparse rows as ‖x‖² − 2 xᵀm + ‖m‖²; columns far from zero are made dense."""
     n = max(X.shape[0], 1)
     centre = np.bincount(labels, minlength=len(means)) @ means / n
     far = far_from_zero(centre, np.sqrt(centred_sums(X, centre)[1] / n))
     D = X[:, far].toarray() - means[:, far][labels]
     X, means = X[:, ~far], means[:, ~far]
-    sq_means = np.einsum("ij,ij->i", means, means)
-    length = np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    near = length - 2.0 * _row_products(X, means, labels) + sq_means[labels]
-    return np.maximum(near, 0.0) + np.einsum("ij,ij->i", D, D)
+    near = sq_norms(X) - 2.0 * _row_products(X, means, labels) + sq_norms(means)[labels]
+    return np.maximum(near, 0.0) + sq_norms(D)
 
 
 def _row_products(X: sp.csr_array, means: np.ndarray, part: np.ndarray) -> np.ndarray:
@@ -128,36 +133,33 @@ def _row_products(X: sp.csr_array, means: np.ndarray, part: np.ndarray) -> np.nd
 def fourth_moment(X: Matrix, codes: np.ndarray, means: np.ndarray, unit: float = 1.0) -> float:
     """Return Σ (‖x − m‖² / unit)² of rows, dense or CSR, with classes `codes`."""
     if sp.issparse(X):
-        return _fourth(lambda: [X], codes, means, unit)
-    total = 0.0
-    step = max(1, (1 << 18) // max(1, X.shape[1]))  # rows that stay in the cache
+        return _sparse_fourth_moment(lambda: [X], codes, means, unit)
     by_column = np.ascontiguousarray(means.T) if X.strides[0] < X.strides[1] else None
-    for a in range(0, len(X), step):
-        part, position = X[a : a + step], codes[a : a + step]
-        Z = part - (means[position] if by_column is None else by_column.take(position, axis=1).T)
-        scaled = np.einsum("ij,ij->i", Z, Z) / unit
-        total += float(scaled @ scaled)
-    return total
+
+    def lengths() -> Iterator[np.ndarray]:
+        for part in row_slices(len(X), X.shape[1], 1 << 18):  # rows that stay in the cache
+            position = codes[part]
+            yield sq_norms(X[part] - (means[position] if by_column is None else by_column.take(position, axis=1).T))
+
+    return _sum_of_squares(lengths(), unit)
 
 
 def scatter_of_differences(take: Callable[[np.ndarray], Matrix], index: np.ndarray, d: int) -> Scatter:
     """Return the scatter of (x − y)/√2 over pairs of rows; for pairs of one class it is that within classes."""
-    if d > (WIDEST if sp.issparse(take(index[:1, 0])) else WIDEST_DENSE):
+    if d > (MAX_SPARSE_COLUMNS if sp.issparse(take(index[:1, 0])) else MAX_DENSE_COLUMNS):
         D = take(index[:, 0]) - take(index[:, 1])
         codes, blocks = np.zeros(len(index), dtype=np.intp), [sp.csr_array(D) / 2**0.5]
-        return _low_rank(lambda: iter(blocks), codes, np.array([len(index)]), np.zeros((1, d)))
+        return _low_rank_scatter(lambda: iter(blocks), codes, np.array([len(index)]), np.zeros((1, d)))
 
     def difference_blocks() -> Iterable[np.ndarray]:
-        step = max(1, (1 << 21) // max(1, d))
-        for a in range(0, len(index), step):
-            i, j = index[a : a + step].T
-            D = take(i) - take(j)
-            yield to_dense(D).astype(np.float64) / 2**0.5
+        for part in row_slices(len(index), d):
+            i, j = index[part].T
+            yield to_dense(take(i) - take(j)).astype(np.float64) / 2**0.5
 
     return _scatter_of_blocks(difference_blocks(), len(index), d)
 
 
-def _low_rank(blocks: Blocks, codes: np.ndarray, sizes: np.ndarray, means: np.ndarray) -> Scatter:
+def _low_rank_scatter(blocks: Blocks, codes: np.ndarray, sizes: np.ndarray, means: np.ndarray) -> Scatter:
     """Return Σ as its leading directions plus a diagonal for the rest."""
     n, d = int(sizes.sum()), means.shape[1]
     X = sp.csr_array(sp.vstack([sp.csr_array(block) for block, _ in _labelled_blocks(blocks, codes)]), dtype=np.float64)
@@ -188,5 +190,5 @@ def _low_rank(blocks: Blocks, codes: np.ndarray, sizes: np.ndarray, means: np.nd
     values = np.maximum(values, 0.0)  # rounding, where rows span fewer directions
     values, vectors = values[::-1][:k], Q @ inner[:, ::-1][:, :k]
     rest = np.maximum(diagonal - (vectors**2) @ values, 0.0)
-    fourth = _sum_of_squares([_sq_norms(X, means, labels)], unit)
+    fourth = _sum_of_squares([_centred_sq_norms(X, means, labels)], unit)
     return Scatter(n, d, values, vectors, rest, float(diagonal.mean()), unit, sq_norm, fourth)

@@ -100,27 +100,27 @@ def _is_standard(array: object) -> TypeGuard[Array]:
 
 def transform(metric: Metric, xp: ModuleType, X: Any) -> Any:
     """Return transformed rows, as an array of their kind."""
-    _check_form(metric, X)
-    if (found := _by_numpy(xp, metric.transform, X)) is not None:
+    _check_shape(metric, X)
+    if (found := _measure_with_numpy(xp, metric.transform, X)) is not None:
         return found
-    X = _checked(xp, X)
-    return _embedded(metric, xp, X, X.dtype)
+    X = _check_rows(xp, X)
+    return _embed_rows(metric, xp, X, X.dtype)
 
 
 def distances(metric: Metric, xp: ModuleType, X: Any, Y: Any, squared: bool) -> Any:
     """Return √(‖x‖² + ‖y‖² − 2 xᵀy), computed in double precision, in that of the rows."""
     itself = Y is None
     rows = (X,) if itself else (X, Y)
-    _check_form(metric, *rows)
-    if (found := _by_numpy(xp, partial(metric.distances, squared=squared), *rows)) is not None:
+    _check_shape(metric, *rows)
+    if (found := _measure_with_numpy(xp, partial(metric.distances, squared=squared), *rows)) is not None:
         return found
-    X = _checked(xp, X)
-    Y = X if itself else _checked(xp, Y)
+    X = _check_rows(xp, X)
+    Y = X if itself else _check_rows(xp, Y)
     dtype = xp.float32 if X.dtype == xp.float32 and Y.dtype == xp.float32 else xp.float64
     if not X.shape[0] or not Y.shape[0]:
         return xp.zeros((X.shape[0], Y.shape[0]), dtype=dtype, device=X.device)
-    TX = _embedded(metric, xp, X, xp.float64)
-    TY = TX if itself else _embedded(metric, xp, Y, xp.float64)
+    TX = _embed_rows(metric, xp, X, xp.float64)
+    TY = TX if itself else _embed_rows(metric, xp, Y, xp.float64)
     centre = xp.mean(TY, axis=0, keepdims=True)
     TY = TY - centre
     TX = TY if itself else TX - centre
@@ -152,37 +152,37 @@ def _unit(xp: ModuleType, TX: Array, TY: Array) -> Array | None:
 
 def pair_distances(metric: Metric, xp: ModuleType, X: Any, Y: Any, squared: bool) -> Any:
     """Return the distance of row k of X from row k of Y, for every k, as an array of their kind."""
-    _check_form(metric, X, Y)
+    _check_shape(metric, X, Y)
     if X.shape[0] != Y.shape[0]:
         raise ValueError(
             f"pair_distances compares rows one by one and needs as many of each; got {X.shape[0]} and {Y.shape[0]} "
             "rows. For all against all use distances."
         )
-    if (found := _by_numpy(xp, partial(metric.pair_distances, squared=squared), X, Y)) is not None:
+    if (found := _measure_with_numpy(xp, partial(metric.pair_distances, squared=squared), X, Y)) is not None:
         return found
-    X, Y = _checked(xp, X), _checked(xp, Y)
+    X, Y = _check_rows(xp, X), _check_rows(xp, Y)
     if metric.normalize:
-        difference = _embedded(metric, xp, X, xp.float64) - _embedded(metric, xp, Y, xp.float64)
+        difference = _embed_rows(metric, xp, X, xp.float64) - _embed_rows(metric, xp, Y, xp.float64)
     else:
-        difference = _mapped(metric, xp, xp.astype(X, xp.float64) - xp.astype(Y, xp.float64), shift=False)
+        difference = _map_rows(metric, xp, xp.astype(X, xp.float64) - xp.astype(Y, xp.float64), shift=False)
     D = xp.sum(difference * difference, axis=1)
     return D if squared else xp.sqrt(D)
 
 
-def _embedded(metric: Metric, xp: ModuleType, X: Array, dtype: object) -> Array:
-    T = _mapped(metric, xp, xp.astype(X, dtype, copy=False))
+def _embed_rows(metric: Metric, xp: ModuleType, X: Array, dtype: object) -> Array:
+    T = _map_rows(metric, xp, xp.astype(X, dtype, copy=False))
     if not metric.normalize:
         return T
-    T = _divided(xp, T, xp.max(xp.abs(T), axis=1, keepdims=True))  # so that squares neither overflow nor vanish
-    return _divided(xp, T, xp.sqrt(xp.sum(T * T, axis=1, keepdims=True)))
+    T = _divide_rows(xp, T, xp.max(xp.abs(T), axis=1, keepdims=True))  # so that squares neither overflow nor vanish
+    return _divide_rows(xp, T, xp.sqrt(xp.sum(T * T, axis=1, keepdims=True)))
 
 
-def _divided(xp: ModuleType, T: Array, size: Array) -> Array:
+def _divide_rows(xp: ModuleType, T: Array, size: Array) -> Array:
     """Return T / size; rows of no size stay as they are."""
     return T / xp.where(size > 0.0, size, xp.ones_like(size))
 
 
-def _mapped(metric: Metric, xp: ModuleType, X: Array, shift: bool = True) -> Array:
+def _map_rows(metric: Metric, xp: ModuleType, X: Array, shift: bool = True) -> Array:
     """Return X G, after the scaling of columns where the metric has one; of differences `shift` is left out."""
     constants = metric.map_constants
     if metric.scaling is not None:
@@ -191,7 +191,7 @@ def _mapped(metric: Metric, xp: ModuleType, X: Array, shift: bool = True) -> Arr
     return X @ constants.like(X, xp, "map")
 
 
-def _by_numpy(xp: ModuleType, measure: Callable[..., np.ndarray], *arrays: Array) -> Array | None:
+def _measure_with_numpy(xp: ModuleType, measure: Callable[..., np.ndarray], *arrays: Array) -> Array | None:
     """Return measure(*arrays) by NumPy on the memory of the arrays, as an array of their kind.
 
     None where NumPy cannot have it (on another device, in a precision it lacks, where gradients are wanted), and where
@@ -207,7 +207,7 @@ def _by_numpy(xp: ModuleType, measure: Callable[..., np.ndarray], *arrays: Array
     return found if found.device == arrays[0].device else None
 
 
-def _check_form(metric: Metric, *arrays: Array) -> None:
+def _check_shape(metric: Metric, *arrays: Array) -> None:
     """Raise ValueError where a metric does not measure rows of this shape, or none but NumPy's."""
     if not metric.is_linear:
         raise ValueError(
@@ -220,7 +220,7 @@ def _check_form(metric: Metric, *arrays: Array) -> None:
             )
 
 
-def _checked(xp: ModuleType, X: Array) -> Array:
+def _check_rows(xp: ModuleType, X: Array) -> Array:
     if not xp.isdtype(X.dtype, "real floating"):
         X = xp.astype(X, xp.float64)
     if X.dtype not in (xp.float32, xp.float64):

@@ -13,7 +13,7 @@ from ..features import FeatureMap, read_features
 from ..linalg import cholesky_or_none
 from ..persistence import METRIC, Contents, Json, as_plain
 from ..types import Kernel
-from .leading import reduced
+from .leading import metric_of_directions
 from .metric import Metric
 from .scaling import Scaling
 
@@ -162,7 +162,7 @@ def _reduce_to_directions(metric: Metric, contents: Contents) -> Metric:
         raise contents.damaged(
             f"'directions' of shape {directions.shape} does not belong in a metric of {metric.n_features} features"
         )
-    return reduced(metric, directions)
+    return metric_of_directions(metric, directions)
 
 
 def _scaling(contents: Contents) -> Scaling | None:

@@ -12,7 +12,7 @@ from ..rows import InMemoryRows, SampledRows
 from ..types import Matrix
 from .metric import Metric
 
-__all__ = ["leading_part", "reduced"]
+__all__ = ["leading_part", "metric_of_directions"]
 
 _LARGEST_GRAM = 20_000  # rows beyond which n × n matrices are not attempted
 
@@ -31,10 +31,10 @@ def leading_part(metric: Metric, X: Matrix | SampledRows, n_components: int) -> 
         leading = _directions_of_many_rows(metric, X, n_components).T
     # Signs are arbitrary; the largest entry of each direction is made positive so that fits repeat exactly.
     leading = leading * np.sign(leading[np.arange(n_components), np.abs(leading).argmax(axis=1)])[:, None]
-    return reduced(metric, leading)
+    return metric_of_directions(metric, leading)
 
 
-def reduced(metric: Metric, directions: np.ndarray) -> Metric:
+def metric_of_directions(metric: Metric, directions: np.ndarray) -> Metric:
     """Return the metric of orthonormal directions (k × n_outputs) of the learned space."""
     found = metric.coordinates.reduce(metric.root, metric.eta, directions)
     return dataclasses.replace(metric, coordinates=found.coordinates, F=found.F, rotation=found.rotation)

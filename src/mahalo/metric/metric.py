@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,9 +26,12 @@ from .query_side import QuerySide, query_side
 from .scaling import Scaling
 from .similarities import BaseSimilarities, kernel_distances, self_similarity, similarity_blocks, sq_pair_distances
 
+if TYPE_CHECKING:
+    from .torch_module import MetricModule
+
 __all__ = ["Metric"]
 
-_WIDEST_DENSE = 20_000  # features beyond which d × d matrices and dense outputs are refused
+_MAX_DENSE_COLUMNS = 20_000  # features beyond which d × d matrices and dense outputs are refused
 _NOT_LINEAR = (
     "a metric in the feature space of a kernel, or over features, {}; use transform, distances or kernel, or learn "
     "with kernel='linear', features=None."
@@ -124,7 +127,7 @@ class Metric:
         """W, d × d; linear kernel only. With `normalize` the cosine is that of xᵀWy."""
         self._require_linear("has no d × d matrix")
         d = self.n_features
-        if d is None or d > _WIDEST_DENSE:
+        if d is None or d > _MAX_DENSE_COLUMNS:
             raise ValueError(
                 f"the matrix of this metric would be {d} × {d}. Use distances, pair_distances or kernel, which do not "
                 "need it."
@@ -136,7 +139,7 @@ class Metric:
         """G, n_features × n_outputs, with ``transform(X) = X @ G`` (before rows are brought to unit length)."""
         self._require_linear("is no linear map of the rows")
         c = self.linear_coordinates
-        if c.n_features > _WIDEST_DENSE and c.residual:
+        if c.n_features > _MAX_DENSE_COLUMNS and c.residual:
             raise ValueError(
                 f"the map of this metric would be {c.n_features} × {c.n_features}; learn with a basis and "
                 "residual=False."
@@ -194,7 +197,7 @@ class Metric:
 
     def is_too_wide(self, X: RowsLike) -> bool:
         """Return whether `transform` refuses these rows: sparse, with an output both dense and wide."""
-        return sp.issparse(X) and self.n_outputs > _WIDEST_DENSE
+        return sp.issparse(X) and self.n_outputs > _MAX_DENSE_COLUMNS
 
     def embed(self, X: Matrix) -> np.ndarray:
         """Return validated rows in the learned space, before rotation and unit length."""
@@ -349,6 +352,25 @@ class Metric:
         from .files import save
 
         save(self, path)
+
+    def to_onnx(self, path: str | PathLike) -> None:
+        """Write `transform` of float32 rows as an ONNX graph (opset 18), which runs without this library.
+
+        Input "X", output "transformed"; any number of rows. ValueError for a kernel or features that are code.
+        """
+        from .onnx_file import write_onnx
+
+        write_onnx(self, path)
+
+    def to_torch(self) -> MetricModule:
+        """Return `transform` as a torch module with constant buffers, which torch.jit.script takes."""
+        try:
+            from .torch_module import as_module
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise ImportError('to_torch needs torch: pip install "mahalo[torch]"') from None
+        return as_module(self)
 
     def __repr__(self) -> str:
         c = self.coordinates

@@ -8,27 +8,23 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .._core.distances import finish_distances
-from ..linalg import in_threads, nearest_of
+from ..linalg import in_threads, nearest_of, row_slices, sq_norms
 from ..types import Matrix
 from ..validation import len_of
 
 __all__ = [
-    "BLOCK_BYTES",
+    "BLOCK_NUMBERS",
     "all_distances",
     "cosines",
+    "inverse_length",
     "is_positive",
     "nearest_among",
     "paired_cosines",
-    "sq_norms",
     "to_distances",
     "unit_length",
 ]
 
-BLOCK_BYTES = 1 << 27  # of similarities held beside the result
-
-
-def sq_norms(T: np.ndarray) -> np.ndarray:
-    return np.einsum("ij,ij->i", T, T)
+BLOCK_NUMBERS = 1 << 24  # of similarities held beside the result
 
 
 def unit_length(T: np.ndarray) -> np.ndarray:
@@ -40,22 +36,24 @@ def unit_length(T: np.ndarray) -> np.ndarray:
 
 
 def is_positive(own: np.ndarray) -> np.ndarray:
+    """Return κ(x, x) of rows brought to length 1: 1, or 0 for a row of no length."""
     return (own > 0).astype(np.float64)
 
 
 def cosines(K: np.ndarray, own_x: np.ndarray, own_y: np.ndarray) -> np.ndarray:
     """Return κ(x, y) / √(κ(x, x) κ(y, y)) of all rows with all, 0 where a row has no length; K is overwritten."""
-    K *= _inverse_length(own_x)[:, None]
-    K *= _inverse_length(own_y)
+    K *= inverse_length(own_x)[:, None]
+    K *= inverse_length(own_y)
     return K
 
 
 def paired_cosines(K: np.ndarray, own_x: np.ndarray, own_y: np.ndarray) -> np.ndarray:
     """Return κ(x_k, y_k) / √(κ(x_k, x_k) κ(y_k, y_k)) for every k."""
-    return K * _inverse_length(own_x) * _inverse_length(own_y)
+    return K * inverse_length(own_x) * inverse_length(own_y)
 
 
-def _inverse_length(own: np.ndarray) -> np.ndarray:
+def inverse_length(own: np.ndarray) -> np.ndarray:
+    """Return 1 / √κ(x, x) from κ(x, x), 0 where a row has no length."""
     length = np.sqrt(np.maximum(own, 0.0))
     return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
 
@@ -75,9 +73,8 @@ def all_distances(TX: np.ndarray, TY: np.ndarray, squared: bool, dtype: DTypeLik
     if dtype == np.float64:
         return to_distances(TX @ TY.T, own_x, own_y, squared)
     D = np.empty((len(TX), len(TY)), dtype=dtype)
-    step = max(1, BLOCK_BYTES // max(1, 8 * len(TY)))
-    for a in range(0, len(TX), step):
-        D[a : a + step] = to_distances(TX[a : a + step] @ TY.T, own_x[a : a + step], own_y, squared)
+    for part in row_slices(len(TX), len(TY), BLOCK_NUMBERS):
+        D[part] = to_distances(TX[part] @ TY.T, own_x[part], own_y, squared)
     return D
 
 
@@ -94,10 +91,9 @@ def nearest_among(
     distances: Callable[[Matrix, Matrix], np.ndarray], X: Matrix, Y: Matrix, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the distances of each row of X to its k nearest rows of Y, and their numbers, nearest first."""
-    step = max(1, BLOCK_BYTES // max(1, 8 * len_of(Y)))
     found = []
-    for a in range(0, len_of(X), step):
-        D = distances(X[a : a + step], Y)
+    for part in row_slices(len_of(X), len_of(Y), BLOCK_NUMBERS):
+        D = distances(X[part], Y)
         nearest = nearest_of(D, k)
         found.append((np.take_along_axis(D, nearest, axis=1), nearest))
     near, rows = (np.concatenate(parts) for parts in zip(*found, strict=True))

@@ -10,6 +10,8 @@ import scipy.sparse as sp
 
 from ..linalg import to_dense
 from ..types import Matrix, RowsLike
+from ..validation import in_double
+from .pairwise import inverse_length
 from .similarities import self_similarity
 
 if TYPE_CHECKING:
@@ -63,9 +65,7 @@ class QuerySide:
         products = np.asarray((rows @ U.T).T)
         if not self.metric.normalize:
             return products - 0.5 * s
-        length = np.sqrt(np.maximum(s, 0.0))
-        inverse = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
-        return (products + self.shifts(Q)[:, None]) * inverse
+        return (products + self.shifts(Q)[:, None]) * inverse_length(s)
 
 
 def query_side(metric: Metric) -> QuerySide:
@@ -94,8 +94,5 @@ def learned_rows(metric: Metric, Q: Matrix) -> np.ndarray:
 
 def self_similarities(metric: Metric, X: Matrix) -> np.ndarray:
     """Return κ(x, x) for every row of validated X, some rows at a time: a dense prior makes sparse ones dense."""
-    n = X.shape[0]
-    parts = (X[a : a + _BLOCK] for a in range(0, n, _BLOCK))
-    parts = (part.astype(np.float64) if part.dtype == np.float32 else part for part in parts)
-    own = [self_similarity(metric, part) for part in parts]
+    own = [self_similarity(metric, in_double(X[a : a + _BLOCK])) for a in range(0, X.shape[0], _BLOCK)]
     return np.concatenate(own) if own else np.zeros(0)

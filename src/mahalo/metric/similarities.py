@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from ..linalg import row_slices, sq_norms
 from ..types import Matrix
 from ..validation import in_double, len_of
-from .pairwise import BLOCK_BYTES, cosines, is_positive, paired_cosines, sq_norms, to_distances
+from .pairwise import BLOCK_NUMBERS, cosines, is_positive, paired_cosines, to_distances
 
 if TYPE_CHECKING:
     from .metric import Metric
@@ -130,9 +131,7 @@ def similarity_blocks(
     n, m = len_of(X), len_of(Y)
     change = metric.coordinates.map(Y) @ metric.core_change
     out = np.empty((n, m), dtype=dtype)
-    step = max(1, BLOCK_BYTES // max(1, 8 * m))
-    for a in range(0, n, step):
-        part = slice(a, a + step)
+    for part in row_slices(n, m, BLOCK_NUMBERS):
         K = metric.coordinates.map(X[part]) @ change.T
         if metric.base_weight:
             K += metric.base_weight * (metric.coordinates.base(X[part], Y) if cross is None else cross[part])

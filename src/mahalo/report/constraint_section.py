@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from .findings import Findings
 from .formatting import number
-from .parts import Bar, Cell, Column, NotShown, Section, Table, part_or_reason, row_cell, share_cell
+from .parts import Bar, Cell, Column, Table, row_cell, share_cell
 
-__all__ = ["ConstraintSection", "ConstraintTable", "DoubtfulLabels", "LabelSection"]
+__all__ = ["ConstraintTable", "DoubtfulLabels", "doubtful_constraints", "doubtful_labels", "influential_constraints"]
 
 _LONG_NAME = 20  # characters of row names beyond which a cell names one neighbour instead of three
 
@@ -23,20 +22,8 @@ class ConstraintTable:
     table: Table
 
 
-@dataclass(frozen=True)
-class ConstraintSection(Section):
-    """Constraints by their share of the multipliers."""
-
-    name: ClassVar[str] = "constraints"
-    title: ClassVar[str] = "Constraints"
-    influential: ConstraintTable | NotShown
-
-    @classmethod
-    def of(cls, findings: Findings) -> ConstraintSection:
-        return cls(part_or_reason(_constraint_table, findings))
-
-
-def _constraint_table(findings: Findings) -> ConstraintTable:
+def influential_constraints(findings: Findings) -> ConstraintTable:
+    """Return the constraints by their share of the multipliers."""
     found = findings.influential
     labelled = findings.labels is not None
     columns = [Column("Kind"), Column("Rows"), *([Column("Labels")] if labelled else [])]
@@ -87,27 +74,15 @@ class DoubtfulLabels:
     table: Table
 
 
-@dataclass(frozen=True)
-class LabelSection(Section):
-    """Labels, and pairs and triplets, that look wrong; None where the fit had none of them."""
-
-    name: ClassVar[str] = "labels"
-    title: ClassVar[str] = "Labels"
-    rows: DoubtfulLabels | NotShown | None
-    constraints: Table | NotShown | None
-
-    @classmethod
-    def of(cls, findings: Findings) -> LabelSection:
-        notes = findings.notes
-        has_constraints = findings.constraints is not None or (notes is not None and notes.constraints is not None)
-        has_rows = findings.labels is not None or not has_constraints
-        return cls(
-            part_or_reason(_doubtful_labels, findings) if has_rows else None,
-            part_or_reason(_doubtful_constraints, findings) if has_constraints else None,
-        )
+def _has_constraints(findings: Findings) -> bool:
+    notes = findings.notes
+    return findings.constraints is not None or (notes is not None and notes.constraints is not None)
 
 
-def _doubtful_labels(findings: Findings) -> DoubtfulLabels:
+def doubtful_labels(findings: Findings) -> DoubtfulLabels | None:
+    """Return labels that look wrong; None where the fit had constraints instead."""
+    if findings.labels is None and _has_constraints(findings):
+        return None
     found, notes, codes = findings.doubtful_rows, findings.notes, findings.codes
     n_neighbours = 3 if max(map(len, findings.ids)) < _LONG_NAME else 1
     rows = [
@@ -135,7 +110,10 @@ def _doubtful_labels(findings: Findings) -> DoubtfulLabels:
     )
 
 
-def _doubtful_constraints(findings: Findings) -> Table:
+def doubtful_constraints(findings: Findings) -> Table | None:
+    """Return pairs and triplets that look wrong; None where the fit had none."""
+    if not _has_constraints(findings):
+        return None
     found = findings.doubtful_constraints
     rows = [
         [row_cell(findings, ends), Cell(given), Cell(suggested), _doubt_cell(float(score))]

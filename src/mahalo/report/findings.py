@@ -12,7 +12,16 @@ from numpy.typing import ArrayLike
 
 from ..constraints import Constraints, Labels, as_constraints, as_labels
 from ..drawing import neighbor_maps
-from ..evaluation import BeforeAfter, Distance, HubCounts, compare_on_pairs, compare_on_rows, hub_counts
+from ..evaluation import (
+    BeforeAfter,
+    HubCounts,
+    NeighborRanks,
+    compare_on_pairs,
+    compare_on_rows,
+    hub_counts,
+    known_pairs,
+    neighbor_ranks,
+)
 from ..explain import Provenance, fingerprint
 from ..explain.features import FeatureShares, feature_shares, sample_pairs
 from ..explain.fingerprint import Fingerprint, label_hashes
@@ -34,7 +43,7 @@ from ..rows import stratified_sample
 from ..types import RowsLike
 from ..validation import len_of
 from .assessment import Assessment, evaluate_with_learner, stored_assessment
-from .distance import before_learning, distance_matrix
+from .distance_before import NamedDistance, distance_before, distance_matrix
 from .inputs import check_names, column_names, cover_rows, drawn_from_labels, metric_and_learner, rows_of_metric
 
 __all__ = ["Findings", "Missing"]
@@ -147,11 +156,11 @@ class Findings:
         """Return whether these are the training rows, by fingerprint, or else by the constraints of the learner."""
         noted = self._data.fingerprint
         if noted is not None:
-            return noted.has_rows_of(self._prints)
+            return noted.has_rows_of(self._fingerprint)
         return self.learner is not None and cover_rows(self.learner.constraints_, self.n_rows)
 
     @cached_property
-    def _prints(self) -> Fingerprint | None:
+    def _fingerprint(self) -> Fingerprint | None:
         return None if self.metric.n_features is None else fingerprint(self.X, self.y)
 
     @property
@@ -197,12 +206,12 @@ class Findings:
         """Evaluate the metric on these rows, without folds."""
         if self.labels is not None and len(self.labels.classes) >= 2:
             codes, names = self.labels.codes, self.labels.classes.tolist()
-            evaluation = compare_on_rows(self.before[0], self.metric, self.X, codes, names)
+            evaluation = compare_on_rows(self.before.distance, self.metric, self.X, codes, names)
             how = f"Each of these {self.n_rows:,} rows is compared with the others. {self._optimism}"
             return Assessment("Evaluated on the rows of this report.", how, evaluation, "the rows of this report")
         known = self.constraints
         if known is not None and len(known.pairs) + len(known.triplets):
-            evaluation = compare_on_pairs(self.before[0], self.metric, self.X, known)
+            evaluation = compare_on_pairs(self.before.distance, self.metric, self.X, known)
             how = f"The constraints between these {self.n_rows:,} rows are compared. {self._optimism}"
             return Assessment(
                 "Evaluated on the pairs of this report.", how, evaluation, "the constraints of this report"
@@ -222,23 +231,35 @@ class Findings:
         return f"{learned_from}If some of these are training rows, “after” is too optimistic."
 
     @cached_property
-    def before(self) -> tuple[Distance, str]:
-        """Distance before learning, and its name."""
+    def before(self) -> NamedDistance:
+        """Distance before learning."""
         scale = None
         if self._data.scale is not None:
             scale = np.array(self._data.scale)
         elif self._data.standardised and not sp.issparse(self.X):  # older files do not store the scale
             scale = Scaling.of(self.X).scale
         choice = self.provenance.choice
-        return before_learning(self.metric, scale, space_was_chosen=choice is not None and bool(choice.spaces_behind))
+        return distance_before(self.metric, scale, space_was_chosen=choice is not None and bool(choice.spaces_behind))
 
     # -- maps ----------------------------------------------------------------------------------------------------
 
     @cached_property
     def shown(self) -> np.ndarray:
-        """Numbers of the rows on the maps: all, or a sample that does not depend on the names of classes."""
+        """Numbers of the rows on the maps: all, or a sample; without labels, rows of pairs come before others.
+
+        The sample does not depend on the names of classes.
+        """
         codes = None if self.labels is None else self.labels.by_appearance().codes
-        return stratified_sample(self.n_rows, _MOST_MAPPED, codes)
+        if not len(self.pairs[0]):
+            return stratified_sample(self.n_rows, _MOST_MAPPED, codes)
+        order = np.random.default_rng(0).permutation(self.n_rows)
+        is_paired = np.isin(order, self.pairs[0])
+        return np.sort(np.concatenate([order[is_paired], order[~is_paired]])[:_MOST_MAPPED])
+
+    @cached_property
+    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs of rows to draw, and whether they are similar: of the constraints, none where there are labels."""
+        return known_pairs(Constraints() if self.labels is not None or self.constraints is None else self.constraints)
 
     @cached_property
     def mapped_rows(self) -> frozenset[int]:
@@ -251,11 +272,15 @@ class Findings:
         if self.n_rows < 3:
             raise Missing(f"a map needs three rows; got {self.n_rows}.")
         X = self.X[self.shown]
-        return distance_matrix(self.before[0], X), distance_matrix(self.metric, X)
+        return distance_matrix(self.before.distance, X), distance_matrix(self.metric, X)
 
     @cached_property
     def maps(self) -> tuple[np.ndarray, np.ndarray]:
         return neighbor_maps(*self._distance_matrices)
+
+    @cached_property
+    def neighbors(self) -> NeighborRanks:
+        return neighbor_ranks(*self._distance_matrices)
 
     @cached_property
     def hubs(self) -> tuple[HubCounts, HubCounts]:
@@ -306,7 +331,7 @@ class Findings:
         if not self.are_training_rows:
             raise Missing("the constraints are about the training rows, and these rows are others.")
         choice = self.provenance.choice
-        if self.learner is None and choice is not None and choice.start_was_chosen:
+        if self.learner is None and choice is not None and choice.prior_was_chosen:
             raise Missing("the prior was chosen, so no constraint shaped the metric.")
         if self.notes is not None:
             return self.notes.influential
@@ -341,4 +366,4 @@ class Findings:
         """Judge of labels; it fits metrics without the labels it judges, if the learner was fitted to these labels."""
         if self.learner is not None and self.are_training_rows and self.constraints is None:
             return LabelJudge.from_learner(self.learner, self.X)
-        return LabelJudge(self.X, None, self.metric, prior_distances=self.before[0].distances)
+        return LabelJudge(self.X, None, self.metric, prior_distances=self.before.distance.distances)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -11,12 +10,13 @@ from ..drawing.charts import HubChart, HubCurve, MapChart
 from ..evaluation import HubCounts
 from .findings import Findings, Missing
 from .formatting import percent
-from .parts import Cell, Chart, Column, NotShown, Section, Table, part_or_reason, row_cell
+from .parts import Cell, Chart, Column, Table, row_cell
 
-__all__ = ["HubSection", "Hubs", "MapSection", "Maps"]
+__all__ = ["Hubs", "Maps", "hubs", "neighbourhood_maps"]
 
 _N_HUBS = 15
-_MOST_CHIPS = 12  # classes beyond which they can be searched by name
+_MOST_COLOURED = 12  # classes beyond which they have no colours of their own and can be searched by name
+_MOST_LINES = 400  # pairs on a map
 _HUB_BINS = 24
 
 
@@ -27,6 +27,7 @@ class Maps:
     chart: MapChart
     n_rows: int
     n_classes: int
+    n_pairs: int
     shows_training_rows: bool
 
     @property
@@ -35,42 +36,41 @@ class Maps:
         return len(self.chart.rows)
 
     @property
-    def has_class_search(self) -> bool:
-        """Return whether there are so many classes that one is searched by name."""
-        return self.n_classes > _MOST_CHIPS
+    def n_lines(self) -> dict[str, int]:
+        """Numbers of similar and of dissimilar pairs drawn."""
+        n_similar = int(self.chart.similar.sum())
+        return {"similar": n_similar, "dissimilar": len(self.chart.similar) - n_similar}
 
 
-@dataclass(frozen=True)
-class MapSection(Section):
-    """Maps of neighbourhoods before and after learning."""
-
-    name: ClassVar[str] = "map"
-    title: ClassVar[str] = "Map"
-    maps: Maps | NotShown
-
-    @classmethod
-    def of(cls, findings: Findings) -> MapSection:
-        return cls(part_or_reason(_maps, findings))
-
-    @property
-    def chart(self) -> MapChart | None:
-        """Numbers of the maps, for the script."""
-        return None if isinstance(self.maps, NotShown) else self.maps.chart
-
-
-def _maps(findings: Findings) -> Maps:
+def neighbourhood_maps(findings: Findings) -> Maps:
+    """Return the maps of the rows before and after learning."""
     before, after = findings.maps
     shown, labels = findings.shown, findings.labels
+    classes = [] if labels is None else [str(name) for name in labels.classes]
+    pairs, similar = _pairs_on_map(findings)
     chart = MapChart(
         before=before.round(3),
         after=after.round(3),
         rows=shown,
         ids=[findings.ids[i] for i in shown],
         codes=np.full(len(shown), -1) if labels is None else labels.codes[shown],
-        classes=[] if labels is None else [str(name) for name in labels.classes],
+        classes=classes,
+        coloured=len(classes) <= _MOST_COLOURED,
         notes=_notes(findings, shown),
+        pairs=pairs,
+        similar=similar,
+        neighbors=findings.neighbors,
     )
-    return Maps(chart, findings.n_rows, len(chart.classes), findings.are_training_rows)
+    return Maps(chart, findings.n_rows, len(classes), len(findings.pairs[0]), findings.are_training_rows)
+
+
+def _pairs_on_map(findings: Findings) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs as positions of rows on the map, and whether they are similar; a random sample of many."""
+    index, similar = findings.pairs
+    on_map = np.flatnonzero(np.isin(index, findings.shown).all(axis=1))
+    if len(on_map) > _MOST_LINES:
+        on_map = np.sort(np.random.default_rng(0).choice(on_map, _MOST_LINES, replace=False))
+    return np.searchsorted(findings.shown, index[on_map]), similar[on_map]
 
 
 def _notes(findings: Findings, shown: np.ndarray) -> list[str]:
@@ -99,20 +99,8 @@ class Hubs:
     table: Table
 
 
-@dataclass(frozen=True)
-class HubSection(Section):
-    """Rows that are neighbours of very many others."""
-
-    name: ClassVar[str] = "hubs"
-    title: ClassVar[str] = "Hubs"
-    hubs: Hubs | NotShown
-
-    @classmethod
-    def of(cls, findings: Findings) -> HubSection:
-        return cls(part_or_reason(_hubs, findings))
-
-
-def _hubs(findings: Findings) -> Hubs:
+def hubs(findings: Findings) -> Hubs:
+    """Return the rows that are neighbours of very many others."""
     before, after = findings.hubs
     width = max(1, int(np.ceil((max(before.counts.max(), after.counts.max()) + 1) / _HUB_BINS)))
     chart = Chart(

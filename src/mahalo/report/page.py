@@ -20,31 +20,31 @@ from ..persistence import write_bytes
 from ..progress import Progress, progress_for
 from ..types import RowsLike
 from ..version import VERSION
-from .constraint_section import ConstraintSection, LabelSection
-from .feature_section import FeatureSection
+from .constraint_section import doubtful_constraints, doubtful_labels, influential_constraints
+from .feature_section import feature_tables, spectrum_chart
 from .findings import Findings
 from .formatting import number, percent, visible
-from .map_section import HubSection, MapSection
+from .map_section import Maps, hubs, neighbourhood_maps
 from .parts import NotShown, Section, charts_of
-from .proof_section import ProofSection
-from .result_section import DistanceSection, ResultSection
-from .summary_section import SummarySection
+from .proof_section import proof
+from .result_section import class_tables, distance_histograms, measures
+from .summary_section import evaluation_notes, summary
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 __all__ = ["write"]
 
-_SECTIONS: tuple[type[Section], ...] = (
-    SummarySection,
-    ResultSection,
-    MapSection,
-    DistanceSection,
-    FeatureSection,
-    ProofSection,
-    ConstraintSection,
-    LabelSection,
-    HubSection,
+_SECTIONS = (
+    Section("summary", "Summary", {"summary": summary, "notes": evaluation_notes}),
+    Section("results", "Results", {"measures": measures, "by_class": class_tables}),
+    Section("map", "Map", {"maps": neighbourhood_maps}),
+    Section("distances", "Distances", {"histograms": distance_histograms}),
+    Section("features", "Features", {"tables": feature_tables, "spectrum": spectrum_chart}),
+    Section("proof", "Proof", {"proof": proof}),
+    Section("constraints", "Constraints", {"influential": influential_constraints}),
+    Section("labels", "Labels", {"rows": doubtful_labels, "constraints": doubtful_constraints}),
+    Section("hubs", "Hubs", {"hubs": hubs}),
 )
 
 
@@ -94,11 +94,12 @@ def write(
 
 def _render(environment: Environment, findings: Findings, progress: Progress) -> str:
     work = progress.track(_SECTIONS, len(_SECTIONS), "drawing:", lambda section: section.title.lower())
-    sections = [section.of(findings) for section in work]
+    sections = [(section, section.parts(findings)) for section in work]
     chart_style, chart_script = chart_assets()
     style, script = _asset("page.css") + chart_style, chart_script + _asset("page.js")
-    maps = next(section.chart for section in sections if isinstance(section, MapSection))
-    charts = {chart.name: chart.data for section in sections for chart in charts_of(section)}
+    parts = [part for _, parts in sections for part in parts.values()]
+    maps = next((part.chart for part in parts if isinstance(part, Maps)), None)
+    charts = {chart.name: chart.data for part in parts for chart in charts_of(part)}
     return environment.get_template("page.html").render(
         version=VERSION,
         style=style,

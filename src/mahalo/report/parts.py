@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
 
 from ..drawing.charts import ChartData
 from .findings import Findings, Missing
@@ -22,29 +20,14 @@ __all__ = [
     "Section",
     "Table",
     "charts_of",
-    "part_or_reason",
     "row_cell",
     "share_cell",
 ]
 
-T = TypeVar("T")
 _LONG_CELL = 30  # characters beyond which a column is made wide
 _LONGEST_NAME = 70  # characters of a row's name that tables show
 _SHORT_NAME = 16  # characters of a name that is not broken into lines
 _MOST_NAMES = 4  # rows that one cell names
-
-
-@dataclass(frozen=True)
-class Section(ABC):
-    """Base of the sections; `name` is the anchor and the name of the template, `title` the text of the link."""
-
-    name: ClassVar[str]
-    title: ClassVar[str]
-
-    @classmethod
-    @abstractmethod
-    def of(cls, findings: Findings) -> Section:
-        """Return the section about these findings."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +37,23 @@ class NotShown:
     reason: str
 
 
-def part_or_reason(make: Callable[[Findings], T], findings: Findings) -> T | NotShown:
-    """Return what `make` returns, or the reason that it raises as `Missing`."""
+@dataclass(frozen=True)
+class Section:
+    """Section of the page: its anchor, which is also the name of its template, its title, and the makers of its parts.
+
+    A maker returns what the template shows under the name of the part, or raises `Missing`.
+    """
+
+    name: str
+    title: str
+    makers: Mapping[str, Callable[[Findings], object]]
+
+    def parts(self, findings: Findings) -> dict[str, object]:
+        """Return the parts by name; a part that is missing is the reason for it, a `NotShown`."""
+        return {name: _part_or_reason(make, findings) for name, make in self.makers.items()}
+
+
+def _part_or_reason(make: Callable[[Findings], object], findings: Findings) -> object:
     try:
         return make(findings)
     except Missing as missing:
@@ -73,7 +71,7 @@ class Chart:
 
 
 def charts_of(part: object) -> Iterator[Chart]:
-    """Return the charts among the fields of a section and of its parts."""
+    """Return the charts among a part, its fields and their fields."""
     if isinstance(part, Chart):
         yield part
     elif dataclasses.is_dataclass(part):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -11,9 +10,9 @@ from ..drawing.charts import GapChart, ScoreCurve, ScoresChart
 from ..explain.provenance import Candidate, Choice, FitRecord
 from .findings import Findings, Missing
 from .formatting import gap_text, number, percent
-from .parts import Cell, Chart, Column, NotShown, Section, Table, part_or_reason
+from .parts import Cell, Chart, Column, Table
 
-__all__ = ["CandidateScores", "Proof", "ProofSection"]
+__all__ = ["CandidateScores", "Proof", "proof"]
 
 _N_CANDIDATES = 30
 _SETTINGS = {
@@ -77,32 +76,15 @@ class Proof:
     candidates: CandidateScores | None
 
 
-@dataclass(frozen=True)
-class ProofSection(Section):
-    """Bound on the distance of the solution to the optimum."""
-
-    name: ClassVar[str] = "proof"
-    title: ClassVar[str] = "Proof"
-    proof: Proof | NotShown
-
-    @classmethod
-    def of(cls, findings: Findings) -> ProofSection:
-        return cls(part_or_reason(_proof, findings))
-
-    @property
-    def candidates(self) -> CandidateScores | None:
-        """Scores of the candidates, where settings were chosen."""
-        return None if isinstance(self.proof, NotShown) else self.proof.candidates
-
-
-def _proof(findings: Findings) -> Proof:
+def proof(findings: Findings) -> Proof:
+    """Return the certificate of the fit: how far the solution can be from the optimum."""
     fit, choice = findings.provenance.fit, findings.provenance.choice
     if fit is None:
         raise Missing("the file does not hold how the metric was found; make the report from the learner.")
     certificate = fit.certificate
     status = "converged" if certificate.converged else "stopped early"
     return Proof(
-        status="prior chosen" if choice is not None and choice.start_was_chosen else status,
+        status="prior chosen" if choice is not None and choice.prior_was_chosen else status,
         gap=gap_text(certificate.relative_gap),
         n_constraints=sum(fit.n_constraints.values()),
         n_violated=certificate.n_violated,
@@ -182,7 +164,7 @@ def _candidate_table(choice: Choice, candidates: list[Candidate], varied: list[s
         score = f"{c.score:.3f} chosen" if c.chosen else f"{c.score:.3f}"
         rows.append(
             [
-                Cell("prior alone" if choice.is_start(c) else number(c.gamma), f"{c.gamma:.6g}"),
+                Cell("prior alone" if choice.is_prior(c) else number(c.gamma), f"{c.gamma:.6g}"),
                 *(Cell(_setting(k, c.settings.get(k))) for k in varied),
                 Cell(score, f"{c.score:.6f}", strong=c.chosen),
                 *([_interval_cell(c.interval)] if has_intervals else []),
@@ -203,9 +185,9 @@ def _curves(choice: Choice, varied: list[str]) -> ScoresChart:
     """Return scores against γ, one curve for each combination of the other settings."""
     groups: dict[tuple[str, ...], list[Candidate]] = {}
     candidates = [c for c in choice.candidates if np.isfinite(c.score)]
-    prior_scores = [c.score for c in candidates if choice.is_start(c)]
+    prior_scores = [c.score for c in candidates if choice.is_prior(c)]
     for c in candidates:
-        if np.isfinite(c.gamma) and not choice.is_start(c):
+        if np.isfinite(c.gamma) and not choice.is_prior(c):
             groups.setdefault(tuple(str(c.settings.get(k)) for k in varied), []).append(c)
     curves = tuple(
         ScoreCurve(tuple(sorted((c.gamma, c.score, c.interval or 0.0) for c in group)), any(c.chosen for c in group))

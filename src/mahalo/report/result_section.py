@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ..drawing import pair_histograms
 from ..drawing.charts import MeasureRow, MeasuresChart
 from ..evaluation import VOTE_NOTE, BeforeAfter
 from .findings import Findings, Missing
 from .formatting import change_text, measure_text
-from .parts import Cell, Chart, Column, NotShown, Section, Table, part_or_reason
+from .parts import Cell, Chart, Column, Table
 
-__all__ = ["ClassTables", "DistanceSection", "Histograms", "Measures", "ResultSection", "short_title"]
+__all__ = ["ClassTables", "Histograms", "Measures", "class_tables", "distance_histograms", "measures", "short_title"]
 
 _MEASURES = {
     "10-NN": (
@@ -52,21 +51,8 @@ class ClassTables:
     confusions: Table | None
 
 
-@dataclass(frozen=True)
-class ResultSection(Section):
-    """Measures before and after learning."""
-
-    name: ClassVar[str] = "results"
-    title: ClassVar[str] = "Results"
-    measures: Measures | NotShown
-    by_class: ClassTables | NotShown
-
-    @classmethod
-    def of(cls, findings: Findings) -> ResultSection:
-        return cls(part_or_reason(_measures, findings), part_or_reason(_class_tables, findings))
-
-
-def _measures(findings: Findings) -> Measures:
+def measures(findings: Findings) -> Measures:
+    """Return every measure before and after learning."""
     assessment = findings.assessment
     e = assessment.evaluation
     rows = tuple(
@@ -87,7 +73,7 @@ def _measures(findings: Findings) -> Measures:
     )
     return Measures(
         how=assessment.how,
-        evaluated_on=e.judged_on,
+        evaluated_on=e.evaluated_on,
         chart=Chart("measures", f"Measures with 95 % intervals: {words}", "", MeasuresChart(rows)),
         table=_measure_table(e),
         advice=_advice(e),
@@ -123,7 +109,8 @@ def _advice(e: BeforeAfter) -> str:
     return "worse" if "worse" in verdicts else ""
 
 
-def _class_tables(findings: Findings) -> ClassTables:
+def class_tables(findings: Findings) -> ClassTables:
+    """Return the primary measure by class, and the confusions of the vote."""
     e = findings.assessment.evaluation
     if not e.classes:
         return ClassTables(None, None)
@@ -171,20 +158,8 @@ class Histograms:
     after: Chart
 
 
-@dataclass(frozen=True)
-class DistanceSection(Section):
-    """Distances of similar and dissimilar pairs."""
-
-    name: ClassVar[str] = "distances"
-    title: ClassVar[str] = "Distances"
-    histograms: Histograms | NotShown
-
-    @classmethod
-    def of(cls, findings: Findings) -> DistanceSection:
-        return cls(part_or_reason(_histograms, findings))
-
-
-def _histograms(findings: Findings) -> Histograms:
+def distance_histograms(findings: Findings) -> Histograms:
+    """Return the histograms of the distances of similar and dissimilar pairs."""
     assessment = findings.assessment
     sides = assessment.evaluation.pair_distances
     if sides is None or not sides[0].similar.sum():

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ..evaluation import BeforeAfter
 from .findings import Findings, Missing
 from .formatting import change_text, gap_text, joined, measure_text
-from .parts import NotShown, Section, part_or_reason
 from .result_section import short_title
 
-__all__ = ["SummarySection", "Tile"]
+__all__ = ["Summary", "Tile", "evaluation_notes", "summary"]
 
 _KINDS = {
     "similar": "similar pairs",
@@ -42,11 +40,13 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class SummarySection(Section):
+class Summary:
     """Head of the page.
 
     Attributes
     ----------
+    headline, sentence : str
+        Verdict of the evaluation, in brief and with figures; the sentence is empty without an evaluation.
     rows, classes : str
         Numbers of rows and features, and of classes, in words.
     constraints : str or None
@@ -55,8 +55,6 @@ class SummarySection(Section):
         Number of training rows, where the rows shown are others.
     """
 
-    name: ClassVar[str] = "summary"
-    title: ClassVar[str] = "Summary"
     headline: str
     sentence: str
     rows: str
@@ -66,29 +64,28 @@ class SummarySection(Section):
     n_training_rows: int | None
     tiles: tuple[Tile, ...]
     distance_before: str
-    notes: str | NotShown
 
-    @classmethod
-    def of(cls, findings: Findings) -> SummarySection:
-        fit, data = findings.provenance.fit, findings.provenance.data
-        try:
-            evaluation = findings.assessment.evaluation
-        except Missing:
-            evaluation = None
-        return cls(
-            headline="A learned distance" if evaluation is None else _headline(evaluation),
-            sentence="" if evaluation is None else evaluation.sentence,
-            rows=_rows(findings),
-            classes="" if findings.labels is None else f" of {len(findings.labels.classes):,} classes",
-            constraints=None
-            if fit is None
-            else joined(f"{n:,} {_KINDS.get(kind, kind)}" for kind, n in fit.n_constraints.items()),
-            shows_training_rows=findings.are_training_rows,
-            n_training_rows=None if data is None else data.n_rows,
-            tiles=tuple(_tiles(findings, evaluation)),
-            distance_before=findings.before[1],
-            notes=part_or_reason(_notes, findings),
-        )
+
+def summary(findings: Findings) -> Summary:
+    """Return the verdict, what the metric was learned from, and the main figures."""
+    fit, data = findings.provenance.fit, findings.provenance.data
+    try:
+        evaluation = findings.assessment.evaluation
+    except Missing:
+        evaluation = None
+    return Summary(
+        headline="A learned distance" if evaluation is None else _headline(evaluation),
+        sentence="" if evaluation is None else evaluation.sentence,
+        rows=_rows(findings),
+        classes="" if findings.labels is None else f" of {len(findings.labels.classes):,} classes",
+        constraints=None
+        if fit is None
+        else joined(f"{n:,} {_KINDS.get(kind, kind)}" for kind, n in fit.n_constraints.items()),
+        shows_training_rows=findings.are_training_rows,
+        n_training_rows=None if data is None else data.n_rows,
+        tiles=tuple(_tiles(findings, evaluation)),
+        distance_before=findings.before.name,
+    )
 
 
 def _headline(evaluation: BeforeAfter) -> str:
@@ -101,7 +98,7 @@ def _rows(findings: Findings) -> str:
     return rows + (f", vectors of {encoder}" if encoder else "")
 
 
-def _notes(findings: Findings) -> str:
+def evaluation_notes(findings: Findings) -> str:
     """Return the way of the evaluation and the remarks on its figures."""
     assessment = findings.assessment
     notes = (f"{note[:1].upper()}{note[1:]}." for note in assessment.evaluation.notes)

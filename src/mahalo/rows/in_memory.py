@@ -19,15 +19,15 @@ from ..linalg import (
 )
 from .protocol import VectorRows
 
-__all__ = ["MAX_CONDENSED_COLUMNS", "InMemoryRows"]
+__all__ = ["MAX_CONDENSED_COLUMNS", "ArrayRows", "InMemoryRows"]
 
 MAX_CONDENSED_COLUMNS = 256  # up to here one d × d product costs less than reading some of the rows again
 _OBJECTS_PER_BLOCK = 1_000
 
 
 @dataclass(frozen=True)
-class InMemoryRows(VectorRows):
-    """Rows of a dense array, a CSR array, or a 1-D array of objects."""
+class ArrayRows:
+    """Rows of an array in memory: dense, CSR, or 1-D with objects."""
 
     X: Matrix
 
@@ -46,6 +46,11 @@ class InMemoryRows(VectorRows):
         if len(self.shape) == 1:
             return (self.X[a : a + _OBJECTS_PER_BLOCK] for a in range(0, self.shape[0], _OBJECTS_PER_BLOCK))
         return iter(row_blocks(self.X)())
+
+
+@dataclass(frozen=True)
+class InMemoryRows(ArrayRows, VectorRows):
+    """Rows of a whole data set, as an array in memory."""
 
     def scatter(self) -> Scatter:
         return within_scatter(self.blocks, np.zeros(self.shape[0], dtype=np.intp))

@@ -78,12 +78,12 @@ class MappedRows(Rows):
 
 @dataclass(frozen=True)
 class JoinedRows(Rows):
-    """Columns of two sources side by side, each multiplied by its own unit."""
+    """Columns of two sources side by side, each multiplied by a scale of its own."""
 
     first: Rows
-    first_unit: float
+    first_scale: float
     second: Rows
-    second_unit: float
+    second_scale: float
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -106,7 +106,7 @@ class JoinedRows(Rows):
         return self.first.densifies
 
     def _join(self, first: Matrix, second: Matrix) -> Matrix:
-        parts = [self.first_unit * first, self.second_unit * second]
+        parts = [self.first_scale * first, self.second_scale * second]
         return sp.csr_array(sp.hstack(parts)) if sp.issparse(first) else np.hstack(parts)
 
     def take(self, index: np.ndarray) -> Matrix:

@@ -18,7 +18,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from ..linalg import ClassMoments, Matrix, ScatterKind, fourth_moment, sq_norms
+from ..linalg import ClassMoments, ScatterKind, fourth_moment, scaled_sq_norms
+from ..types import Matrix
 from .sampling import hash_uniform
 
 __all__ = [
@@ -225,7 +226,7 @@ class SecondPass:
 
 def _fourth_moment(X: Matrix, codes: np.ndarray, centre: Centre) -> float:
     if centre.scale is not None:
-        scaled = sq_norms(X, centre.means[0], centre.scale)
+        scaled = scaled_sq_norms(X, centre.means[0], centre.scale)
         return float(scaled @ scaled)
     if not centre.by_class:
         return fourth_moment(X, np.zeros(X.shape[0], dtype=np.intp), centre.means, centre.unit)

@@ -10,7 +10,12 @@ import numpy as np
 from ..linalg import ClassMoments, Matrix, Scatter, class_means
 from .nearest_centre import NearestCentre
 
-__all__ = ["Rows", "VectorRows"]
+__all__ = ["Rows", "VectorRows", "is_lazy"]
+
+
+def is_lazy(X: object) -> bool:
+    """Return True if X is a Dask array or dataframe; Dask is not imported for this."""
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
 class Rows(Protocol):

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..linalg import (
     ClassMoments,
-    Matrix,
     Moments,
     Scatter,
     ScatterKind,
@@ -19,9 +16,8 @@ from ..linalg import (
     make_invertible,
     positive_variances,
     rounding_of,
-    row_blocks,
 )
-from .in_memory import MAX_CONDENSED_COLUMNS
+from .in_memory import MAX_CONDENSED_COLUMNS, ArrayRows
 from .moments import Centre
 from .nearest_centre import NearestCentre
 
@@ -58,7 +54,7 @@ class FurtherPasses(Protocol):
 
 
 @dataclass(frozen=True)
-class SampledRows:
+class SampledRows(ArrayRows):
     """Sample of a data set in memory, with the moments of all its rows: `VectorRows`.
 
     Attributes
@@ -76,7 +72,6 @@ class SampledRows:
         The data set, read again for statistics that are not stored here.
     """
 
-    X: Matrix
     numbers: np.ndarray
     codes: np.ndarray
     labels: np.ndarray | None
@@ -87,26 +82,12 @@ class SampledRows:
     source: FurtherPasses = field(repr=False)
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return self.X.shape
-
-    @property
-    def sparse(self) -> bool:
-        return sp.issparse(self.X)
-
-    @property
     def densifies(self) -> bool:
         return False
 
     @property
     def dtype(self) -> np.dtype:
         return self.X.dtype
-
-    def take(self, index: np.ndarray) -> Matrix:
-        return self.X[index]
-
-    def blocks(self) -> Iterator[Matrix]:
-        return iter(row_blocks(self.X)())
 
     @property
     def _all(self) -> ClassMoments:

@@ -53,7 +53,7 @@ def load_index(path: str | PathLike, *, kernel: Callable | None = None) -> Index
 
 def _part(contents: Contents, name: str) -> Contents:
     """Return the arrays of one part; sparse rows had shorter names in the first version."""
-    arrays = contents.under(name)
+    arrays = contents.arrays_under(name)
     if contents.version == 1 and "data" in arrays:
         arrays = {f"rows_{key}": array for key, array in arrays.items()}
     return dataclasses.replace(contents, arrays=arrays)

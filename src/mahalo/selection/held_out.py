@@ -174,7 +174,7 @@ def _score_pairs(fold: Fold, before: Metric, after: Metric, constraints: Constra
     measured = [evaluate_pairs(distances, ends, similar, fold.test) for distances in sides]
     drawn = [PairDistances.of(distances, similar) for distances in sides]
     return FoldScores(
-        0, measured=(measured[0], measured[1]), pairs=fold.test[ends], pair_distances=(drawn[0], drawn[1])
+        0, side_estimates=(measured[0], measured[1]), pairs=fold.test[ends], pair_distances=(drawn[0], drawn[1])
     )
 
 

@@ -13,7 +13,7 @@ from ..explain.provenance import Provenance
 from ..linalg import to_dense
 from ..metric import Metric, absorb_scaling, load
 from ..progress import SILENT, Progress
-from ..tables.dataset import Dataset, load_in_memory
+from ..tables.dataset import Dataset, load_dataset
 from ..tables.options import RowOptions
 from ..tables.table import Table
 from ..text import load_encoder
@@ -59,7 +59,7 @@ def load_studio(
         Metric to start from, learned from the same columns.
     progress : Progress
     """
-    dataset = load_in_memory(options, progress, supervised=False)
+    dataset = load_dataset(options, progress, in_memory=True, supervised=False)
     X = to_dense(dataset.X)
     scaling = dataset.scaling() if dataset.encoding is not None and not dataset.encoding.vectors else None
     if scaling is not None:

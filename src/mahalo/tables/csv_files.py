@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .table import Show, check_unique, require_pyarrow
+from ..progress import Progress
+from .table import ReadOptions, check_unique, require_pyarrow
 from .text import is_number, list_some, one_line
 
 if TYPE_CHECKING:
@@ -21,10 +21,8 @@ __all__ = ["encoding_error", "read_csv"]
 _LONGEST_LINE = 32 << 20  # bytes; a longer line is refused before it is in memory
 
 
-def read_csv(
-    file: Path, delimiter: str, encoding: str, text: Sequence[str], numbers: Sequence[str] | None, show: Show
-) -> pa.Table:
-    """Read a file; columns in `text`, or outside `numbers`, as strings.
+def read_csv(file: Path, delimiter: str, options: ReadOptions, progress: Progress) -> pa.Table:
+    """Read a file; columns in `options.text`, or outside `options.numbers`, as strings.
 
     Missing among numbers are the words that programs write for it, such as NA; among strings only empty ones.
     """
@@ -32,13 +30,13 @@ def read_csv(
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    header = _first_line(file)
+    header, encoding = _first_line(file), options.encoding
     try:
         first = header.decode(encoding, "replace").removeprefix("\ufeff").rstrip("\r\n")
         names = next(csv.reader([first], delimiter=delimiter), [])
-        strings = {*text} if numbers is None else {*text} | set(names).difference(numbers)
+        strings = {*options.text} | (set() if options.numbers is None else set(names).difference(options.numbers))
         frame = arrow_csv.read_csv(
-            pa.PythonFile(_ReportedFile(file, show), mode="r"),
+            pa.PythonFile(_ReportedFile(file, progress), mode="r"),
             read_options=arrow_csv.ReadOptions(block_size=_LONGEST_LINE, encoding=encoding),
             parse_options=arrow_csv.ParseOptions(delimiter=delimiter),
             convert_options=arrow_csv.ConvertOptions(column_types=dict.fromkeys(strings, pa.string())),
@@ -73,15 +71,15 @@ def _null_empty_strings(frame: pa.Table) -> pa.Table:
 class _ReportedFile:
     """A binary file that reports the share of it that has been read."""
 
-    def __init__(self, path: Path, show: Show):
-        self.name, self.size, self.show = path.name, path.stat().st_size, show
+    def __init__(self, path: Path, progress: Progress):
+        self.name, self.size, self.progress = path.name, path.stat().st_size, progress
         self.file, self.done, self.start = open(path, "rb"), 0, time.perf_counter()  # noqa: SIM115
 
     def read(self, size: int = -1) -> bytes:
         data = self.file.read(size)
         self.done += len(data)
         left = (time.perf_counter() - self.start) * (self.size - self.done) / max(self.done, 1)
-        self.show(f"reading: {self.name}, {self.done / self.size:.0%}, {left:.0f} s left")
+        self.progress.show(f"reading: {self.name}, {self.done / self.size:.0%}, {left:.0f} s left")
         return data
 
     def close(self) -> None:

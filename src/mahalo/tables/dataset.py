@@ -1,69 +1,84 @@
-"""Rows, labels, ids and constraints, loaded by the options of a command."""
+"""Rows of numbers with their labels, ids and constraints, loaded from files."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..constraints import Constraints
+from ..constraints import Constraints, as_labels
 from ..explain.encoder_record import EncoderRecord
-from ..explain.fingerprint import Fingerprint, fingerprint
+from ..explain.fingerprint import Fingerprint, checksum, fingerprint_of
 from ..explain.provenance import DataRecord, TableRecord
-from ..linalg import Matrix
 from ..metric import Scaling
 from ..progress import SILENT, Progress
-from ..text import load_encoder
-from .column_warnings import warn_constants, warn_row_names
-from .columns import ColumnChoice, Encoding, encode_table
+from ..types import Matrix
+from ..validation import is_linear
+from .column_stats import ColumnStats
+from .columns import ColumnChoice, select_columns, split_names, warn_constants, warn_row_names
 from .constraint_files import read_constraints
-from .labels_and_ids import Classes, read_ids, read_labels
+from .encoding import Encoding, check_matrix, encode, fit_encoding
+from .labels_and_ids import Classes, check_value_columns, read_ids, read_labels
 from .options import RowOptions
-from .parquet_shards import open_large
-from .table import Table, TableInfo, read_table
+from .table import Piece, ReadOptions, Table, TableSource, open_table, read_table
+from .text import list_some
 from .text_columns import join_texts
 
 if TYPE_CHECKING:
     from dask.array import Array as DaskArray
 
-__all__ = ["Dataset", "choose_columns", "load_dataset", "load_in_memory", "require_supervision"]
+    from .parquet_shards import ParquetShards
+
+__all__ = ["Dataset", "load_dataset"]
 
 
 @dataclass(frozen=True)
 class Dataset:
     """Rows of numbers with their labels, ids and constraints.
 
-    `encoding` is None if columns have no names, `text` the columns of the sentences that `encoder` encoded.
+    Attributes
+    ----------
+    options : RowOptions
+        Files and columns that it comes from.
+    table : Table or ParquetShards
+        Rows as the files hold them: in memory, or on disk if they are too large for that.
+    X, y : ndarray, CSR array or Dask array
+        Rows of numbers, and labels; on disk, Dask arrays that read them in pieces, and the codes of labels.
+    encoding : Encoding or None
+        Conversion of columns to those of X; None if columns have no names.
+    ids : list of str or None
+        Names of rows in memory.
+    classes : Classes or None
+        Classes of the labels, and their sizes.
+    fingerprint : Fingerprint
+        Hashes of rows and labels.
+    stats : ColumnStats or None
+        Statistics of rows on disk.
+    text : tuple of str
+        Columns of the texts that `encoder` encoded.
     """
 
     options: RowOptions
-    table: TableInfo
+    table: TableSource
     X: Matrix
     encoding: Encoding | None
     y: np.ndarray | DaskArray | None
     ids: list[str] | None
     constraints: Constraints | None
-    text: tuple[str, ...] = field(default=(), kw_only=True)
-    encoder: EncoderRecord | str | None = field(default=None, kw_only=True)
+    classes: Classes | None
+    fingerprint: Fingerprint
+    stats: ColumnStats | None = None
+    text: tuple[str, ...] = ()
+    encoder: EncoderRecord | str | None = None
 
     @property
     def n_pieces(self) -> int | None:
         """Number of pieces in which rows are read; None if they are in memory."""
-        return None
-
-    @cached_property
-    def classes(self) -> Classes | None:
-        """Classes of the labels."""
-        return None if self.y is None else Classes.count(self.y)
-
-    @cached_property
-    def fingerprint(self) -> Fingerprint:
-        """Checksums of rows and labels."""
-        return fingerprint(self.X, self.y)
+        return None if self.table.in_memory else len(self.table.pieces)
 
     def table_record(self) -> TableRecord:
         """Return the columns that new tables are checked by."""
@@ -87,84 +102,157 @@ class Dataset:
 
     def scaling(self) -> Scaling:
         """Return the scaling to mean 0 and standard deviation 1."""
-        return Scaling.of(self.X)
+        return Scaling.of(self.X) if self.stats is None else self.stats.scaling()
 
-    def scaled(self, scaling: Scaling) -> Matrix:
-        """Return the scaled rows."""
-        return scaling.apply(self.X)
+    def scaled(self, scaling: Scaling | None) -> Matrix:
+        """Return the scaled rows; unchanged if `scaling` is None."""
+        if scaling is None or self.table.in_memory:
+            return self.X if scaling is None else scaling.apply(self.X)
+        from ..rows.dask import map_rows
+
+        return map_rows(scaling.apply, self.X, self.X.shape[1])
 
 
-def load_dataset(options: RowOptions, progress: Progress = SILENT, *, kernel: str = "auto") -> Dataset:
-    """Load a dataset into memory, or, if it is too large for that, as Dask arrays that read it in pieces.
+def load_dataset(
+    options: RowOptions,
+    progress: Progress = SILENT,
+    *,
+    kernel: str = "auto",
+    in_memory: bool = False,
+    supervised: bool = True,
+) -> Dataset:
+    """Load and check a dataset, which, if `supervised`, must have labels, pairs or triplets.
 
-    `kernel` is the one to learn with: only a linear one can do with pieces.
+    Parquet files too large for memory stay on disk, unless `in_memory`. `kernel` is the one to learn with: for rows on
+    disk it must be linear.
     """
-    shards = open_large(options.data)
-    if shards is None:
-        return load_in_memory(options, progress)
-    if options.text:
-        raise ValueError(
-            f"--text needs all rows in memory, where those of {shards.source} take {shards.size}. Give fewer files."
-        )
-    from .streamed_dataset import load_in_pieces
-
-    return load_in_pieces(options, shards, kernel, progress)
-
-
-def load_in_memory(options: RowOptions, progress: Progress = SILENT, *, supervised: bool = True) -> Dataset:
-    """Load and check a dataset; if `supervised`, it must have labels, pairs or triplets."""
-    strings = [name for name in (options.label, options.id) if name is not None]
-    numbers = () if options.text else None
-    table = read_table(options.data, encoding=options.encoding, text=strings, numbers=numbers, show=progress.show)
+    text = [name for name in (options.label, options.id) if name is not None]
+    read = ReadOptions(options.encoding, text, () if options.text else None)
+    table = (read_table if in_memory else open_table)(options.data, read, progress)
+    if not isinstance(table, Table):
+        _check_streaming(table, options, kernel)
+    check_value_columns(table, options)
+    choice = ColumnChoice.of(options, table)
+    if not options.text and table.matrix is None:
+        select_columns(table, choice)  # before rows on disk are read
     y = read_labels(table, options.label, options.labels, options.encoding)
-    if supervised:
-        require_supervision(options, table, has_labels=y is not None)
-    ids = read_ids(table, options.id, options.ids, options.encoding)
-    if table.n_rows < 2:
-        raise ValueError(f"{table.source} has one row; at least 2 are needed to learn a distance.")
-    constraints = read_constraints(options.pairs, options.triplets, table.n_rows, ids, options.encoding)
-    if options.text:
-        text = _text_columns(options, table)
-        texts, encoder = join_texts(table, text), load_encoder(options.encoder)
-        E = encoder.encode(texts, progress)
-        return Dataset(options, table, E, None, y, ids, constraints, text=text, encoder=encoder.record)
-    choice = choose_columns(options, table)
-    X, encoding = encode_table(table, choice)
-    if encoding is not None:
-        warn_row_names(table, encoding, choice, options.data, options.encoding)
-        warn_constants(table, encoding, X.min(axis=0) == X.max(axis=0))
-    return Dataset(options, table, X, encoding, y, ids, constraints, encoder=options.encoder)
-
-
-def require_supervision(options: RowOptions, table: TableInfo, has_labels: bool) -> None:
-    """Raise ValueError if there are neither labels nor pairs nor triplets."""
-    if not has_labels and options.pairs is None and options.triplets is None:
+    if supervised and y is None and options.pairs is None and options.triplets is None:
         raise ValueError(
             f"there is nothing to learn from about the rows of {table.source}: give --label COLUMN, --labels FILE, "
             "--pairs FILE or --triplets FILE."
         )
+    ids = read_ids(table, options.id, options.ids, options.encoding)
+    if table.n_rows < 2:
+        raise ValueError(f"{table.source} has one row; at least 2 are needed to learn a distance.")
+    constraints = read_constraints(options.pairs, options.triplets, table.n_rows, ids, options.encoding)
+    rows = (
+        _encode_texts(table, options, progress) if options.text else _encode_columns(table, choice, options, progress)
+    )
+    return _assemble(options, table, rows, y, ids, constraints)
 
 
-def choose_columns(options: RowOptions, table: TableInfo) -> ColumnChoice:
-    """Return the columns that options name."""
-    columns, drop, one_hot = (_split(names, table) for names in (options.columns, options.drop, options.one_hot))
-    return ColumnChoice(options.label, options.id, columns, drop, one_hot)
+def _check_streaming(shards: ParquetShards, options: RowOptions, kernel: str) -> None:
+    """Raise an error if rows on disk cannot be learned from in pieces."""
+    if options.text:
+        raise ValueError(
+            f"--text needs all rows in memory, where those of {shards.source} take {shards.size}. Give fewer files."
+        )
+    try:
+        from ..rows.dask import read_in_pieces  # noqa: F401
+    except ImportError:
+        raise ImportError(
+            f"the rows of {shards.source} take {shards.size} of memory; reading them in pieces needs Dask: "
+            "pip install 'mahalo[dask]'"
+        ) from None
+    if kernel != "auto" and not is_linear(kernel):
+        raise ValueError(
+            f"--kernel {kernel} needs all rows in memory, where those of {shards.source} take {shards.size}. Give "
+            "fewer files, or leave --kernel out."
+        )
 
 
-def _text_columns(options: RowOptions, table: Table) -> tuple[str, ...]:
-    """Return the columns of --text; raise ValueError if there is none or one holds the labels."""
-    names = tuple(dict.fromkeys(_split(options.text, table)))
+# -- rows of numbers -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of numbers, and how they were made."""
+
+    X: Matrix | DaskArray
+    encoding: Encoding | None = None
+    stats: ColumnStats | None = None
+    text: tuple[str, ...] = ()
+    encoder: EncoderRecord | str | None = None
+
+
+def _encode_texts(table: TableSource, options: RowOptions, progress: Progress) -> _Rows:
+    from ..text import load_encoder
+
+    assert isinstance(table, Table)
+    names = tuple(dict.fromkeys(split_names(options.text, table)))
     if not names:
         raise ValueError("--text names no column; wanted one with sentences.")
     if options.label in names:
         raise ValueError(f"--text names {options.label!r} to learn from, which --label leaves out; name it in one.")
-    return names
+    texts, encoder = join_texts(table, names), load_encoder(options.encoder)
+    return _Rows(encoder.encode(texts, progress), text=names, encoder=encoder.record)
 
 
-def _split(options: Sequence[str], table: TableInfo) -> tuple[str, ...]:
-    """Return the names of columns in options, several in one separated by commas."""
+def _encode_columns(table: TableSource, choice: ColumnChoice, options: RowOptions, progress: Progress) -> _Rows:
+    if isinstance(table, Table) and table.matrix is not None:
+        if names := choice.only or choice.drop or choice.one_hot:
+            raise ValueError(f"{table.source} is an array, whose columns have no names; got {list_some(names)}.")
+        return _Rows(check_matrix(table), encoder=options.encoder)
+    encoding, first = fit_encoding(table, choice, progress)
+    stats = None if isinstance(table, Table) else ColumnStats.scan(table, encoding, progress)
+    X: np.ndarray | DaskArray
+    if stats is None:
+        X = encode(first, encoding)
+        constant = X.min(axis=0) == X.max(axis=0)
+    else:
+        X = _read_in_pieces(partial(_read_numbers, table, encoding), table.pieces, (len(encoding.names),), np.float64)
+        constant = stats.variance == 0
+    warn_row_names(first, encoding.plain, choice, options)
+    warn_constants(table, [name for name, same in zip(encoding.names, constant, strict=True) if same])
+    return _Rows(X, encoding, stats, encoder=options.encoder)
 
-    def split(text: str) -> list[str]:
-        return [text] if text in table.names else [name.strip() for name in text.split(",") if name.strip()]
 
-    return tuple(name for text in options for name in split(text))
+def _read_numbers(table: TableSource, encoding: Encoding, piece: Piece) -> np.ndarray:
+    return encode(table.read(piece, encoding.columns), encoding)
+
+
+def _slice(values: np.ndarray, piece: Piece) -> np.ndarray:
+    return values[piece.first : piece.first + len(piece)]
+
+
+def _read_in_pieces(
+    read: Callable[[Piece], np.ndarray], pieces: Sequence[Piece], width: tuple[int, ...], dtype: type
+) -> DaskArray:
+    from ..rows import dask
+
+    return dask.read_in_pieces(read, pieces, np.empty((0, *width), dtype=dtype))
+
+
+def _assemble(
+    options: RowOptions,
+    table: TableSource,
+    rows: _Rows,
+    y: np.ndarray | DaskArray | None,
+    ids: list[str] | None,
+    constraints: Constraints | None,
+) -> Dataset:
+    labels = None if y is None else as_labels(y)
+    names, codes = (None, []) if labels is None else (labels.classes, [labels.codes])
+    rows_sum = checksum(rows.X) if rows.stats is None else rows.stats.checksum
+    if labels is not None and not table.in_memory:
+        y = _read_in_pieces(partial(_slice, labels.codes), table.pieces, (), np.int64)
+    return Dataset(
+        options=options,
+        table=table,
+        y=y,
+        ids=ids if table.in_memory else None,
+        constraints=constraints,
+        classes=None if labels is None else Classes.count(labels),
+        fingerprint=fingerprint_of(rows.X.shape, rows_sum, names, codes),
+        **vars(rows),
+    )

@@ -35,6 +35,10 @@ class TableFiles:
         first = paths[0] if len(paths) == 1 else files[0].name
         return cls(files, files[0].name if len(files) == 1 else f"{first} ({len(files)} files)", kinds.pop())
 
+    def position(self, k: int) -> str:
+        """Return ", file 2 of 5" for the second of several files; empty for a single one."""
+        return f", file {k + 1} of {len(self.files)}" if len(self.files) > 1 else ""
+
 
 def existing_files(path: str) -> list[Path]:
     """Return the files that a path, a folder or a glob names, of any format; an empty list if none."""

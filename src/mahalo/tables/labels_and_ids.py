@@ -8,27 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ..constraints import as_labels
+from ..constraints.labels import Labels
 from .columns import check_column
-from .table import Table, TableInfo, read_table
+from .options import RowOptions
+from .table import ReadOptions, TableSource, read_table
 from .text import is_number, list_some
-from .vectors import refuse_lists
+from .vectors import is_list
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "Classes",
-    "check_ids",
-    "parse_numbers",
-    "read_ids",
-    "read_labels",
-    "read_value_file",
-    "refuse_column_and_file",
-    "refuse_measurements",
-]
+__all__ = ["Classes", "check_value_columns", "read_ids", "read_labels"]
+
+_MOST_CLASSES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -40,25 +33,38 @@ class Classes:
     n_unlabelled: int
 
     @classmethod
-    def count(cls, y: ArrayLike) -> Classes:
+    def count(cls, labels: Labels) -> Classes:
         """Count the labels of rows."""
-        labels = as_labels(y)
         codes = labels.codes[labels.codes >= 0]
         sizes = np.bincount(codes, minlength=len(labels.classes))
         return cls(labels.classes, sizes, len(labels.codes) - len(codes))
 
 
-def read_labels(table: Table, column: str | None, file: str | None, encoding: str = "utf-8") -> np.ndarray | None:
+def check_value_columns(table: TableSource, options: RowOptions) -> None:
+    """Raise ValueError before rows are read if labels or ids are in no column of the table, or in a file too."""
+    for what, column, file in (("label", options.label, options.labels), ("id", options.id, options.ids)):
+        _refuse_column_and_file(what, column, file)
+        if column is not None and table.matrix is None:
+            _check_value_column(table, column, what)
+
+
+def _check_value_column(table: TableSource, name: str, what: str) -> None:
+    check_column(table, name, f"{what} column")
+    if is_list(table.column_type(name)):
+        raise ValueError(f"{name!r} of {table.source} holds lists; wanted one {what} a row. Name another column.")
+
+
+def read_labels(table: TableSource, column: str | None, file: str | None, encoding: str = "utf-8") -> np.ndarray | None:
     """Return one label for each row, None if unlabelled; svmlight files hold their own."""
-    refuse_column_and_file("label", column, file)
+    _refuse_column_and_file("label", column, file)
     if file is not None:
-        return refuse_measurements(read_value_file(file, table, "labels", encoding), file)
+        return _refuse_measurements(_read_value_file(file, table, "labels", encoding), file)
     if column is None and table.matrix is not None and list(table.arrays) == ["label"]:
         column = "label"
-    return None if column is None else refuse_measurements(_read_column(table, column, "label"), column)
+    return None if column is None else _refuse_measurements(_read_column(table, column, "label"), column)
 
 
-def refuse_measurements(labels: np.ndarray, name: str) -> np.ndarray:
+def _refuse_measurements(labels: np.ndarray, name: str) -> np.ndarray:
     """Return the labels; raise ValueError if they are decimal numbers, not classes."""
     floats = [v for v in labels if isinstance(v, (float, np.floating))] if labels.dtype.kind in "fO" else []
     numbers = np.array(floats, dtype=np.float64)
@@ -71,21 +77,21 @@ def refuse_measurements(labels: np.ndarray, name: str) -> np.ndarray:
     return labels
 
 
-def read_ids(table: Table, column: str | None, file: str | None, encoding: str = "utf-8") -> list[str] | None:
+def read_ids(table: TableSource, column: str | None, file: str | None, encoding: str = "utf-8") -> list[str] | None:
     """Return one unique name for each row, as text."""
-    refuse_column_and_file("id", column, file)
+    _refuse_column_and_file("id", column, file)
     if column is not None:
-        return check_ids(_read_column(table, column, "id"), table, column)
-    return None if file is None else check_ids(read_value_file(file, table, "ids", encoding), table, file)
+        return _check_ids(_read_column(table, column, "id"), table, column)
+    return None if file is None else _check_ids(_read_value_file(file, table, "ids", encoding), table, file)
 
 
-def refuse_column_and_file(what: str, column: str | None, file: str | None) -> None:
+def _refuse_column_and_file(what: str, column: str | None, file: str | None) -> None:
     """Raise ValueError if labels or ids are in a column and in a file."""
     if column is not None and file is not None:
         raise ValueError(f"--{what} names a column, --{what}s a file; give one of them.")
 
 
-def check_ids(values: np.ndarray, table: TableInfo, name: str) -> list[str]:
+def _check_ids(values: np.ndarray, table: TableSource, name: str) -> list[str]:
     """Return ids as text; raise ValueError if one is missing or occurs twice."""
     row = next((k for k, value in enumerate(values) if value is None), None)
     if row is not None:
@@ -99,10 +105,9 @@ def check_ids(values: np.ndarray, table: TableInfo, name: str) -> list[str]:
     return ids
 
 
-def _read_column(table: Table, name: str, what: str) -> np.ndarray:
-    if table.frame is not None:
-        check_column(table, name, f"{what} column")
-        refuse_lists(table.column(name).type, name, table.source, what)
+def _read_column(table: TableSource, name: str, what: str) -> np.ndarray:
+    if table.matrix is None:
+        _check_value_column(table, name, what)
         return _to_array(table.column(name), f"{what}s")
     if name not in table.arrays:
         has = f"beside its rows it has {list_some(list(table.arrays))}" if table.arrays else "an array has no columns"
@@ -113,16 +118,16 @@ def _read_column(table: Table, name: str, what: str) -> np.ndarray:
     return values
 
 
-def read_value_file(file: str, table: TableInfo, what: str, encoding: str) -> np.ndarray:
+def _read_value_file(file: str, table: TableSource, what: str, encoding: str) -> np.ndarray:
     """Read labels or ids, one for each row of the table, from a .txt or .npy file or a table of one column."""
     path = Path(file)
     if path.suffix.lower() == ".txt":
         lines = np.array([line or None for line in _read_lines(path, encoding)], dtype=object)
-        values = lines if what == "ids" else parse_numbers(lines)
+        values = lines if what == "ids" else _parse_numbers(lines)
     elif path.suffix.lower() == ".npy" and path.is_file():
         values = _read_vector(path)
     else:
-        found = read_table([file], encoding=encoding, numbers=())
+        found = read_table([file], ReadOptions(encoding, numbers=()))
         if len(found.names) != 1:
             raise ValueError(
                 f"{path.name} must hold one column of {what}; it has {list_some(found.names) or 'an array'}."
@@ -150,7 +155,7 @@ def _read_vector(path: Path) -> np.ndarray:
     return values
 
 
-def _check_length(values: np.ndarray, table: TableInfo, name: str) -> np.ndarray:
+def _check_length(values: np.ndarray, table: TableSource, name: str) -> np.ndarray:
     if np.shape(values) != (table.n_rows,):
         raise ValueError(f"{name} holds {len(values):,} values for the {table.n_rows:,} rows of {table.source}.")
     return values
@@ -162,12 +167,26 @@ def _to_array(column: pa.ChunkedArray, what: str) -> np.ndarray:
 
     if column.null_count == 0 and (types.is_integer(column.type) or types.is_floating(column.type)):
         return column.to_numpy()
-    values = np.empty(len(column), dtype=object)
-    values[:] = column.to_pylist()
-    return values if what == "ids" else parse_numbers(values)
+    if what == "ids" or types.is_nested(column.type):
+        values = np.empty(len(column), dtype=object)
+        values[:] = column.to_pylist()
+        return values
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)  # without values that no row has
+    encoded = column.dictionary_encode().unify_dictionaries()
+    names = encoded.chunk(0).dictionary.to_pylist()
+    if len(names) > _MOST_CLASSES:
+        raise ValueError(
+            f"there are more than {_MOST_CLASSES:,} different labels, far too many to learn from; is this the "
+            "column of classes?"
+        )
+    distinct = np.empty(len(names) + 1, dtype=object)  # one object for each value, not for each row
+    distinct[:-1] = names
+    places = [chunk.indices.fill_null(len(names)).to_numpy() for chunk in encoded.chunks]
+    return (_parse_numbers(distinct) if column.null_count else _parse_numbers(distinct[:-1]))[np.concatenate(places)]
 
 
-def parse_numbers(values: np.ndarray) -> np.ndarray:
+def _parse_numbers(values: np.ndarray) -> np.ndarray:
     """Return text labels as numbers if all of them are: then they sort as numbers, and −1 means unlabelled."""
     present = np.array([value is not None for value in values], dtype=bool)
     texts = values[present].tolist()

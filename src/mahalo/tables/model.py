@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,12 +13,12 @@ from ..linalg import Matrix
 from ..metric import Metric, load
 from ..progress import SILENT, Progress
 from ..text import TextEncoder, load_encoder_for
-from .columns import Encoding, check_matrix, encode, make_encoding, numeric_columns
+from .columns import numeric_columns
+from .encoding import Encoding, check_matrix, encode
 from .labels_and_ids import read_ids
 from .options import RowOptions
 from .output_files import Part
-from .parquet_shards import open_large
-from .table import Table, read_table
+from .table import ReadOptions, Table, TableSource, open_table, read_table
 from .text import list_some
 from .text_columns import join_texts
 from .vectors import vector_lengths
@@ -71,19 +71,23 @@ class FittedModel:
         """Names of the features, None if the model has none."""
         return None if self._encoding is None else self._encoding.names
 
+    def open(self, rows: RowOptions, progress: Progress = SILENT) -> TableSource:
+        """Open a table; columns that the model does not measure, above all ids and labels, are read as text."""
+        return open_table(rows.data, self._read_options(rows), progress)
+
     def read(self, rows: RowOptions, progress: Progress = SILENT) -> Table:
-        """Read a table; columns that the model does not measure, above all ids and labels, as text."""
+        """Read all rows of a table, as `open` does."""
+        return read_table(rows.data, self._read_options(rows), progress)
+
+    def _read_options(self, rows: RowOptions) -> ReadOptions:
         record = self.record
-        numbers = () if record.text else record.columns
         text = [name for name in (record.id, rows.id, rows.label or record.label) if name is not None]
-        return read_table(
-            rows.data,
-            encoding=rows.encoding,
+        return ReadOptions(
+            rows.encoding,
+            text=[name for name in text if name not in (record.columns or ())],
+            numbers=() if record.text else record.columns,
             n_features=self.metric.n_features,
             svmlight_base=record.svmlight_base,
-            text=[name for name in text if name not in (record.columns or ())],
-            numbers=numbers,
-            show=progress.show,
         )
 
     def fill_in(self, rows: RowOptions, table: Table) -> RowOptions:
@@ -128,11 +132,12 @@ class FittedModel:
 
     def _encode_by_width(self, table: Table) -> Matrix:
         """Return all columns of numbers, for a model whose columns have no names."""
-        names = [name for name in numeric_columns(table) if name not in (self.record.label, self.record.id)]
+        left_out = (self.record.label, self.record.id)
+        names = tuple(name for name in numeric_columns(table) if name not in left_out)
         if table.frame is None:
             X = check_matrix(table)
         else:
-            X = encode(table, make_encoding(table, names, {}, vector_lengths(table, names)), may_drop=False)
+            X = encode(table, Encoding(names, vectors=vector_lengths(table, names)), may_drop=False)
         if X.shape[1] != self.metric.n_features:
             remedy = ". It names none, so give a table of those it was fitted on, in their order"
             raise ValueError(
@@ -143,23 +148,15 @@ class FittedModel:
 
     def transform_parts(self, rows: RowOptions, progress: Progress = SILENT) -> tuple[int, Iterator[Part]]:
         """Return the number of rows, and an iterator over parts: columns to copy, and transformed rows."""
-        shards = open_large(rows.data)
-        if shards is None:
-            table = self.read(rows, progress)
-            starts = _starts(table)
-            return table.n_rows, self._parts(table, progress.track(starts, len(starts), "transforming: part"), progress)
-        pieces = progress.track(shards.pieces, len(shards.pieces), "transforming: piece")
-        tables = (shards.read(piece) for piece in pieces)
-        return shards.n_rows, (part for table in tables for part in self._parts(table, _starts(table), progress))
+        table = self.open(rows, progress)
+        return table.n_rows, self._parts(table, progress)
 
-    def _parts(self, table: Table, starts: Iterable[int], progress: Progress = SILENT) -> Iterator[Part]:
-        X = self.encode(table, progress)
+    def _parts(self, table: TableSource, progress: Progress) -> Iterator[Part]:
         used = () if self.record.text else table.names if self.record.columns is None else self.record.columns
-        copied = {name: table.column(name) for name in table.names if name not in used}
-        for a in starts:
-            columns = {name: column.slice(a, _PART) for name, column in copied.items()}
+        starts = [(piece, a) for piece in table.pieces for a in range(0, len(piece), _PART)]
+        for piece, a in progress.track(starts, len(starts), "transforming: part"):
+            if a == 0:
+                part = table.read(piece)
+                X = self.encode(part, progress)
+            columns = {name: part.column(name).slice(a, _PART) for name in part.names if name not in used}
             yield columns, self.metric.transform(X[a : a + _PART])
-
-
-def _starts(table: Table) -> range:
-    return range(0, table.n_rows, _PART)

@@ -1,43 +1,29 @@
-"""Parquet files too large for memory: read piece by piece, a piece being neighbouring row groups."""
+"""Parquet files: read whole if they fit into memory, else in pieces of neighbouring row groups."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from ..progress import SILENT, Progress
 from .files import TableFiles
-from .table import Table, check_unique, matching_shards, parquet_errors, require_pyarrow
+from .table import Piece, Table, check_unique, matching_shards, require_pyarrow
+from .text import one_line
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
     from pyarrow.dataset import ParquetFileFragment
     from pyarrow.parquet import FileMetaData
 
-__all__ = ["ParquetShards", "Piece", "open_large"]
+__all__ = ["ParquetShards", "fits_memory"]
 
 MEMORY_LIMIT = 1 << 30  # bytes of numbers that are in memory at once at most
 PIECE_SIZE = 1 << 25  # bytes of numbers that are read at once: some row groups, at least one
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Neighbouring row groups of one file; `first` numbers their first row among all rows."""
-
-    file: Path
-    groups: tuple[int, ...]
-    first_in_file: int
-    first: int
-    n_rows: int
-
-    def __len__(self) -> int:
-        return self.n_rows
-
-    def fragment(self) -> ParquetFileFragment:
-        """Return the row groups as a fragment of a dataset."""
-        return _fragment(self.file, self.groups)
 
 
 @dataclass(frozen=True)
@@ -48,11 +34,33 @@ class ParquetShards:
     schema: pa.Schema
     pieces: tuple[Piece, ...]
     n_bytes: int
+    in_memory: ClassVar[bool] = False
+    matrix: ClassVar[None] = None
+    arrays: ClassVar[dict[str, np.ndarray]] = {}
     svmlight_base: ClassVar[None] = None
+
+    @classmethod
+    def open(cls, found: TableFiles) -> ParquetShards:
+        """Read the schemas and row groups of files, and check that they agree."""
+        require_pyarrow()
+        import pyarrow as pa
+
+        schemas, metadata = [], []
+        for file in found.files:
+            with _parquet_errors(file):
+                fragment = _fragment(file)
+                schemas.append(fragment.physical_schema)
+                metadata.append(fragment.metadata)
+                check_unique(file, schemas[-1].names)
+        with matching_shards([schema.names for schema in schemas], found.files):
+            schema = pa.unify_schemas(schemas, promote_options="permissive")
+        n_rows, n_bytes = sum(each.num_rows for each in metadata), 8 * sum(map(_n_values, metadata))
+        most = max(1, PIECE_SIZE * n_rows // max(n_bytes, 1))
+        return cls(found.source, schema, tuple(_pieces(found.files, metadata, most)), n_bytes)
 
     @property
     def n_rows(self) -> int:
-        return self.pieces[-1].first + len(self.pieces[-1])
+        return self.pieces[-1].first + len(self.pieces[-1]) if self.pieces else 0
 
     @property
     def size(self) -> str:
@@ -63,22 +71,32 @@ class ParquetShards:
         """Column names."""
         return list(self.schema.names)
 
+    def column_type(self, name: str) -> pa.DataType:
+        """Return the type of a column."""
+        return self.schema.field(name).type
+
     def read(self, piece: Piece, names: Sequence[str] | None = None) -> Table:
         """Read one piece: these columns, by default all."""
         import pyarrow as pa
 
         names = self.names if names is None else list(names)
-        with parquet_errors(piece.file):
-            frame = piece.fragment().to_table(columns=names, use_threads=False)
+        with _parquet_errors(piece.file):
+            frame = _fragment(piece.file, piece.groups).to_table(columns=names, use_threads=False)
         with matching_shards([names], [piece.file]):
             frame = frame.cast(pa.schema([self.schema.field(name) for name in names]))
         return Table(piece.file.name, frame=frame, first_row=piece.first_in_file)
 
-    def read_column(self, name: str) -> Table:
-        """Read all rows of one column."""
+    def load(self, progress: Progress = SILENT, names: Sequence[str] | None = None) -> Table:
+        """Read all rows of these columns, by default of all."""
         import pyarrow as pa
 
-        return Table(self.source, frame=pa.concat_tables([self.read(piece, [name]).frame for piece in self.pieces]))
+        pieces = progress.track(self.pieces, len(self.pieces), "reading: piece", lambda piece: piece.file.name)
+        frames = [self.read(piece, names).frame for piece in pieces]
+        return Table(self.source, frame=pa.concat_tables(frames) if frames else self.schema.empty_table())
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Read a column by name."""
+        return self.load(names=[name]).column(name)
 
     def locate(self, row: int, column: str) -> str:
         """Return the position of a value in words."""
@@ -86,28 +104,20 @@ class ParquetShards:
         return f"row {row - piece.first + piece.first_in_file} of {column!r} in {piece.file.name}"
 
 
-def open_large(paths: Sequence[str]) -> ParquetShards | None:
-    """Return Parquet files whose numbers take more than `MEMORY_LIMIT` bytes; None for all other files."""
-    found = TableFiles.find(paths)
-    if found.kind != ".parquet":
-        return None
-    require_pyarrow()
-    import pyarrow as pa
+def fits_memory(shards: ParquetShards) -> bool:
+    """Return whether the numbers of shards take at most `MEMORY_LIMIT` bytes."""
+    return shards.n_bytes <= MEMORY_LIMIT
 
-    schemas, metadata = [], []
-    for file in found.files:
-        with parquet_errors(file):
-            fragment = _fragment(file)
-            schemas.append(fragment.physical_schema)
-            metadata.append(fragment.metadata)
-            check_unique(file, schemas[-1].names)
-    n_rows, n_bytes = sum(each.num_rows for each in metadata), 8 * sum(map(_n_values, metadata))
-    if n_bytes <= MEMORY_LIMIT:
-        return None
-    with matching_shards([schema.names for schema in schemas], found.files):
-        schema = pa.unify_schemas(schemas, promote_options="permissive")
-    most = max(1, PIECE_SIZE * n_rows // max(n_bytes, 1))
-    return ParquetShards(found.source, schema, tuple(_pieces(found.files, metadata, most)), n_bytes)
+
+@contextmanager
+def _parquet_errors(file: Path) -> Iterator[None]:
+    """Turn errors of pyarrow inside the block into a ValueError that names the file."""
+    from pyarrow.lib import ArrowException
+
+    try:
+        yield
+    except (ArrowException, OSError) as error:
+        raise ValueError(f"{file.name} is no whole Parquet file ({one_line(error)}). Write it again.") from None
 
 
 def _fragment(file: Path, groups: Sequence[int] | None = None) -> ParquetFileFragment:

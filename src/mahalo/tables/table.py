@@ -1,4 +1,8 @@
-"""A table in memory, and the reader that chooses by suffix."""
+"""Tables in memory, and the reader that chooses by suffix.
+
+A table in memory is its own single piece; `ParquetShards`, on disk, has several. Both are read in the same way:
+``table.read(piece, names)`` for each of ``table.pieces``.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
-from ..linalg import Matrix
+from ..progress import SILENT, Progress
+from ..types import Matrix
 from .files import TableFiles
 from .text import list_some, one_line
 
@@ -21,18 +26,34 @@ if TYPE_CHECKING:
     from .parquet_shards import ParquetShards
 
 __all__ = [
-    "Show",
+    "Piece",
+    "ReadOptions",
     "Table",
-    "TableInfo",
+    "TableSource",
     "check_unique",
     "matching_shards",
-    "parquet_errors",
+    "merge_pieces",
+    "open_table",
     "read_table",
     "require_pyarrow",
 ]
 
-Show: TypeAlias = Callable[[str], None]
-TableInfo: TypeAlias = "Table | ParquetShards"  # names, counts and positions of rows, in memory or on disk
+T = TypeVar("T")
+TableSource: TypeAlias = "Table | ParquetShards"  # rows in memory or on disk
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Neighbouring rows of one file; `first` numbers the first of them among all rows, `groups` are its row groups."""
+
+    file: Path
+    groups: tuple[int, ...]
+    first_in_file: int
+    first: int
+    n_rows: int
+
+    def __len__(self) -> int:
+        return self.n_rows
 
 
 @dataclass(frozen=True)
@@ -49,6 +70,7 @@ class Table:
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     svmlight_base: int | None = None
     first_row: int = 0
+    in_memory: ClassVar[bool] = True
 
     @property
     def n_rows(self) -> int:
@@ -59,67 +81,107 @@ class Table:
         """Column names; empty for arrays."""
         return [] if self.frame is None else list(self.frame.column_names)
 
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """Tuple of one piece with all rows."""
+        return (Piece(Path(self.source), (), self.first_row, 0, self.n_rows),)
+
+    def read(self, piece: Piece, names: Sequence[str] | None = None) -> Table:
+        """Return the table, which is its only piece."""
+        return self
+
     def column(self, name: str) -> pa.ChunkedArray:
         """Return a column by name."""
         assert self.frame is not None
         return self.frame.column(name)
+
+    def column_type(self, name: str) -> pa.DataType:
+        """Return the type of a column."""
+        return self.column(name).type
 
     def locate(self, row: int, column: str) -> str:
         """Return the position of a value in words."""
         return f"row {self.first_row + row} of {column!r}"
 
 
-def read_table(
-    paths: Sequence[str],
-    *,
-    encoding: str = "utf-8",
-    n_features: int | None = None,
-    svmlight_base: int | None = None,
-    text: Sequence[str] = (),
-    numbers: Sequence[str] | None = None,
-    show: Show | None = None,
-) -> Table:
-    """Read all rows of files, globs and folders, in that order; shards in the order of their numbers.
+@dataclass(frozen=True)
+class ReadOptions:
+    """Conventions of files that do not state them.
 
-    `n_features` is the width of svmlight files, which leave out zeros; `svmlight_base` the number of their first
-    column, by default 1 unless one of the files has a column 0. In .csv and .tsv files the columns `text`, such as ids
-    and labels, are read as strings, and so are all that are not in `numbers`, unless that is None. `show` receives
-    lines of progress.
+    Attributes
+    ----------
+    encoding : str
+        Encoding of .csv and .tsv files.
+    text, numbers : sequence of str
+        Columns of .csv and .tsv files to read as strings, such as ids and labels; unless `numbers` is None, all that it
+        does not name are strings too.
+    n_features, svmlight_base : int, optional
+        Number of columns of svmlight files, which leave out zeros, and the number of their first column, by default 1
+        unless one of the files has a column 0.
     """
-    found = TableFiles.find(paths)
-    report: Show = show or (lambda line: None)
-    parts = []
-    for k, file in enumerate(found.files):
-        report(f"reading: {file.name}" + (f", file {k + 1} of {len(found.files)}" if len(found.files) > 1 else ""))
-        parts.append(_read_file(file, found.kind, encoding, text, numbers, report))
-    table = parts[0] if len(parts) == 1 else _concatenate(parts, found)
-    if found.kind == ".svm":
-        from .array_files import number_columns
 
-        table = number_columns(table, svmlight_base, n_features)
+    encoding: str = "utf-8"
+    text: Sequence[str] = ()
+    numbers: Sequence[str] | None = None
+    n_features: int | None = None
+    svmlight_base: int | None = None
+
+
+def open_table(paths: Sequence[str], options: ReadOptions = ReadOptions(), progress: Progress = SILENT) -> TableSource:
+    """Read files, globs and folders as `read_table` does; leave Parquet files on disk if they are too large."""
+    found = TableFiles.find(paths)
+    table: TableSource
+    if found.kind == ".parquet":
+        from .parquet_shards import ParquetShards, fits_memory
+
+        table = shards = ParquetShards.open(found)
+        table = shards.load(progress) if fits_memory(shards) else shards
+    else:
+        table = _read_files(found, options, progress)
     if not table.n_rows:
-        raise ValueError(f"{found.source} has no rows below its header.")
+        raise ValueError(f"{table.source} has no rows below its header.")
     return table
 
 
-def _read_file(
-    file: Path, kind: str, encoding: str, text: Sequence[str], numbers: Sequence[str] | None, show: Show
-) -> Table:
+def read_table(paths: Sequence[str], options: ReadOptions = ReadOptions(), progress: Progress = SILENT) -> Table:
+    """Read all rows of files, globs and folders, in that order; shards in the order of their numbers."""
+    table = open_table(paths, options, progress)
+    return table if isinstance(table, Table) else table.load(progress)
+
+
+def _read_files(found: TableFiles, options: ReadOptions, progress: Progress) -> Table:
+    parts = []
+    for k, file in enumerate(found.files):
+        progress.show(f"reading: {file.name}" + found.position(k))
+        parts.append(_read_file(file, found.kind, options, progress))
+    table = parts[0] if len(parts) == 1 else _concatenate(parts, found)
+    if found.kind != ".svm":
+        return table
+    from .array_files import number_columns
+
+    return number_columns(table, options.svmlight_base, options.n_features)
+
+
+def _read_file(file: Path, kind: str, options: ReadOptions, progress: Progress) -> Table:
     if kind in (".csv", ".tsv"):
         from .csv_files import read_csv
 
-        return Table(file.name, frame=read_csv(file, "," if kind == ".csv" else "\t", encoding, text, numbers, show))
-    if kind == ".parquet":
-        require_pyarrow()
-        from pyarrow import parquet
-
-        with parquet_errors(file):
-            check_unique(file, parquet.read_schema(file).names)
-            return Table(file.name, frame=parquet.read_table(file, partitioning=None))
+        return Table(file.name, frame=read_csv(file, "," if kind == ".csv" else "\t", options, progress))
     from .array_files import read_array, read_svmlight
 
     matrix, arrays = (read_svmlight if kind == ".svm" else read_array)(file)
     return Table(file.name, matrix=matrix, arrays=arrays)
+
+
+def merge_pieces(
+    table: TableSource, summarize: Callable[[Piece], T], merge: Callable[[list[T]], T], what: str, progress: Progress
+) -> T:
+    """Return summarize(piece) of all pieces, merged in their order: by Dask, unless there is one in memory."""
+    if table.in_memory:
+        return summarize(table.pieces[0])
+    from ..rows import dask
+
+    return dask.merge_pieces(summarize, table.pieces, merge, what, progress.show)
 
 
 def check_unique(file: Path, names: Sequence[str]) -> None:
@@ -134,20 +196,6 @@ def require_pyarrow() -> None:
         import pyarrow  # noqa: F401
     except ImportError:
         raise ImportError('reading and writing tables needs pyarrow: pip install "mahalo[tables]"') from None
-
-
-@contextmanager
-def parquet_errors(file: Path) -> Iterator[None]:
-    """Turn errors of pyarrow inside the block into a ValueError that names the file."""
-    from pyarrow.lib import ArrowException
-
-    try:
-        yield
-    except (ArrowException, OSError) as error:
-        raise ValueError(f"{file.name} is no whole Parquet file ({one_line(error)}). Write it again.") from None
-
-
-# -- shards ------------------------------------------------------------------------------------------------------
 
 
 def _concatenate(parts: list[Table], found: TableFiles) -> Table:

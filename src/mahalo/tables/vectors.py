@@ -12,7 +12,7 @@ from .table import Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["check_vectors", "is_list", "is_vector", "refuse_lists", "vector_lengths", "vector_matrix"]
+__all__ = ["check_vectors", "is_list", "is_vector", "vector_lengths", "vector_matrix"]
 
 
 def is_list(column_type: pa.DataType) -> bool:
@@ -29,12 +29,6 @@ def is_vector(column_type: pa.DataType) -> bool:
     return is_list(column_type) and (
         types.is_integer(column_type.value_type) or types.is_floating(column_type.value_type)
     )
-
-
-def refuse_lists(column_type: pa.DataType, name: str, source: str, what: str) -> None:
-    """Raise ValueError if a column of labels or ids holds lists."""
-    if is_list(column_type):
-        raise ValueError(f"{name!r} of {source} holds lists; wanted one {what} a row. Name another column.")
 
 
 def vector_lengths(table: Table, names: Sequence[str]) -> dict[str, int]:

@@ -110,7 +110,7 @@ def start_metric(settings: FitSettings, X: Any, y: Any = None) -> Metric:
     known = Supervision(None if y is None else class_codes(y))
     space = make_space(settings, X, known, None, as_generator(settings.random_state), quiet=True)
     start = space.coordinates
-    coordinates, F = start.finish(np.eye(start.rank), 1.0, start.residual)
+    coordinates, F = start.with_solution(np.eye(start.rank), 1.0, start.residual)
     return Metric(coordinates, F, normalize=settings.normalize)
 
 

@@ -95,7 +95,7 @@ class Task:
         """
         eta, posed = self._posed.eta, self._posed.coordinates
         residual = posed.residual if residual is None else residual
-        coordinates, F = posed.finish(self._posed.core(solution), eta, residual)
+        coordinates, F = posed.with_solution(self._posed.core(solution), eta, residual)
         metric = Metric(coordinates, F, eta=eta, normalize=self._settings.normalize)
         if not F.any() and eta * residual == 0 and not self._quiet:
             warn(
@@ -181,7 +181,7 @@ def pose(
             random_state=rng,
             progress=stage,
         )
-    space = space.definite(constraints)
+    space = space.with_definite_kernel(constraints)
     geometry = space.geometry
     left = drop_degenerate(constraints, geometry, rows)
     is_used = np.ones_like(left.keep) if is_used is None else is_used

@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["BM25Scores", "Stemmer"]
+__all__ = ["ENGLISH", "BM25Scores", "Stemmer"]
 
-Stemmer = Callable[[list[str]], list[str]]
+Stemmer = str | Callable[[list[str]], list[str]] | None
+ENGLISH = "english"
+_INSTALL = 'pip install "mahalo[text]"'
 
 
 class BM25Scores:
@@ -18,16 +20,17 @@ class BM25Scores:
     ----------
     texts : list of str
         Documents.
-    stemmer : callable, optional
-        Function from a list of words to their stems.
+    stemmer : str, callable or None, default="english"
+        A language of snowballstemmer, a function from a list of words to their stems, or None: words as they are.
     """
 
-    def __init__(self, texts: list[str], stemmer: Stemmer | None = None) -> None:
+    def __init__(self, texts: list[str], stemmer: Stemmer = ENGLISH) -> None:
         try:
             import bm25s
         except ImportError:
-            raise ImportError('hybrid search needs bm25s: pip install "mahalo[text]"') from None
-        self._tokenize, self._stemmer, self._n_texts = bm25s.tokenize, stemmer, len(texts)
+            raise ImportError(f"hybrid search needs bm25s: {_INSTALL}") from None
+        self._tokenize, self._n_texts = bm25s.tokenize, len(texts)
+        self._stemmer = _load_stemmer(stemmer) if isinstance(stemmer, str) else stemmer
         tokens = self._words(texts)
         self._index = bm25s.BM25() if any(tokens) else None
         if self._index is not None:
@@ -45,3 +48,14 @@ class BM25Scores:
 
     def _words(self, texts: list[str]) -> list[list[str]]:
         return self._tokenize(texts, return_ids=False, show_progress=False, stemmer=self._stemmer)
+
+
+def _load_stemmer(language: str) -> Callable[[list[str]], list[str]]:
+    """Return the stemmer of a language; raise ValueError if there is none."""
+    try:
+        import snowballstemmer
+    except ImportError:
+        raise ImportError(f"stemmer={language!r} needs snowballstemmer: {_INSTALL}, or pass stemmer=None") from None
+    if language not in (languages := snowballstemmer.algorithms()):
+        raise ValueError(f"stemmer must be one of {', '.join(languages)}, a function or None; got {language!r}.")
+    return snowballstemmer.stemmer(language).stemWords

@@ -16,7 +16,7 @@ from ..linalg import nearest_of
 from ..metric import Metric
 from ..progress import SILENT, Progress
 from ..validation import check_count
-from .bm25 import BM25Scores, Stemmer
+from .bm25 import ENGLISH, BM25Scores, Stemmer
 from .checks import check_texts, is_blank
 from .encoder import TextEncoder
 from .identity import check_encoder
@@ -64,8 +64,9 @@ class HybridIndex:
         Learned metric for the vectors. Default: cosine of the frozen vectors.
     weight : float, default=0.3
         Weight of BM25 from 0 to 1; `fit_weight` chooses it.
-    stemmer : callable, optional
-        Function from a list of words to their stems, for BM25.
+    stemmer : str, callable or None, default="english"
+        Stems of words for BM25: a language of snowballstemmer, a function from a list of words to their stems, or None
+        for words as they are. On three collections of abstracts stems raise BM25 and hybrid alike.
     progress : Progress
         Reporter of the encoding.
 
@@ -82,7 +83,7 @@ class HybridIndex:
         metric: Metric | None = None,
         *,
         weight: float = DEFAULT_WEIGHT,
-        stemmer: Stemmer | None = None,
+        stemmer: Stemmer = ENGLISH,
         progress: Progress = SILENT,
     ) -> None:
         if metric is not None:

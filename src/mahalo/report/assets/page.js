@@ -22,7 +22,7 @@ document.addEventListener("DOMContentLoaded", () => {
   setTheme(root.dataset.theme === "dark");
   document.getElementById("theme").addEventListener("click", () => setTheme(root.dataset.theme !== "dark"));
   drawCharts(data.charts);
-  const selectRow = data.map ? linkedMaps(data.map) : () => {};
+  const selectRow = data.map ? mapsWithNeighbors(data.map) : () => {};
   for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
   for (const button of document.querySelectorAll("button.download")) {
     button.addEventListener("click", () => download(document.getElementById(button.dataset.table)));
@@ -34,6 +34,14 @@ document.addEventListener("DOMContentLoaded", () => {
     });
   }
 });
+
+// Draws the maps and the browser of neighbours, each of which selects rows in the other.
+function mapsWithNeighbors(chart) {
+  let show = () => {};
+  const selectRow = linkedMaps(chart, (k) => show(k));
+  show = neighborBrowser(chart, (k) => selectRow(k < 0 ? -1 : chart.rows[k]));
+  return selectRow;
+}
 
 // -- tables ------------------------------------------------------------------------------------------------------
 

@@ -4,50 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import dask.array as da
 import numpy as np
 import scipy.sparse as sp
 from dask.delayed import delayed
 
-from ...linalg import Matrix, nearest_of
-from ..lazy import is_lazy
+from ...linalg import nearest_of
+from ...types import Matrix, RowsLike
+from ..protocol import is_lazy
 from .passes import merge_tree
-from .source import check_columns, count_rows
+from .source import Collection, check_columns, count_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["map_pairs", "map_rows", "nearest_rows", "pairwise_table"]
 
 Neighbours = tuple[np.ndarray, np.ndarray]  # distances, row numbers
 
 
-def _as_array(X: Any) -> tuple[da.Array, np.dtype]:
+def _as_array(X: RowsLike) -> tuple[da.Array, np.dtype]:
     """Return X as a Dask array whose blocks have all columns (rows in memory: one block), and its precision."""
     if not is_lazy(X):
-        X = np.asarray(X)
-        return da.from_array(X, chunks=-1), X.dtype
-    X, _, dtype = check_columns(X)
-    if not isinstance(X, da.Array):
-        X = X.map_partitions(partial(_to_numpy, dtype=dtype), meta=np.empty((0, len(X.columns)), dtype=dtype))
-    return X, dtype
+        rows = np.asarray(X)
+        return da.from_array(rows, chunks=-1), rows.dtype
+    lazy, n_columns, dtype = check_columns(cast("Collection", X))
+    if not isinstance(lazy, da.Array):
+        lazy = lazy.map_partitions(partial(_to_numpy, dtype=dtype), meta=np.empty((0, n_columns), dtype=dtype))
+    return lazy, dtype
 
 
-def _to_numpy(frame: Any, dtype: np.dtype) -> np.ndarray:
+def _to_numpy(frame: pd.DataFrame, dtype: np.dtype) -> np.ndarray:
     return frame.to_numpy(dtype=dtype, na_value=np.nan)
 
 
-def map_rows(function: Callable[[Matrix], np.ndarray], X: Any, width: int) -> Any:
+def map_rows(function: Callable[[Matrix], np.ndarray], X: RowsLike, width: int) -> Any:
     """Return function(block) of every block of rows: `width` columns in the precision of X."""
-    X, dtype = _as_array(X)
+    rows, dtype = _as_array(X)
 
     def map_block(block: Matrix) -> np.ndarray:
         return function(block) if block.shape[0] else np.empty((0, width), dtype=dtype)
 
     meta = np.empty((0, width), dtype=dtype)
-    return X.map_blocks(map_block, chunks=(X.chunks[0], (width,)), dtype=dtype, meta=meta)
+    return da.map_blocks(map_block, rows, chunks=(rows.chunks[0], (width,)), dtype=dtype, meta=meta)
 
 
-def map_pairs(function: Callable[[Matrix, Matrix], np.ndarray], X: Any, Y: Any) -> Any:
+def map_pairs(function: Callable[[Matrix, Matrix], np.ndarray], X: RowsLike, Y: RowsLike) -> Any:
     """Return function(block of X, block of Y), one number for each row of X and the same row of Y."""
     (X, _), (Y, _) = _as_array(X), _as_array(Y)
     if not np.isnan(X.shape[0]) and not np.isnan(Y.shape[0]):
@@ -63,7 +67,7 @@ def map_pairs(function: Callable[[Matrix, Matrix], np.ndarray], X: Any, Y: Any) 
     return da.map_blocks(map_block, X, Y, drop_axis=1, dtype=np.float64, meta=np.empty(0))
 
 
-def pairwise_table(function: Callable[[Matrix, Matrix | None], np.ndarray], X: Any, Y: Any | None) -> Any:
+def pairwise_table(function: Callable[[Matrix, Matrix | None], np.ndarray], X: RowsLike, Y: RowsLike | None) -> Any:
     """Return the table of function(block of X, block of Y) over all blocks, n_rows(X) × n_rows(Y); Y=None means X.
 
     Two equal blocks are passed as function(block, None), so that a row has distance 0 from itself.
@@ -87,7 +91,9 @@ def _equal(x: Matrix, y: Matrix) -> bool:
     return (x != y).nnz == 0 if sp.issparse(x) else bool(np.array_equal(x, y))
 
 
-def nearest_rows(function: Callable[[Matrix, Matrix, int], Neighbours], X: Any, Y: Any, k: int) -> tuple[Any, Any]:
+def nearest_rows(
+    function: Callable[[Matrix, Matrix, int], Neighbours], X: RowsLike, Y: RowsLike, k: int
+) -> tuple[Any, Any]:
     """Return distances and numbers of the k rows of Y nearest to each row of X, nearest first.
 
     function(block of X, block of Y, k) finds them in one block of Y. The results of all blocks of Y are merged; of

@@ -18,12 +18,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 from dask.delayed import Delayed, delayed
 
-from ...linalg import WIDEST, WIDEST_DENSE, ClassMoments
+from ...linalg import MAX_DENSE_COLUMNS, MAX_SPARSE_COLUMNS, ClassMoments
 from ..moments import (
     BlockSummary,
     Centre,
@@ -40,7 +39,7 @@ from ..nearest_centre import NearestCentre
 from ..sampled import Needs, SampledRows
 from ..sampling import hash_uniform, order_with_first
 from .scheduler import Show, run
-from .source import Source, check_columns, count_rows, label_blocks
+from .source import Collection, Labels, Source, check_columns, count_rows, label_blocks
 
 __all__ = ["DaskRows", "merge_tree"]
 
@@ -58,8 +57,8 @@ class DaskRows:
     `encode` turns a block of labels into codes and classes; `show`, if not None, is called with progress messages.
     """
 
-    X: Any
-    y: Any
+    X: Collection
+    y: Labels | None
     encode: EncodeLabels
     show: Show | None = None
 
@@ -112,7 +111,7 @@ class DaskRows:
         )
 
     def _check(self, needs: Needs) -> None:
-        n_columns, widest = self._source.n_columns, WIDEST if self.sparse else WIDEST_DENSE
+        n_columns, widest = self._source.n_columns, MAX_SPARSE_COLUMNS if self.sparse else MAX_DENSE_COLUMNS
         if needs.order == "scatter" and n_columns > widest:
             raise ValueError(
                 f"this prior (or n_components) takes a matrix of all {n_columns} columns of X; on Dask at most "

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 import dask
 from dask.base import get_scheduler
 from dask.callbacks import Callback
 from dask.delayed import Delayed
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 __all__ = ["Show", "run"]
 
@@ -24,7 +27,7 @@ def run(tasks: list[Delayed], what: str, show: Show | None = None) -> tuple:
         if show is None:
             return dask.compute(*tasks)
         client = getattr(get_scheduler(), "__self__", None)
-        if hasattr(client, "scheduler_info"):
+        if client is not None and hasattr(client, "scheduler_info"):
             return _run_on_cluster(client, tasks, what, show)
         with _TaskCounter(what, show):
             return dask.compute(*tasks)
@@ -62,25 +65,26 @@ class _TaskCounter(Callback):
         super().__init__()
         self.what, self.show = what, show
 
-    def _start_state(self, dsk: Any, state: dict) -> None:
+    def _start_state(self, dsk: object, state: dict) -> None:
         self.n_tasks = sum(len(state[kind]) for kind in ("ready", "waiting", "running", "finished"))
 
-    def _posttask(self, key: Any, result: Any, dsk: Any, state: dict, worker_id: Any) -> None:
+    def _posttask(self, key: object, result: object, dsk: object, state: dict, worker_id: object) -> None:
         self.show(_progress_bar(self.what, len(state["finished"]), self.n_tasks))
 
 
-def _run_on_cluster(client: Any, tasks: list[Delayed], what: str, show: Show) -> tuple:
+def _run_on_cluster(client: Client, tasks: list[Delayed], what: str, show: Show) -> tuple:
     from distributed.diagnostics.progressbar import TextProgressBar
 
     class ProgressBar(TextProgressBar):
         """Progress of a distributed cluster, passed to `show`."""
 
-        def _draw_bar(self, remaining: int, all: int, **kwargs: Any) -> None:
+        def _draw_bar(self, remaining: int, all: int, **kwargs: object) -> None:
             show(_progress_bar(what, all - remaining, all))
 
-        def _draw_stop(self, **kwargs: Any) -> None:
+        def _draw_stop(self, **kwargs: object) -> None:
             pass
 
     futures = client.compute(tasks)
+    assert client.scheduler is not None
     ProgressBar(futures, scheduler=client.scheduler.address)
     return tuple(client.gather(futures))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,20 +15,26 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .basis import Basis, BetweenBasis
-from .constraints import Constraints, PairSplit
-from .evaluation import BeforeAfter, average_precision, known_pairs, precision_at
-from .features import Features
-from .losses import Loss
-from .metric import Metric, load
-from .priors import Within
-from .selection import MetricLearnerCV
-from .selection.candidates import ProblemCandidate, make_problems
-from .selection.folds import Fold, SearchData
-from .selection.held_out import evaluate_held_out
-from .selection.scoring import Scorer, retrieval
-from .selection.search import CandidateSearch
-from .validation import Seed, in_double
+from ..basis import Basis, BetweenBasis
+from ..constraints import Constraints, PairSplit
+from ..evaluation import BeforeAfter, average_precision, known_pairs, precision_at
+from ..features import Features
+from ..losses import Loss
+from ..metric import Metric, load
+from ..priors import Within
+from ..selection import MetricLearnerCV
+from ..selection.candidates import ProblemCandidate, make_problems
+from ..selection.folds import Fold, SearchData
+from ..selection.held_out import evaluate_held_out
+from ..selection.scoring import RowScores, Scorer, retrieval_scorer
+from ..selection.search import CandidateSearch
+from ..validation import Seed, in_double
+from .sentence_transformers import encode, write_adapted_model
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+    from ..metric.torch_module import MetricModule
 
 __all__ = ["EmbeddingAdapter"]
 
@@ -149,7 +155,7 @@ class EmbeddingAdapter(MetricLearnerCV):
         if y is None:
             assert constraints is not None
             return Scorer(partial(_pair_precision, constraints=constraints), "pair AUC", by_retrieval=True)
-        return Scorer(_retrieval_scores, "retrieval", by_retrieval=True)
+        return retrieval_scorer(_mean_of_measures, "retrieval")
 
     def _pair_split(self, constraints: Constraints) -> PairSplit:
         # A pair is lost unless both its ends are on one side: small test sets leave more to learn from.
@@ -181,6 +187,41 @@ class EmbeddingAdapter(MetricLearnerCV):
         check_is_fitted(self)
         self.metric_.save(path)
 
+    def to_onnx(self, path: str | PathLike) -> None:
+        """Write `transform` as an ONNX graph, as `Metric.to_onnx` does."""
+        check_is_fitted(self)
+        self.metric_.to_onnx(path)
+
+    def to_torch(self) -> MetricModule:
+        """Return `transform` as a torch module, as `Metric.to_torch` does."""
+        check_is_fitted(self)
+        return self.metric_.to_torch()
+
+    def to_sentence_transformers(self, model: SentenceTransformer | str | PathLike, out: str | PathLike) -> None:
+        """Write a folder that ``SentenceTransformer(out)`` loads and that encodes sentences as adapted vectors.
+
+        `model` is the one whose vectors the adapter was fitted to, or its folder. What follows its modules are Dense
+        and Normalize of sentence-transformers: whoever loads the folder needs nothing of this library.
+        """
+        check_is_fitted(self)
+        write_adapted_model(self.metric_, model, out)
+
+    @classmethod
+    def from_sentence_transformers(
+        cls,
+        model: SentenceTransformer | str | PathLike,
+        sentences: Sequence[str],
+        y: ArrayLike | None = None,
+        *,
+        constraints: Constraints | None = None,
+        **params: Any,
+    ) -> Self:
+        """Return an adapter fitted to sentences as a model encodes them, with labels or constraints.
+
+        `model` is a SentenceTransformer or its local folder; `params` are those of the adapter.
+        """
+        return cls(**params).fit(encode(model, sentences), y, constraints=constraints)
+
     @classmethod
     def load(cls, path: str | PathLike) -> EmbeddingAdapter:
         """Return an adapter that transforms as the saved one; the file does not hold its training data."""
@@ -199,13 +240,12 @@ def _has_both_kinds(search: CandidateSearch) -> bool:
     return all(0 < similar.sum() < len(similar) for similar in found)
 
 
-def _retrieval_scores(metric: Metric, fold: Fold) -> np.ndarray:
-    """Return the mean of P@1, P@10 and average precision of every held-out query."""
-    found = retrieval(metric, fold)
+def _mean_of_measures(found: np.ndarray) -> np.ndarray:
+    """Return the mean of P@1, P@10 and average precision of every query."""
     return np.mean([precision_at(found, 1), precision_at(found, 10), average_precision(found)], axis=0)
 
 
-def _pair_precision(metric: Metric, fold: Fold, constraints: Constraints) -> np.ndarray:
+def _pair_precision(metric: Metric, fold: Fold, constraints: Constraints) -> RowScores:
     """Return the average precision, up to a factor that is the same for all metrics, where few similar pairs are known.
 
     The first row of a similar pair is a query for the second among all held-out rows. Up to rank r it finds the share
@@ -214,7 +254,7 @@ def _pair_precision(metric: Metric, fold: Fold, constraints: Constraints) -> np.
     pairs = constraints.on_rows(fold.rows[fold.test])[0].pairs
     queries = pairs.index[pairs.sign > 0][:_MAX_QUERIES]
     if not len(queries):
-        return np.array([fold.auc(metric, constraints)])
+        return RowScores.of(np.array([fold.auc(metric, constraints)]))
     n = len(fold.test)
     others = np.arange(n) if n <= _MAX_INDEX else np.random.default_rng(0).choice(n, _MAX_INDEX, replace=False)
     a, b, Z = (metric.transform(in_double(fold.X_test[rows])) for rows in (*queries.T, others))
@@ -223,4 +263,4 @@ def _pair_precision(metric: Metric, fold: Fold, constraints: Constraints) -> np.
     own = np.einsum("ij,ij->i", a - b, a - b)
     rank = 1 + ((1.0 + _ROUNDING) * own[:, None] >= D).sum(axis=1)  # behind all that are as near
     found = np.searchsorted(np.sort(rank), rank, side="right") / len(rank)
-    return found / rank
+    return RowScores.of(found / rank)

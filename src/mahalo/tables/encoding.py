@@ -1,0 +1,241 @@
+"""Conversion of columns to rows of numbers, and errors for values that are no numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..metric.input_checks import names_of_columns
+from ..progress import Progress
+from ..types import Matrix
+from .columns import ColumnChoice, is_numeric, select_columns
+from .table import Piece, Table, TableSource, merge_pieces
+from .text import is_number, list_some
+from .vectors import check_vectors, is_list, vector_lengths, vector_matrix
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Encoding", "Missing", "check_matrix", "convert", "encode", "fit_encoding", "raise_if_missing"]
+
+_MOST_VALUES = 200  # of a one-hot column
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """Conversion of columns to numbers: one 0/1 column for each value in `one_hot`, one for each entry of `vectors`.
+
+    `one_hot` maps column names to their values, `vectors` to their length. All other columns are numbers already.
+    """
+
+    columns: tuple[str, ...]
+    one_hot: dict[str, list[str]] = field(default_factory=dict)
+    vectors: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def plain(self) -> list[str]:
+        """Columns of numbers and vectors."""
+        return [name for name in self.columns if name not in self.one_hot]
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the encoded columns."""
+        return names_of_columns(vars(self))
+
+    @property
+    def sources(self) -> list[str]:
+        """Name of each encoded column in messages: entries of a vector have the name of its column."""
+        widths = [self.vectors.get(column, len(self.one_hot.get(column, [column]))) for column in self.columns]
+        columns = np.repeat(self.columns, widths).tolist()
+        return [column if column in self.vectors else name for column, name in zip(columns, self.names, strict=True)]
+
+
+def fit_encoding(table: TableSource, choice: ColumnChoice, progress: Progress) -> tuple[Encoding, Table]:
+    """Return the encoding of the chosen columns, with one-hot values of all pieces, and the first piece."""
+    names = select_columns(table, choice)
+    one_hot = [name for name in choice.one_hot if name in names]
+    plain = [name for name in names if name not in one_hot]
+    first = table.read(table.pieces[0], plain)
+    _raise_if_text(first, plain)
+    vectors = vector_lengths(first, plain)
+    if not one_hot:
+        return Encoding(tuple(names), vectors=vectors), first
+    values = merge_pieces(table, partial(_distinct_values, table, one_hot), _union, "values", progress)
+    for name, found in values.items():
+        if len(found) > _MOST_VALUES:
+            raise ValueError(
+                f"{name!r} of {table.source} has {len(found):,} values; --one-hot makes a column of each, of at most "
+                f"{_MOST_VALUES}. Leave it out: --drop {name}."
+            )
+    return Encoding(tuple(names), {name: sorted(found) for name, found in values.items()}, vectors), first
+
+
+def _distinct_values(table: TableSource, names: Sequence[str], piece: Piece) -> dict[str, set[str]]:
+    """Return the distinct values of each of these columns, as text."""
+    part = table.read(piece, names)
+    for name in names:
+        if is_list(part.column(name).type):
+            raise ValueError(
+                f"{name!r} of {part.source} holds lists, which --one-hot makes no columns of; leave it out (--drop "
+                f"{name})."
+            )
+    return {name: set(_texts(part.column(name).unique())) - {None} for name in names}
+
+
+def _union(parts: Sequence[dict[str, set[str]]]) -> dict[str, set[str]]:
+    return {name: set().union(*(part[name] for part in parts)) for name in parts[0]}
+
+
+# -- conversion ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Number of missing or infinite values of a column, and the first row with one."""
+
+    count: int
+    row: int
+
+
+def encode(table: Table, encoding: Encoding, may_drop: bool = True) -> np.ndarray:
+    """Return rows of numbers; raise ValueError for text and missing values, naming all columns that hold some.
+
+    `may_drop=False`: messages do not propose to drop columns, because a model needs them.
+    """
+    _raise_if_text(table, encoding.plain, may_drop)
+    X, missing = convert(table, encoding, may_drop)
+    raise_if_missing(table, missing, may_drop)
+    assert X is not None
+    return X
+
+
+def convert(table: Table, encoding: Encoding, may_drop: bool = True) -> tuple[np.ndarray | None, dict[str, Missing]]:
+    """Return rows of numbers, None if there are nulls, and the values by column that are missing or not finite."""
+    check_vectors(table, encoding.plain, encoding.vectors)
+    columns = {name: table.column(name) for name in encoding.columns}
+    nulls = {
+        name: Missing(column.null_count, int(np.argmax(column.is_null().to_numpy())))
+        for name, column in columns.items()
+        if column.null_count
+    }
+    if nulls:
+        return None, nulls
+    X = np.empty((table.n_rows, len(encoding.names)))
+    k = 0
+    for name, column in columns.items():
+        if name in encoding.one_hot:
+            block = _one_hot(column, name, encoding.one_hot[name], table.source)
+        elif name in encoding.vectors:
+            block = vector_matrix(column, encoding.vectors[name])
+        else:
+            block = _floats(column, name, table.source, may_drop)[:, None]
+        X[:, k : k + block.shape[1]] = block
+        k += block.shape[1]
+    return X, _find_nonfinite(X, encoding)
+
+
+def _floats(column: pa.ChunkedArray, name: str, source: str, may_drop: bool) -> np.ndarray:
+    import pyarrow as pa
+
+    try:
+        return column.cast(pa.int8() if pa.types.is_boolean(column.type) else pa.float64()).to_numpy()
+    except pa.lib.ArrowInvalid:
+        raise ValueError(
+            f"{name!r} of {source} has whole numbers beyond 2⁵³, which floating point does not tell apart: "
+            + f"if they name rows leave them out (--drop {name}), or " * may_drop
+            + "write them as decimals."
+        ) from None
+
+
+def _one_hot(column: pa.ChunkedArray, name: str, values: list[str], source: str) -> np.ndarray:
+    from sklearn.preprocessing import OneHotEncoder
+
+    texts, categories = _texts(column)[:, None], np.array(values, dtype=object)
+    encoder = OneHotEncoder(categories=[categories], handle_unknown="ignore", sparse_output=False)
+    block = encoder.fit(categories[:, None]).transform(texts)
+    if unseen := sorted(set(texts[~block.any(axis=1), 0])):
+        raise ValueError(
+            f"{name!r} of {source} has values that were not there in fitting: {list_some(unseen)}. Leave out these "
+            "rows, or fit again with them."
+        )
+    return block
+
+
+def _texts(column: pa.ChunkedArray) -> np.ndarray:
+    return np.array([None if value is None else str(value) for value in column.to_pylist()], dtype=object)
+
+
+def _find_nonfinite(X: np.ndarray, encoding: Encoding) -> dict[str, Missing]:
+    """Return the values that are not finite, by the name of their column."""
+    if np.isfinite(X.sum()):
+        return {}
+    bad = ~np.isfinite(X)
+    counts = bad.sum(axis=0)
+    found: dict[str, Missing] = {}
+    for k in np.flatnonzero(counts):
+        name, row = encoding.sources[k], int(np.argmax(bad[:, k]))
+        before = found.get(name, Missing(0, row))
+        found[name] = Missing(before.count + int(counts[k]), min(before.row, row))
+    return found
+
+
+# -- errors ---------------------------------------------------------------------------------------------------------
+
+
+def _raise_if_text(table: Table, names: Sequence[str], may_drop: bool = True) -> None:
+    """Raise ValueError if columns that should be numbers hold text or dates."""
+    text = [name for name in names if not is_numeric(table.column(name).type)]
+    if not text:
+        return
+    listed, column = ",".join(text[:10]), table.column(text[0])
+    odd = _first_odd_value(column)
+    where = f" ({odd[1]!r} in row {odd[0]} of {text[0]!r}, the first being row 0)" if odd else ""
+    found = f"{table.source} has text or dates, not numbers, in {list_some(text)}{where}"
+    if not may_drop:
+        raise ValueError(f"{found}, where the model measures numbers: mend the values.")
+    unique = not is_list(column.type) and len(column.unique()) == len(column) > 1
+    as_id = f"name rows by it (--id {text[0]}), " if len(text) == 1 and unique else ""
+    raise ValueError(
+        f"{found}: mend the values, {as_id}leave them out (--drop {listed}), or make 0/1 columns of the values "
+        f"(--one-hot {listed})."
+    )
+
+
+def _first_odd_value(column: pa.ChunkedArray) -> tuple[int, str] | None:
+    """Return the row and value of the first text in a column of mostly numbers."""
+    values = _texts(column.slice(0, 100_000))
+    odd = [(k, value) for k, value in enumerate(values) if value is not None and not is_number(value)]
+    return odd[0] if odd and 2 * len(odd) < len(values) else None
+
+
+def raise_if_missing(table: TableSource, missing: Mapping[str, Missing], may_drop: bool = True) -> None:
+    """Raise ValueError if columns have missing values, naming the first."""
+    if not missing:
+        return
+    names, where = list(missing), table.locate(next(iter(missing.values())).row, next(iter(missing)))
+    remedy = f", remove these rows, or leave columns out (--drop {','.join(names[:10])})"
+    remedy = remedy if may_drop else ", or remove these rows"
+    counts = [f"{name!r} ({found.count})" for name, found in missing.items()]
+    raise ValueError(
+        f"values are missing or not finite in {list_some(counts, str)} of {table.source}, first in {where} (the first "
+        f"row is 0): fill them in{remedy}."
+    )
+
+
+def check_matrix(table: Table) -> Matrix:
+    """Return the finite rows of an array as floating point numbers."""
+    X = table.matrix
+    assert X is not None
+    values: np.ndarray = X.data if sp.issparse(X) else X  # type: ignore[assignment]
+    if not np.isfinite(values.sum()) and not (finite := np.isfinite(values)).all():
+        row = "" if sp.issparse(X) else f", first in row {int(np.argwhere(~finite)[0, 0])} (the first row is 0)"
+        raise ValueError(
+            f"{table.source} has {int((~finite).sum()):,} values that are missing or not finite{row}: fill them in, or "
+            "leave these rows out."
+        )
+    return X if X.dtype.kind == "f" else X.astype(np.float64)
