@@ -37,12 +37,12 @@ class FeedbackOutcome:
 
     @property
     def is_adapted(self) -> bool:
-        """Whether a matrix was preferred to the frozen vectors."""
+        """True if a matrix was preferred to the frozen vectors."""
         return bool(np.isfinite(self.adapter.lam_))
 
     @property
     def converged(self) -> bool:
-        """Whether the certificate is within the tolerance; frozen vectors need none."""
+        """True if the certificate is within the tolerance; frozen vectors need none."""
         return self.adapter.certificate_ is None or self.adapter.certificate_.converged
 
     def save(self, path: str) -> None:
