@@ -26,7 +26,7 @@ from mahalo import Constraints, MetricLearner, MetricLearnerCV
 from mahalo.drawing import as_json, maps
 from mahalo.embeddings import EmbeddingAdapter
 from mahalo.evaluation import BeforeAfter, auc_of_pairs
-from mahalo.explain import Provenance, fingerprint
+from mahalo.explain import Provenance, fingerprint, fit_notes
 from mahalo.explain.provenance import DataRecord, TableRecord
 from mahalo.report import page, write
 from mahalo.report.assessment import evaluate_with_learner
@@ -203,6 +203,20 @@ def test_pairs_are_lines_on_the_map_where_there_are_no_labels(scaled, text, tmp_
     lines = np.column_stack([np.reshape(drawn["pairs"], (-1, 2)), drawn["similar"]])
     expected = np.column_stack([pairs.pairs.index, pairs.pairs.sign > 0])
     assert_array_equal(lines, [*expected, (0, 1, 1), (0, 170, 0)])
+
+
+def test_a_file_draws_the_pairs_with_the_largest_multipliers(scaled, tmp_path):
+    X, y = scaled
+    pairs = Constraints.from_labels(y, pairs_per_class=40, random_state=1)
+    learner = MetricLearner().fit(X, constraints=pairs + Constraints.from_triplets([[0, 1, 170]]))
+    noted = dataclasses.replace(Provenance.of(learner.metric_), notes=fit_notes(learner, X, None, pairs))
+    text = page_of(noted.attach(learner.metric_), X, None, tmp_path)
+    drawn, table = data_of(text)["map"], learner.influential(50)
+    table = table[table["kind"] != "triplet"]
+    assert_array_equal(np.reshape(drawn["pairs"], (-1, 2)), [list(rows) for rows in table["rows"]])
+    assert_array_equal(drawn["similar"], table["kind"] == "similar")
+    assert "Lines join the pairs with the largest multipliers" in text
+    assert data_of(page_of(noted.attach(learner.metric_), X, y, tmp_path))["map"]["pairs"] == []
 
 
 def test_rows_of_pairs_come_first_on_the_maps_of_many_rows(rng, tmp_path):
