@@ -239,7 +239,7 @@ def _evaluate(
         n_candidates=len(search.candidates) if searched else 1,
         n_sampled=len_of(search.folds[0].X),
         prior_only=searched and search.learns_nothing(best),
-        score=float(search.scores[best].mean()) if searched else None,
+        score=float(np.nanmean(search.scores[best])) if searched else None,
         folds=folds,
         space=search.candidates[best].problem.space,
         spaces_behind=search.spaces_behind(best) if searched else {},
