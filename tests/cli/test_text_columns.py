@@ -106,6 +106,19 @@ def test_report_of_texts(text_model, run):
     assert code == 0 and "vectors of wordllama" in Path("r.html").read_text(encoding="utf-8"), err
 
 
+def test_report_names_rows_by_their_sentences(text_model, run, monkeypatch):
+    columns = sentences()
+    columns["title"][0] = f"<i>boat</i> sail {'old ' * 60}"
+    write_sentences(columns, "t.csv")
+    monkeypatch.setattr("mahalo.text.backends.CallableModel.vocabulary", lambda self: list(WORDS))
+    code, _, err = run("report", text_model, "--data", "t.csv", "--out", "r.html")
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert code == 0 and "Words that matter, of" in page, err
+    assert f"001: {columns['title'][1]}" in page
+    assert "<i>boat" not in page and "old " * 40 not in page
+    assert "boat" in page[page.index("Words that matter") :]
+
+
 @pytest.mark.parametrize("command", ["fit", "evaluate"])
 def test_wrong_options(counts, run, command):
     out = ("--out", "m.safetensors") if command == "fit" else ()
