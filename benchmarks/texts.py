@@ -72,7 +72,8 @@ def run(settings: Settings) -> Report:
         tables=(_score_table(scores), _command_table(commands)),
         notes=(
             f"banking77: {int(questions.is_train.sum()):,} training questions as index, the other "
-            f"{int((~questions.is_train).sum()):,} as queries; wordllama, {E.shape[1]} numbers; {len(draws)} draws of the labelled questions",
+            f"{int((~questions.is_train).sum()):,} as queries; wordllama, {E.shape[1]} numbers; {len(draws)} draws of "
+            "labelled questions",
             f"encoding all {len(E):,} texts, with loading and without a cache: {encoding:.1f} processor seconds",
         ),
         numbers={"scores": scores, "commands": [vars(one) for one in commands], "encoding": encoding},

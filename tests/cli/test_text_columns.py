@@ -203,7 +203,21 @@ def test_wordllama_with_sockets_blocked(tmp_path, monkeypatch):
         "|".join(("fit", "t.csv", *FIT_TEXTS)),
         "transform|m.safetensors|t.csv|--out|o.npy",
         "search|m.safetensors|--index|t.csv|a boat on a river|--hybrid|-k|3",
+        "index|m.safetensors|t.csv|--hybrid|--out|h.safetensors",
+        "search|m.safetensors|--index|h.safetensors|a boat on a river|--hybrid|-k|3",
+        "neighbors|m.safetensors|--index|t.csv|--query|t.csv|-k|3|--out|n.csv",
+        "export|m.safetensors|--out|G.npy",
+        "report|m.safetensors|--data|t.csv|--out|r.html",
+        "pairs|t.csv|--text|title|--label|subject|--id|code|--gamma|1|--save|c.safetensors",
+        "dedupe|t.csv|--text|title|--columns|size|--id|code|--ask|9|--out|ask.csv",
+        "fit|t.csv|--text|title|--id|code|--feedback|clicks.csv|--out|q.safetensors",
+        "search|q.safetensors|--index|t.csv|a boat on a river|-k|3",
     ]
+    clicks = [
+        f"about a {text},{code}" for code, text in zip(*(sentences()[name] for name in ("code", "title")), strict=True)
+    ]
+    (tmp_path / "clicks.csv").write_text("\n".join(["query,document", *clicks, ""]))
     done = run_python("-c", OFFLINE, *commands, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert np.load("o.npy").shape == (48, 256)
+    assert "Words that matter" in Path("r.html").read_text(encoding="utf-8")
