@@ -114,9 +114,14 @@ class Dataset:
 
 
 def load_dataset(
-    options: RowOptions, progress: Progress = SILENT, *, kernel: str = "auto", in_memory: bool = False
+    options: RowOptions,
+    progress: Progress = SILENT,
+    *,
+    kernel: str = "auto",
+    in_memory: bool = False,
+    supervised: bool = True,
 ) -> Dataset:
-    """Load and check a dataset, which must have labels, pairs or triplets.
+    """Load and check a dataset, which, if `supervised`, must have labels, pairs or triplets.
 
     Parquet files too large for memory stay on disk, unless `in_memory`. `kernel` is the one to learn with: for rows on
     disk it must be linear.
@@ -131,7 +136,7 @@ def load_dataset(
     if not options.text and table.matrix is None:
         select_columns(table, choice)  # before rows on disk are read
     y = read_labels(table, options.label, options.labels, options.encoding)
-    if y is None and options.pairs is None and options.triplets is None:
+    if supervised and y is None and options.pairs is None and options.triplets is None:
         raise ValueError(
             f"there is nothing to learn from about the rows of {table.source}: give --label COLUMN, --labels FILE, "
             "--pairs FILE or --triplets FILE."
