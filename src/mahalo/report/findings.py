@@ -50,6 +50,7 @@ from .inputs import check_names, column_names, cover_rows, drawn_from_labels, me
 __all__ = ["Findings", "Missing"]
 
 _MOST_MAPPED = 1_500  # rows on the maps and in the counts of hubs
+_PAIR_KINDS = ("similar", "dissimilar")  # of constraints
 
 
 class Missing(Exception):
@@ -264,8 +265,21 @@ class Findings:
 
     @cached_property
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs of rows to draw, and whether they are similar: of the constraints, none where there are labels."""
+        """Pairs of rows to draw, and whether they are similar; none where there are labels.
+
+        Pairs of the constraints, or those noted at the fit for their multipliers.
+        """
+        if self.labels is None and self.constraints is None and self.notes is not None:
+            noted = self.notes.influential
+            pairs = [(ends, kind) for ends, kind in zip(noted.rows, noted.kinds, strict=True) if kind in _PAIR_KINDS]
+            index = np.array([ends for ends, _ in pairs], dtype=np.intp).reshape(-1, 2)
+            return index, np.array([kind == "similar" for _, kind in pairs], dtype=bool)
         return known_pairs(Constraints() if self.labels is not None or self.constraints is None else self.constraints)
+
+    @property
+    def draws_noted_pairs(self) -> bool:
+        """Return whether the pairs to draw are those that were noted at the fit."""
+        return self.constraints is None and self.notes is not None
 
     @cached_property
     def mapped_rows(self) -> frozenset[int]:
