@@ -11,6 +11,7 @@ import numpy as np
 
 from ..dedupe import Duplicates
 from ..persistence import write_bytes
+from ..tables.text import shorten
 from .html import asset, render, template_environment
 
 __all__ = ["write_duplicates_page"]
@@ -82,10 +83,5 @@ def _collect(
         names, table = ids[side], side + 1 if len(sides) == 2 else 0
         for row in np.flatnonzero(np.isin(groups, chosen)).tolist():
             name = str(row) if names is None else str(names[row])
-            members[int(groups[row])].append(_Row(name, _shorten(texts[side][row]), table))
+            members[int(groups[row])].append(_Row(name, shorten(texts[side][row], _MOST_CHARACTERS), table))
     return [_Group(number, float(least[number]), tuple(rows)) for number, rows in members.items()]
-
-
-def _shorten(text: str) -> str:
-    line = " ".join(text[: 4 * _MOST_CHARACTERS].split())
-    return line if len(line) <= _MOST_CHARACTERS else f"{line[: _MOST_CHARACTERS - 1]}…"
