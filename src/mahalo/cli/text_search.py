@@ -16,7 +16,7 @@ from ..persistence import FEEDBACK, HYBRID, kind_of_file
 from ..progress import Progress
 from ..tables.labels_and_ids import read_ids
 from ..tables.model import FittedModel
-from ..tables.text import list_some
+from ..tables.text import list_some, shorten
 from ..tables.text_columns import join_texts
 from ..text import HybridIndex
 from .answer_table import name_rows
@@ -170,12 +170,8 @@ def print_answers(answers: Answers) -> None:
         table.add_column("distance", justify="right")
         table.add_column(name, ratio=1)
     for rank, pair in enumerate(zip(answers.learned, answers.frozen, strict=True), 1):
-        cells = [cell for one in pair for cell in (f"{one.distance:.3f}", Text(f"{one.row}: {_shorten(one.text)}"))]
+        cells = [
+            cell for one in pair for cell in (f"{one.distance:.3f}", Text(f"{one.row}: {shorten(one.text, _SHOWN)}"))
+        ]
         table.add_row(str(rank), *cells)
     Console(highlight=False).print(table)
-
-
-def _shorten(text: str) -> str:
-    """Return a text on one line without control characters, cut with an ellipsis."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * _SHOWN]).split())
-    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
