@@ -28,6 +28,7 @@ NAMES = (
     "studio",
     "feedback",
     "duplicates",
+    "texts",
     "online",
     "dask",
     "commands",

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
     from ..evaluation import BeforeAfter
     from .estimation import FitOutcome, Outcome
+    from .feedback_fit import FeedbackOutcome
 
-__all__ = ["print_evaluation", "print_fit", "print_json", "print_result"]
+__all__ = ["print_evaluation", "print_feedback", "print_fit", "print_json", "print_result"]
 
 # Printed beside "converged", where violations would look like a fault.
 _SLACK = ", as a finite γ allows, each at its price"
@@ -51,6 +52,19 @@ def print_fit(outcome: FitOutcome, out: Path) -> None:
             "next": _next(outcome, out),
         }
     )
+
+
+def print_feedback(outcome: FeedbackOutcome, out: Path, data: str) -> None:
+    """Print held-out searches of both kinds, the certificate and the file of a fit from feedback."""
+    evaluation, certificate = outcome.adapter.before_after_, outcome.adapter.certificate_
+    if evaluation is not None:
+        print(f"{evaluation}\n")
+    facts = {"learned from": f"{outcome.n_judgements:,} judgements of {outcome.n_queries:,} queries"}
+    if certificate is not None:
+        ended = "converged" if certificate.converged else "NOT converged"
+        facts["certificate"] = f"relative bound {certificate.relative_bound:.1e}, {ended}"
+    search = shlex.join(["mahalo", "search", str(out), "--index", data, "your question"])
+    _print_facts(facts | {"written": str(out), "next": search})
 
 
 def _next(outcome: FitOutcome, out: Path) -> str:

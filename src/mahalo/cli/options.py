@@ -24,6 +24,7 @@ __all__ = [
     "expand_options",
     "options_on_command_line",
     "result_option",
+    "with_texts",
 ]
 
 _ROWS, _LEARNING, _RESULT = "Rows", "Learning", "Output"
@@ -63,7 +64,9 @@ _ROW_OPTIONS = {
     "ids": _row_option("FILE", "Row names, one a row: .npy, .txt or a table."),
     "columns": _row_option("A,B,…", "Learn from these columns only; may be repeated.", "--columns"),
     "drop": _row_option("A,B,…", "Leave these columns out; may be repeated."),
-    "text": _row_option("A,B,…", "Learn from the texts in these columns, joined, alone; may be repeated.", "--text"),
+    "text": _row_option(
+        "A,B,…", "Learn from the texts in these columns, joined, and of others from `--columns` alone.", "--text"
+    ),
     "encoder": _row_option("PATH", "Folder of the model that encodes texts. Default: wordllama."),
     "one_hot": _row_option("A,B,…", "A 0/1 column for each value of these; may be repeated.", "--one-hot"),
     "pairs": _row_option(
@@ -171,3 +174,16 @@ def options_on_command_line(context: typer.Context) -> dict[str, str]:
         if parameter.name and source is not None and source.name == "COMMANDLINE":
             found[parameter.name] = [*parameter.opts, *parameter.secondary_opts][-1]
     return found
+
+
+def with_texts(rows: RowOptions, learning: LearningOptions) -> LearningOptions:
+    """Return the settings for the vectors of texts if rows are texts, else unchanged."""
+    if not rows.text:
+        return learning
+    if learning.embeddings:
+        raise ValueError("--text encodes sentences, --embeddings takes vectors that are encoded already; give one.")
+    if rows.drop:
+        raise ValueError(
+            f"--text learns from its columns and those of --columns; leave --drop {','.join(rows.drop)} out."
+        )
+    return dataclasses.replace(learning, embeddings=True)

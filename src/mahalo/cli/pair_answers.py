@@ -73,7 +73,7 @@ def _make_learner(options: LearningOptions, progress: Progress) -> MetricLearner
 def load_classifier(model: Path, rows: RowOptions, progress: Progress) -> _Loaded:
     """Load a classifier and rows for it."""
     classifier = PairClassifier.load(model)
-    return classifier, *FittedModel(model, classifier.metric_).read_rows(rows, progress)
+    return classifier, *FittedModel(model, classifier.metric_, rows.encoder).read_rows(rows, progress)
 
 
 def answer_pairs(

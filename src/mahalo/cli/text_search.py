@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from ..feedback import QueryAdapter
 from ..linalg import nearest_of
+from ..persistence import FEEDBACK, HYBRID, kind_of_file
 from ..progress import Progress
-from ..search import build_index
 from ..tables.labels_and_ids import read_ids
 from ..tables.model import FittedModel
-from ..tables.text import list_some
+from ..tables.text import list_some, shorten
 from ..tables.text_columns import join_texts
 from ..text import HybridIndex
 from .answer_table import name_rows
@@ -64,49 +65,98 @@ class Answers:
         }
 
 
-def search_texts(model: Path, question: str, rows: RowOptions, k: int, hybrid: bool, progress: Progress) -> Answers:
-    """Return the k nearest texts of a table for a question.
+@dataclass(frozen=True, eq=False)
+class _Documents:
+    """Texts that are searched, their ids and frozen vectors, and the hybrid index that they are stored in, if any."""
 
-    Distances by frozen vectors are Euclidean ones between vectors of unit length.
+    source: str
+    texts: list[str]
+    ids: list[str] | None
+    vectors: np.ndarray
+    index: HybridIndex | None = None
+
+    def answers(self, found: np.ndarray, distances: np.ndarray, scores: np.ndarray | None = None) -> tuple[Answer, ...]:
+        names = name_rows(found, self.ids).tolist()
+        values = [None] * len(found) if scores is None else scores.tolist()
+        return tuple(map(Answer, names, distances.tolist(), (self.texts[row] for row in found), values))
+
+
+def search_texts(model: Path, question: str, rows: RowOptions, k: int, hybrid: bool, progress: Progress) -> Answers:
+    """Return the k nearest texts of a table, or of a saved hybrid index, for a question.
+
+    Distances by frozen vectors are Euclidean ones between vectors of unit length; so are those of queries that were
+    multiplied with a matrix from feedback.
     """
-    fitted = FittedModel.load(model, rows.encoder)
-    _check_question(fitted, question)
-    table = fitted.read(rows, progress)
-    rows = fitted.fill_in(rows, table)
-    ids = read_ids(table, rows.id, rows.ids, rows.encoding)
-    texts = join_texts(table, fitted.record.text)
-    E, encoder = fitted.encode(table, progress), fitted.text_encoder
+    fitted, adapter = _load(model, rows.encoder)
+    _check_question(fitted, question, hybrid)
+    documents = _load_documents(fitted, rows, hybrid, progress)
+    X, encoder = documents.vectors, fitted.text_encoder
+    E = X[:, : encoder.dimension]
     with warnings.catch_warnings(action="ignore"):  # the error below says it for the question
         q = encoder.encode([question])
     if not q.any():
         raise ValueError(f"{encoder.name} knows no word of the question {question!r}; ask in other words.")
-
-    def answers(found: np.ndarray, distances: np.ndarray, scores: np.ndarray | None = None) -> tuple[Answer, ...]:
-        names = name_rows(found, ids).tolist()
-        values = [None] * len(found) if scores is None else scores.tolist()
-        shown = (texts[row] for row in found)
-        return tuple(map(Answer, names, distances.tolist(), shown, values))
-
     away = np.linalg.norm(E.astype(np.float64) - q, axis=1)
     nearest = nearest_of(away[None], k)[0]
-    frozen = answers(nearest, away[nearest])
+    frozen = documents.answers(nearest, away[nearest])
+    if adapter is not None:
+        turned = adapter.transform(q)
+        learned_away = np.linalg.norm(E.astype(np.float64) - turned / np.linalg.norm(turned), axis=1)
+    else:
+        numbers = X[:, encoder.dimension :].mean(axis=0, keepdims=True)  # a question has none: the mean of the table
+        learned_away = fitted.metric.distances(np.hstack([q, numbers]), X)[0]
     if hybrid:
-        index = HybridIndex(texts, encoder, fitted.metric)
+        index = documents.index or _hybrid_index(documents, fitted, adapter)
         best = index.search([question], k)
-        distances = fitted.metric.distances(q, E[best.rows[0]])[0]
-        learned = answers(best.rows[0], distances, best.scores[0])
-        return Answers(question, table.source, learned, frozen, index.weight)
-    neighbors = build_index(fitted.metric, E).kneighbors(q, k)
-    return Answers(question, table.source, answers(neighbors.ids[0], neighbors.distances[0]), frozen)
+        learned = documents.answers(best.rows[0], learned_away[best.rows[0]], best.scores[0])
+        return Answers(question, documents.source, learned, frozen, index.weight)
+    found = nearest_of(learned_away[None], k)[0]
+    return Answers(question, documents.source, documents.answers(found, learned_away[found]), frozen)
 
 
-def _check_question(fitted: FittedModel, question: str) -> None:
+def _load(model: Path, encoder: str | None) -> tuple[FittedModel, QueryAdapter | None]:
+    """Return a model, and the adapter of queries if it was learned from feedback."""
+    if kind_of_file(model) != FEEDBACK.name:
+        return FittedModel.load(model, encoder), None
+    adapter = QueryAdapter.load(model)
+    if adapter.metric_ is None:
+        raise ValueError(
+            f"{model.name} does not name its encoder; fit it with mahalo fit --text COLUMN --feedback FILE."
+        )
+    return FittedModel(model, adapter.metric_, encoder), adapter
+
+
+def _load_documents(fitted: FittedModel, rows: RowOptions, hybrid: bool, progress: Progress) -> _Documents:
+    path = Path(rows.data[0])
+    if path.suffix == ".safetensors" and kind_of_file(path) == HYBRID.name:
+        if not hybrid:
+            raise ValueError(f"{path.name} is an index with BM25; give --hybrid, or the table of its texts.")
+        index = HybridIndex.load(path, fitted.text_encoder, progress)
+        if index.metric is None or not np.array_equal(index.metric.matrix, fitted.metric.matrix):
+            raise ValueError(f"{path.name} was built with another model; build it again: mahalo index --hybrid.")
+        vectors = fitted.text_encoder.encode(index.texts, progress)
+        return _Documents(path.name, index.texts, index.ids, vectors, index)
+    table = fitted.read(rows, progress)
+    rows = fitted.fill_in(rows, table)
+    ids = read_ids(table, rows.id, rows.ids, rows.encoding)
+    return _Documents(table.source, join_texts(table, fitted.record.text), ids, fitted.encode(table, progress))
+
+
+def _hybrid_index(documents: _Documents, fitted: FittedModel, adapter: QueryAdapter | None) -> HybridIndex:
+    if adapter is None:
+        return HybridIndex(documents.texts, fitted.text_encoder, fitted.metric)
+    return HybridIndex(documents.texts, fitted.text_encoder, query_matrix=adapter.matrix_)
+
+
+def _check_question(fitted: FittedModel, question: str, hybrid: bool) -> None:
     """Raise ValueError if the question is empty or the model does not take texts."""
     if not fitted.record.text:
         columns = f"columns {list_some(fitted.record.columns)}" if fitted.record.columns else "vectors"
         raise ValueError(
             f"{fitted.path.name} was fitted on {columns}, not on texts; give a model of mahalo fit --text COLUMN."
         )
+    if hybrid and fitted.is_mixed:
+        raise ValueError(f"{fitted.path.name} was fitted on texts and numbers; --hybrid is for texts alone.")
     if not question.strip():
         raise ValueError("the question is empty; wanted a text in quotes.")
 
@@ -124,12 +174,8 @@ def print_answers(answers: Answers) -> None:
         table.add_column("distance", justify="right")
         table.add_column(name, ratio=1)
     for rank, pair in enumerate(zip(answers.learned, answers.frozen, strict=True), 1):
-        cells = [cell for one in pair for cell in (f"{one.distance:.3f}", Text(f"{one.row}: {_shorten(one.text)}"))]
+        cells = [
+            cell for one in pair for cell in (f"{one.distance:.3f}", Text(f"{one.row}: {shorten(one.text, _SHOWN)}"))
+        ]
         table.add_row(str(rank), *cells)
     Console(highlight=False).print(table)
-
-
-def _shorten(text: str) -> str:
-    """Return a text on one line without control characters, cut with an ellipsis."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * _SHOWN]).split())
-    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"

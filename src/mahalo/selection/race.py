@@ -109,8 +109,7 @@ class Race:
         values, smooth = np.full((2, *shape), np.nan)
         for c, scores in found.items():
             values[c], smooth[c] = scores
-        share = len(fold.test) / max(1, len(fold.train))
-        return CandidateScores(values, smooth, self._scorer.scored_rows(fold), share)
+        return CandidateScores(values, smooth, self._scorer.scored_rows(fold))
 
     def _within_reach(self, table: ScoreTable) -> np.ndarray:
         """Return whether each candidate may still become the best."""
@@ -137,9 +136,9 @@ class Race:
         """Drop problems, and γ of problems, of which no variant is to be kept, and γ that change nothing."""
         alive = {}
         for p, gammas in self._alive.items():
-            kept = keep[self._grid.at(p, gammas)].any(axis=0) & ~self._is_repetition(self._grid.at(p, gammas))
-            if kept.any():
-                alive[p] = gammas[kept]
+            kept = gammas[keep[self._grid.at(p, gammas)].any(axis=0)]
+            if len(kept):
+                alive[p] = kept[~self._is_repetition(self._grid.at(p, kept))]
         self._alive = alive
 
     def _is_repetition(self, candidates: np.ndarray) -> np.ndarray:

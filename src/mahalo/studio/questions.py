@@ -24,7 +24,8 @@ _SIZE_EXPONENT = 0.25  # weight of what an answer implies; 0 is worse on few cla
 _N_SAMPLE = 300  # rows whose distances calibrate the probability of "same"
 _NEAR = 10  # a pair to judge by is every other time one of the ten nearest
 _AGAIN_EVERY = 6  # at most every sixth question repeats an earlier one
-_DOUBT, _DOUBT_AGAIN = 0.75, 0.9  # probabilities that an answer is wrong: it is doubtful; it is asked again
+_DOUBT, _DOUBT_AGAIN = 0.6, 0.8  # probabilities that an answer is wrong: it is doubtful; it is asked again
+_N_FOLDS = 5  # of answers, for their doubts
 _DOUBT_SHARE = 0.1  # at most this share of all answers is doubtful
 
 
@@ -57,15 +58,25 @@ class Doubt:
     probability: float
 
 
-def doubts(learning: Learning, metric: Metric, answers: Answers, seed: int) -> tuple[Doubt, ...]:
-    """Return the answers to pairs that are probably wrong by the learned distance, most doubtful first."""
+def doubts(learning: Learning, answers: Answers, seed: int) -> tuple[Doubt, ...]:
+    """Return the answers to pairs that are probably wrong, most doubtful first.
+
+    An answer that was learned from would speak for itself. So answers are divided into five folds, and each is judged
+    by a distance learned from the others.
+    """
     decided = [answer for answer in answers.pairs if answer.same is not None]
-    if len(decided) < 10:
+    if len(decided) < 2 * _N_FOLDS:
         return ()
-    index = np.array([answer.rows for answer in decided])
     same = np.array([answer.same for answer in decided], dtype=bool)
-    model, sq = _similarity(learning, metric, index, same, seed)
-    wrong = np.where(same, 1.0 - model.probability(sq), model.probability(sq))
+    index = np.array([answer.rows for answer in decided])
+    fold = np.arange(len(decided)) % _N_FOLDS
+    wrong = np.empty(len(decided))
+    for k in range(_N_FOLDS):
+        others = tuple(answer for answer, own in zip(decided, fold == k, strict=True) if not own)
+        metric = learning.consolidate(Answers(others, answers.triplets)).metric
+        model, _ = _similarity(learning, metric, index[fold != k], same[fold != k], seed)
+        p = model.probability(learning.distances(metric, index[fold == k]))
+        wrong[fold == k] = np.where(same[fold == k], 1.0 - p, p)
     order = np.argsort(-wrong, kind="stable")[: max(1, int(_DOUBT_SHARE * len(decided)))]
     return tuple(Doubt(decided[k], float(wrong[k])) for k in order if wrong[k] >= _DOUBT)
 

@@ -363,7 +363,7 @@ class Session:
             n,
             self._judge.held_out(consolidation.metric, known),
             self._judge.enough(earlier, consolidation.metric, known),
-            doubts(self.learning, consolidation.metric, answers, self.random_state) if n else (),
+            doubts(self.learning, known, self.random_state),
         )
         with self._lock:
             self._learned = (key, learned)
