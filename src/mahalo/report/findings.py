@@ -40,6 +40,7 @@ from ..learner import MetricLearner
 from ..linalg import Matrix
 from ..metric import Metric, Scaling
 from ..rows import stratified_sample
+from ..text import WordWeights
 from ..types import RowsLike
 from ..validation import len_of
 from .assessment import Assessment, evaluate_with_learner, stored_assessment
@@ -78,6 +79,8 @@ class Findings:
         False where the names are mere numbers.
     ids : list of str
         Names of the rows.
+    words : WordWeights or None
+        Words that the metric stretches and shrinks, where rows are texts.
     """
 
     metric: Metric
@@ -90,6 +93,7 @@ class Findings:
     names: list[str]
     has_names: bool
     ids: list[str]
+    words: WordWeights | None = None
 
     @classmethod
     def of(
@@ -100,6 +104,7 @@ class Findings:
         constraints: Constraints | None,
         names: Sequence[str] | None,
         ids: Sequence[object] | None,
+        words: WordWeights | None = None,
     ) -> Findings:
         """Check the arguments of a report and return its findings."""
         metric, learner = metric_and_learner(model)
@@ -129,6 +134,7 @@ class Findings:
             else check_names(columns, n_features, "names", "features"),
             has_names=has_names,
             ids=check_names(range(len_of(rows)) if ids is None else ids, len_of(rows), "ids", "rows"),
+            words=words,
         )
         _ = findings.notes  # raises ValueError if they are damaged
         return findings
