@@ -33,4 +33,4 @@ def test_the_page_has_its_style_and_escapes_what_rows_say(tmp_path):
     rows = re.findall(r"<td>(\w+)</td><td>(.*?)</td>", page)
     assert [name for name, _ in rows] == ["1", "3", "0", "2"]  # the least probable group first
     assert rows[0][1] == HOSTILE.replace("<", "&lt;").replace(">", "&gt;").replace("'", "&#39;")
-    assert rows[1][1] == "c\N{REPLACEMENT CHARACTER}"
+    assert rows[1][1] in ("c", "c\N{REPLACEMENT CHARACTER}") and "\x00" not in page
