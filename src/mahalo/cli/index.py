@@ -84,6 +84,8 @@ def _write_hybrid(model: Path, rows: RowOptions, out: Path, output: OutputOption
             raise ValueError(
                 f"{model.name} was not fitted on texts; --hybrid needs a model of mahalo fit --text COLUMN."
             )
+        if fitted.is_mixed:
+            raise ValueError(f"{model.name} was fitted on texts and numbers; --hybrid is for texts alone.")
         table = fitted.read(rows, display.progress)
         rows = fitted.fill_in(rows, table)
         ids = read_ids(table, rows.id, rows.ids, rows.encoding)

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .options import Model, OutputOptions, RowOptions, expand_options, result_option
 
+if TYPE_CHECKING:
+    from ..tables.model import FittedModel
+    from ..tables.table import Table
+    from ..text import WordWeights
+
 __all__ = ["report"]
+
+_SHOWN = 120  # characters of a sentence
 
 
 @expand_options(omit=("data", "columns", "drop", "one_hot", "text"))
@@ -24,7 +31,8 @@ def report(
     """Write a page with pictures of the learned distance and its reliability.
 
     A single HTML file that needs no network. Labels and ids are taken from the
-    columns that the model was fitted with, unless options name others.
+    columns that the model was fitted with, unless options name others. Rows of
+    texts are named by their sentences, and the words that matter are listed.
     """
     from mahalo.report import write
 
@@ -46,6 +54,24 @@ def report(
         y = read_labels(table, rows.label, rows.labels, rows.encoding)
         ids = read_ids(table, rows.id, rows.ids, rows.encoding)
         constraints = read_constraints(rows.pairs, rows.triplets, table.n_rows, ids, rows.encoding)
+        shown, words = _describe_texts(fitted, table, ids) if fitted.record.text else (ids, None)
         names = fitted.feature_names
-        write(fitted.metric, X, y, out, constraints=constraints, names=names, ids=ids, verbose=display.show)
+        write(
+            fitted.metric, X, y, out, constraints=constraints, names=names, ids=shown, words=words, verbose=display.show
+        )
     print_result(output.json, {"rows": table.n_rows, "out": str(out)}, {"written": str(out)})
+
+
+def _describe_texts(fitted: FittedModel, table: Table, ids: list[str] | None) -> tuple[list[str], WordWeights | None]:
+    """Return the id or number of each row with its sentence, and the words that matter to a static encoder."""
+    from ..tables.text import shorten
+    from ..tables.text_columns import join_texts
+    from ..text import frequent_words, word_weights
+
+    texts = join_texts(table, fitted.record.text)
+    names = [str(row) for row in range(len(texts))] if ids is None else ids
+    shown = [f"{name}: {shorten(text, _SHOWN)}" for name, text in zip(names, texts, strict=True)]
+    words = frequent_words(texts)
+    if fitted.text_encoder.vocabulary() is None or not fitted.metric.is_linear or not words:
+        return shown, None
+    return shown, word_weights(fitted.text_encoder, fitted.metric, words)

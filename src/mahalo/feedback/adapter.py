@@ -8,7 +8,7 @@ from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted
 
@@ -31,7 +31,7 @@ _LAMS = (10.0, 5.0, 3.0, 2.0, 1.0, 0.5, 0.3, 0.1, 0.03, 0.01)
 _TEMPERATURES = (0.03, 0.1)
 
 
-class QueryAdapter(BaseEstimator):
+class QueryAdapter(ClassNamePrefixFeaturesOutMixin, BaseEstimator):
     """Matrix that queries are multiplied with before a search, learned from documents found relevant.
 
     Documents are ranked by the inner product of their vectors, which stay as they are, with ``queries @ matrix_``. The
@@ -187,6 +187,10 @@ class QueryAdapter(BaseEstimator):
                 "the encoder of the fit."
             )
         return (queries.astype(np.float64, copy=False) @ self.matrix_).astype(queries.dtype, copy=False)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.matrix_.shape[1]
 
     def save(self, path: str | PathLike, *, metric: Metric | None = None) -> None:
         """Write matrix, settings, certificate and evaluation to a safetensors file that `load` reads.
