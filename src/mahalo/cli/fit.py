@@ -28,16 +28,13 @@ def fit(
     Exit code 1: written, but not solved to the tolerance.
     """
     from ..tables.dataset import load_dataset
-    from ..tables.output_files import check_output
     from .console import print_fit, print_json
     from .estimation import learn_metric
-    from .progress import progress_display
 
-    check_output(out, output.force, (".safetensors",), inputs=rows.inputs)
     if rows.encoder is not None and not (rows.text or learning.embeddings):
         raise ValueError("--encoder is the model for --text COLUMN, or the name for --embeddings; give one of them.")
     learning = _with_texts(rows, learning)
-    with progress_display(output.log, rows.inputs) as display:
+    with output.start(rows.inputs, out, (".safetensors",)) as display:
         outcome = learn_metric(load_dataset(rows, display.progress, kernel=learning.kernel), learning, display.show)
         outcome.metric.save(out)
     if output.json:
@@ -59,12 +56,11 @@ def evaluate(rows: RowOptions, learning: LearningOptions, output: OutputOptions)
     from ..tables.dataset import load_dataset
     from .console import print_evaluation, print_json
     from .estimation import evaluate_metric
-    from .progress import progress_display
 
     if rows.encoder is not None and not rows.text:
         raise ValueError("--encoder is the model that encodes the texts of --text COLUMN; give both, or neither.")
     learning = _with_texts(rows, learning)
-    with progress_display(output.log, rows.inputs) as display:
+    with output.start(rows.inputs) as display:
         outcome = evaluate_metric(load_dataset(rows, display.progress, kernel=learning.kernel), learning, display.show)
     if output.json:
         print_json(outcome.summary())

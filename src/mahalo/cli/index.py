@@ -36,17 +36,13 @@ def index(
     """
     from ..search import build_index
     from ..tables.model import FittedModel
-    from ..tables.output_files import check_output
     from .console import print_result
-    from .progress import progress_display
 
-    inputs = [str(model), *rows.inputs]
-    check_output(out, output.force, (".safetensors",), inputs=inputs)
-    with progress_display(output.log, inputs) as display:
+    with output.start([model, *rows.inputs], out, (".safetensors",)) as display:
         fitted = FittedModel.load(model, rows.encoder)
-        X, ids = fitted.read_rows(rows, display.progress)
-        display.show(f"building: {X.shape[0]:,} rows")
-        built = build_index(fitted.metric, X, backend.value, ids=ids)
+        found = fitted.read(rows, display.progress)
+        display.show(f"building: {found.X.shape[0]:,} rows")
+        built = build_index(fitted.metric, found.X, backend.value, ids=found.ids)
         built.save(out)
     print_result(
         output.json,

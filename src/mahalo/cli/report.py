@@ -29,23 +29,16 @@ def report(
     from mahalo.report import write
 
     from ..tables.constraint_files import read_constraints
-    from ..tables.labels_and_ids import read_ids, read_labels
+    from ..tables.labels_and_ids import read_labels
     from ..tables.model import FittedModel
-    from ..tables.output_files import check_output
     from .console import print_result
-    from .progress import progress_display
 
     rows = replace(rows, data=[data])
-    inputs = [str(model), *rows.inputs]
-    check_output(out, output.force, (".html", ".htm"), inputs=inputs)
-    with progress_display(output.log, inputs) as display:
+    with output.start([model, *rows.inputs], out, (".html", ".htm")) as display:
         fitted = FittedModel.load(model, rows.encoder)
-        table = fitted.read(rows, display.progress)
-        rows = fitted.fill_in(rows, table)
-        X = fitted.encode(table, display.progress)
-        y = read_labels(table, rows.label, rows.labels, rows.encoding)
-        ids = read_ids(table, rows.id, rows.ids, rows.encoding)
-        constraints = read_constraints(rows.pairs, rows.triplets, table.n_rows, ids, rows.encoding)
-        names = fitted.feature_names
-        write(fitted.metric, X, y, out, constraints=constraints, names=names, ids=ids, verbose=display.show)
-    print_result(output.json, {"rows": table.n_rows, "out": str(out)}, {"written": str(out)})
+        found = fitted.read(rows, display.progress)
+        y = read_labels(found.table, found.options)
+        constraints = read_constraints(found.options, found.table.n_rows, found.ids)
+        named = {"names": fitted.feature_names, "ids": found.ids}
+        write(fitted.metric, found.X, y, out, constraints=constraints, verbose=display.show, **named)
+    print_result(output.json, {"rows": found.table.n_rows, "out": str(out)}, {"written": str(out)})

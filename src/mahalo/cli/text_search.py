@@ -6,19 +6,17 @@ import dataclasses
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ..linalg import nearest_of
 from ..progress import Progress
 from ..search import build_index
-from ..tables.labels_and_ids import read_ids
+from ..tables.labels_and_ids import name_rows
 from ..tables.model import FittedModel
 from ..tables.text import list_some
 from ..tables.text_columns import join_texts
 from ..text import HybridIndex
-from .answer_table import name_rows
 from .options import RowOptions
 
 __all__ = ["Answer", "Answers", "print_answers", "search_texts"]
@@ -53,7 +51,7 @@ class Answers:
     frozen: tuple[Answer, ...]
     bm25_weight: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return values that JSON knows."""
         return {
             "question": self.question,
@@ -71,18 +69,16 @@ def search_texts(model: Path, question: str, rows: RowOptions, k: int, hybrid: b
     """
     fitted = FittedModel.load(model, rows.encoder)
     _check_question(fitted, question)
-    table = fitted.read(rows, progress)
-    rows = fitted.fill_in(rows, table)
-    ids = read_ids(table, rows.id, rows.ids, rows.encoding)
-    texts = join_texts(table, fitted.record.text)
-    E, encoder = fitted.encode(table, progress), fitted.text_encoder
+    read = fitted.read(rows, progress)
+    texts = join_texts(read.table, fitted.record.text)
+    E, encoder = read.X, fitted.text_encoder
     with warnings.catch_warnings(action="ignore"):  # the error below says it for the question
         q = encoder.encode([question])
     if not q.any():
         raise ValueError(f"{encoder.name} knows no word of the question {question!r}; ask in other words.")
 
     def answers(found: np.ndarray, distances: np.ndarray, scores: np.ndarray | None = None) -> tuple[Answer, ...]:
-        names = name_rows(found, ids).tolist()
+        names = name_rows(found, read.ids).tolist()
         values = [None] * len(found) if scores is None else scores.tolist()
         shown = (texts[row] for row in found)
         return tuple(map(Answer, names, distances.tolist(), shown, values))
@@ -95,9 +91,9 @@ def search_texts(model: Path, question: str, rows: RowOptions, k: int, hybrid: b
         best = index.search([question], k)
         distances = fitted.metric.distances(q, E[best.rows[0]])[0]
         learned = answers(best.rows[0], distances, best.scores[0])
-        return Answers(question, table.source, learned, frozen, index.weight)
+        return Answers(question, read.table.source, learned, frozen, index.weight)
     neighbors = build_index(fitted.metric, E).kneighbors(q, k)
-    return Answers(question, table.source, answers(neighbors.ids[0], neighbors.distances[0]), frozen)
+    return Answers(question, read.table.source, answers(neighbors.ids[0], neighbors.distances[0]), frozen)
 
 
 def _check_question(fitted: FittedModel, question: str) -> None:

@@ -114,9 +114,14 @@ class Dataset:
 
 
 def load_dataset(
-    options: RowOptions, progress: Progress = SILENT, *, kernel: str = "auto", in_memory: bool = False
+    options: RowOptions,
+    progress: Progress = SILENT,
+    *,
+    kernel: str = "auto",
+    in_memory: bool = False,
+    supervised: bool = True,
 ) -> Dataset:
-    """Load and check a dataset, which must have labels, pairs or triplets.
+    """Load and check a dataset; if `supervised`, it must have labels, pairs or triplets.
 
     Parquet files too large for memory stay on disk, unless `in_memory`. `kernel` is the one to learn with: for rows on
     disk it must be linear.
@@ -130,16 +135,16 @@ def load_dataset(
     choice = ColumnChoice.of(options, table)
     if not options.text and table.matrix is None:
         select_columns(table, choice)  # before rows on disk are read
-    y = read_labels(table, options.label, options.labels, options.encoding)
-    if y is None and options.pairs is None and options.triplets is None:
+    y = read_labels(table, options)
+    if supervised and y is None and options.pairs is None and options.triplets is None:
         raise ValueError(
             f"there is nothing to learn from about the rows of {table.source}: give --label COLUMN, --labels FILE, "
             "--pairs FILE or --triplets FILE."
         )
-    ids = read_ids(table, options.id, options.ids, options.encoding)
+    ids = read_ids(table, options)
     if table.n_rows < 2:
         raise ValueError(f"{table.source} has one row; at least 2 are needed to learn a distance.")
-    constraints = read_constraints(options.pairs, options.triplets, table.n_rows, ids, options.encoding)
+    constraints = read_constraints(options, table.n_rows, ids)
     rows = (
         _encode_texts(table, options, progress) if options.text else _encode_columns(table, choice, options, progress)
     )
