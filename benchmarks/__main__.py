@@ -20,6 +20,7 @@ from .timing import environment
 # Short ones first.
 NAMES = (
     "overhead",
+    "choosing",
     "gammas",
     "search",
     "pairs",

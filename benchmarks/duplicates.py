@@ -21,6 +21,7 @@ from .tables import data_folder
 __all__ = ["Records", "load_records", "run"]
 
 N_DRAWS, N_LABELLED = 3, 300
+FIRST_SEED = 20  # of the draws; the way pairs are proposed was settled on others
 PRECISION, TOLERANCE, RECALL = 0.95, 0.02, 0.95
 TEXTS, NUMBERS = ("title", "authors", "venue"), ("year",)
 _REMEDY = "Get the DBLP-ACM records of the database group of Leipzig University as CSV."
@@ -75,7 +76,7 @@ def run(settings: Settings) -> Report:
         columns, against, matches = _pose(records, tables)
         similar = _cosines(records, tables)
         for draw in range(1 if settings.quick else N_DRAWS):
-            outcomes.append(_judge(tables, settings.seed + draw, columns, against, matches, similar))
+            outcomes.append(_judge(tables, FIRST_SEED + settings.seed + draw, columns, against, matches, similar))
     return Report(
         name="duplicates",
         checks=tuple(check for one in outcomes for check in _checks(one)),

@@ -28,13 +28,13 @@ settings.load_profile("repeatable")
 @pytest.fixture
 def exact_folds(monkeypatch):
     """Folds once, solved to the end: what a plain loop over them would do."""
-    from mahalo.selection import fold_tasks, held_out, search, splits
+    from mahalo.selection import fold_tasks, held_out, race, splits
 
     for module, name, value in (
         (fold_tasks, "LOOSE_TOL", 0.0),
         (held_out, "LOOSE_TOL", 0.0),
-        (fold_tasks, "_MAX_DROP", np.inf),
-        (search, "_FEW_SEEN", np.inf),
+        (fold_tasks, "FEW_SEEN", np.inf),
+        (race, "FEW_SEEN", np.inf),
         (splits, "_MAX_REPEATS", 1),
     ):
         monkeypatch.setattr(module, name, value)

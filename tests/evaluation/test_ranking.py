@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from mahalo import Constraints, MetricLearner
-from mahalo.evaluation import knn_predict, nearest_of, pair_auc, vote
+from mahalo.evaluation import knn_predict, nearest_of, pair_auc, vote, vote_confidence
 
 
 def plain_vote(codes):
@@ -22,6 +22,15 @@ def plain_vote(codes):
         if reached[code] == most:
             return code
     raise AssertionError
+
+
+def test_vote_confidence_is_the_chance_of_the_own_class_among_other_neighbours(rng):
+    codes = np.array([[0] * 10, [0] * 6 + [1] * 4, [0] * 5 + [1] * 5, [0] * 3 + [1] * 7])
+    found = vote_confidence(codes, np.zeros(4, dtype=int))
+    assert found[0] > 0.999 and found[2] == 0.5 and (np.diff(found) < 0).all()
+    drawn = rng.binomial(10, 0.6, 100_000)
+    assert found[1] == pytest.approx((drawn > 5).mean() + (drawn == 5).mean() / 2, abs=0.01)
+    assert vote_confidence(np.array([[0, 0, 1]]), np.array([2]))[0] < 0.1  # a class without a neighbour
 
 
 @settings(max_examples=50, deadline=None)

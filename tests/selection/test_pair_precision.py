@@ -43,7 +43,7 @@ def test_with_every_pair_known_it_ranks_metrics_as_average_precision_does():
         relevant = (y[100:, None] == y[100:]) & ~np.eye(200, dtype=bool)
         return float(average_precision(ranked(D, relevant)).mean())
 
-    found = [_pair_precision(metric_of(w), fold, pairs).mean() for w in weights]
+    found = [_pair_precision(metric_of(w), fold, pairs).values.mean() for w in weights]
     expected = [truth(metric_of(w)) for w in weights]
     assert np.argsort(found).tolist() == np.argsort(expected).tolist()
 
@@ -51,7 +51,7 @@ def test_with_every_pair_known_it_ranks_metrics_as_average_precision_does():
 def test_it_does_not_depend_on_units():
     X = np.random.default_rng(1).standard_normal((80, 3))
     fold, pairs = held_out(X, 20), Constraints.from_pairs([[30, 31], [40, 41], [50, 60]])
-    found = [_pair_precision(metric_of(weights), fold, pairs) for weights in ([1, 2, 3], [4, 8, 12])]
+    found = [_pair_precision(metric_of(weights), fold, pairs).values for weights in ([1, 2, 3], [4, 8, 12])]
     np.testing.assert_array_equal(*found)
 
 
@@ -61,21 +61,21 @@ def test_it_does_not_depend_on_the_last_bits():
     X = rng.standard_normal((200, 30)).astype(np.float32)
     pairs = Constraints.from_pairs(np.arange(50, 200).reshape(-1, 2))
     weights = rng.uniform(0.1, 3.0, 30)
-    single, double = (_pair_precision(metric_of(weights), held_out(X.astype(kind), 50), pairs) for kind in "fd")
+    single, double = (_pair_precision(metric_of(weights), held_out(X.astype(kind), 50), pairs).values for kind in "fd")
     np.testing.assert_allclose(single, double, rtol=0, atol=1e-9)
 
 
 def test_a_pair_that_is_nearest_has_rank_one():
     X = np.array([[0.0], [0.1], [5.0], [5.1], [9.0], [9.1]])
     pairs = Constraints.from_pairs([[2, 3], [4, 5]])
-    np.testing.assert_array_equal(_pair_precision(metric_of([1.0]), held_out(X, 2), pairs), 1.0)
+    np.testing.assert_array_equal(_pair_precision(metric_of([1.0]), held_out(X, 2), pairs).values, 1.0)
 
 
 def test_without_similar_pairs_it_is_the_auc():
     X = np.random.default_rng(1).standard_normal((80, 3))
     fold = held_out(X, 20)
     pairs = Constraints.from_triplets([[30, 31, 32], [40, 41, 42]])
-    assert _pair_precision(metric_of([1, 1, 1]), fold, pairs) == [fold.auc(metric_of([1, 1, 1]), pairs)]
+    assert _pair_precision(metric_of([1, 1, 1]), fold, pairs).values == [fold.auc(metric_of([1, 1, 1]), pairs)]
 
 
 @pytest.mark.slow

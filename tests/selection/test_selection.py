@@ -617,7 +617,7 @@ def test_warnings_point_at_the_callers_line(rng):
     calls = [
         lambda: MetricLearner(max_iter=1, gamma=100.0).fit(X, y),
         lambda: metric_path(X, y, gammas=[1.0, 100.0], max_iter=1),
-        lambda: MetricLearnerCV(gammas=[100.0], max_iter=1).fit(X, y),
+        lambda: MetricLearnerCV(gammas=[100.0], kernel="linear", features=None, max_iter=1).fit(X, y),
         lambda: metric_path(X, constraints=Constraints.from_pairs([[0, 3]]), loss=Frobenius(eta=0.0), gammas=[1.0]),
         lambda: MetricLearner(basis=100).fit(X, y),
     ]

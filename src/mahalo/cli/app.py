@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from .dedupe import dedupe
 from .export import export
 from .fit import evaluate, fit
 from .index import index
@@ -16,6 +17,8 @@ from .pairs import pairs
 from .report import report
 from .runner import run_app
 from .search import search
+from .studio import studio
+from .suspects import suspects
 from .transform import transform
 
 __all__ = ["app", "main"]
@@ -53,7 +56,7 @@ def _start(
         print(context.get_help(), end="")
 
 
-for command in (fit, transform, neighbors, evaluate, report, index, search, export, pairs):
+for command in (fit, transform, neighbors, evaluate, report, index, search, export, pairs, dedupe, suspects, studio):
     app.command()(command)
 
 

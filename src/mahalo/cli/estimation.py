@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
@@ -243,7 +244,7 @@ def _evaluate(
         n_candidates=len(search.candidates) if searched else 1,
         n_sampled=len_of(search.folds[0].X),
         prior_only=searched and search.learns_nothing(best),
-        score=float(search.scores[best].mean()) if searched else None,
+        score=float(np.nanmean(search.scores[best])) if searched else None,
         folds=folds,
         space=search.candidates[best].problem.space,
         spaces_behind=search.spaces_behind(best) if searched else {},

@@ -51,9 +51,9 @@ class VectorGeometry:
     def sq_distances(self, index: np.ndarray) -> np.ndarray:
         if not len(index):
             return np.zeros(0)
-        used, compact = np.unique(index, return_inverse=True)
+        used, compact = compact_rows(index, self.n_rows)
         if len(used) * self.rows.shape[1] <= _IN_MEMORY:
-            return sq_distances(self.rows.take(used), compact.reshape(index.shape))
+            return sq_distances(self.rows.take(used), compact)
         parts = np.array_split(index, -(-index.size * self.rows.shape[1] // _IN_MEMORY))
         lines = (np.arange(2 * len(part)).reshape(2, -1).T for part in parts)
         return np.concatenate(
@@ -74,7 +74,7 @@ class VectorGeometry:
         X = self._in_memory[: self.rows.n_uniform]
         if isinstance(X, np.ndarray):
             return pdist(X, "sqeuclidean")
-        return self.sq_distances(np.column_stack(np.tril_indices(X.shape[0], -1)))
+        return self.sq_distances(np.column_stack(np.triu_indices(X.shape[0], 1)))
 
     @cached_property
     def _in_memory(self) -> Matrix:
@@ -103,14 +103,18 @@ class MappedGeometry(VectorGeometry):
 
     def sq_distances(self, index: np.ndarray) -> np.ndarray:
         D = super().sq_distances(index)
-        rows, compact = np.unique(index, return_inverse=True)
+        rows, compact = compact_rows(index, self.n_rows)
         if len(rows):
-            size = self.sq_size(rows)[compact.reshape(index.shape)].sum(axis=1)
+            size = self.sq_size(rows)[compact].sum(axis=1)
             D[1e-14 * size >= D] = 0.0
         return D
 
     def _all_sq_distances(self) -> np.ndarray:
-        return self.sq_distances(np.column_stack(np.tril_indices(self.rows.n_uniform, -1)))
+        D = super()._all_sq_distances()
+        size = self.sq_size(np.arange(self.rows.n_uniform))
+        i, j = np.triu_indices(len(size), 1)
+        D[1e-14 * (size[i] + size[j]) >= D] = 0.0
+        return D
 
 
 def sq_distances(X: Matrix, index: np.ndarray) -> np.ndarray:
@@ -121,6 +125,16 @@ def sq_distances(X: Matrix, index: np.ndarray) -> np.ndarray:
         D = X[i] - X[j]
         out[part] = sq_norms(D.astype(np.float64)) if sp.issparse(D) else np.einsum("ij,ij->i", D, D, dtype=np.float64)
     return out
+
+
+def compact_rows(index: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows that occur in `index`, in order, and `index` with their positions in place of them."""
+    if n_rows > 4 * index.size:
+        used, compact = np.unique(index, return_inverse=True)
+        return used, compact.reshape(index.shape)
+    occurs = np.zeros(n_rows, dtype=bool)
+    occurs[index] = True
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[index]
 
 
 def geometry_of(X: MatrixLike | Geometry) -> Geometry:

@@ -11,7 +11,7 @@ from ..coordinates import LinearCoordinates
 from ..metric import Metric
 from ..search import build_index
 
-__all__ = ["Neighborhood", "sq_pair_distances"]
+__all__ = ["Neighborhood", "near_pairs", "sq_pair_distances"]
 
 _BLOCK = 1 << 22  # differences of entries held at once
 
@@ -37,18 +37,10 @@ class Neighborhood:
     other_nearest: np.ndarray
 
     @classmethod
-    def search(cls, rows: np.ndarray, other: np.ndarray | None, ranks: Sequence[int], backend: str) -> Neighborhood:
-        """Return pairs of each row with its nearest ones of these ranks, in the table itself, or in the other and back.
-
-        Rank 1 is the nearest; ranks include it.
-        """
-        if other is None:
-            ids, distances = _nearest_rows(rows, rows, ranks, backend, skip_self=True)
-            return cls(rows, rows, np.unique(np.sort(_pairs(ids), axis=1), axis=0), distances, distances)
-        there, nearest = _nearest_rows(rows, other, ranks, backend)
-        back, other_nearest = _nearest_rows(other, rows, ranks, backend)
-        found = np.unique(np.concatenate([_pairs(there), _pairs(back)[:, ::-1]]), axis=0)
-        return cls(rows, other, found, nearest, other_nearest)
+    def search(cls, rows: np.ndarray, other: np.ndarray | None, k: int, backend: str) -> Neighborhood:
+        """Return the k nearest rows of each in the table itself, or in the other and back."""
+        neighbors, nearest, other_nearest = _search(rows, other, k, backend)
+        return cls(rows, rows if other is None else other, _pairs(neighbors), nearest, other_nearest)
 
     def distances(self, pairs: np.ndarray) -> np.ndarray:
         """Return the squared distance of each pair, and by how much it exceeds the least of its two rows, summed."""
@@ -57,23 +49,44 @@ class Neighborhood:
         return np.column_stack([sq, excess])
 
 
+def near_pairs(rows: np.ndarray, other: np.ndarray | None, *ranks: Sequence[int]) -> list[np.ndarray]:
+    """Return, for each set of ranks, the pairs of every row with its nearest ones of these ranks; 1 is the nearest."""
+    neighbors, _, _ = _search(rows, other, max(map(max, ranks)), "exact")
+    chosen = ([rank - 1 for rank in one if rank <= neighbors[0].shape[1]] for one in ranks)
+    return [_pairs([ids[:, columns] for ids in neighbors]) for columns in chosen]
+
+
+def _search(
+    rows: np.ndarray, other: np.ndarray | None, k: int, backend: str
+) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+    """Return the k nearest rows of each, of one table or there and back, and the least squared distance of each."""
+    if other is None:
+        ids, nearest = _nearest_rows(rows, rows, k, backend, skip_self=True)
+        return [ids], nearest, nearest
+    k = min(k, len(rows), len(other))
+    there, nearest = _nearest_rows(rows, other, k, backend)
+    back, other_nearest = _nearest_rows(other, rows, k, backend)
+    return [there, back], nearest, other_nearest
+
+
 def _nearest_rows(
-    Q: np.ndarray, X: np.ndarray, ranks: Sequence[int], backend: str, skip_self: bool = False
+    Q: np.ndarray, X: np.ndarray, k: int, backend: str, skip_self: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each query the rows of some ranks, shape (n_queries, n_ranks), and its least squared distance."""
+    """Return the k nearest rows of each query, shape (n_queries, k), and its least squared distance."""
     euclidean = Metric(LinearCoordinates.euclidean(X.shape[1]), np.zeros((0, 0)))
-    k = min(max(ranks) + skip_self, len(X))
-    distances, ids = build_index(euclidean, X, backend).kneighbors(Q, k)
+    distances, ids = build_index(euclidean, X, backend).kneighbors(Q, min(k + skip_self, len(X)))
     if skip_self:  # equal rows may come before a row itself, which then is further back or cut off
-        kept = np.argsort(ids == np.arange(len(Q))[:, None], axis=1, kind="stable")[:, : k - 1]
+        kept = np.argsort(ids == np.arange(len(Q))[:, None], axis=1, kind="stable")[:, : ids.shape[1] - 1]
         ids, distances = (np.take_along_axis(one, kept, axis=1) for one in (ids, distances))
-    chosen = [rank - 1 for rank in ranks if rank <= ids.shape[1]]
-    return ids[:, chosen].astype(np.intp), np.square(distances[:, 0])
+    return ids.astype(np.intp), np.square(distances[:, 0])
 
 
-def _pairs(ids: np.ndarray) -> np.ndarray:
-    """Return (row, neighbour) for every neighbour of every row."""
-    return np.column_stack([np.repeat(np.arange(len(ids)), ids.shape[1]), ids.ravel()])
+def _pairs(neighbors: Sequence[np.ndarray]) -> np.ndarray:
+    """Return distinct pairs of rows and neighbours: by rising rows of one table, or (row, row of the other) of two."""
+    found = [np.column_stack([np.repeat(np.arange(len(ids)), ids.shape[1]), ids.ravel()]) for ids in neighbors]
+    if len(found) == 1:
+        return np.unique(np.sort(found[0], axis=1), axis=0)
+    return np.unique(np.concatenate([found[0], found[1][:, ::-1]]), axis=0)
 
 
 def sq_pair_distances(X: np.ndarray, Y: np.ndarray, pairs: np.ndarray) -> np.ndarray:

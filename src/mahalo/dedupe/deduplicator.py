@@ -161,7 +161,7 @@ class Deduplicator(BaseEstimator):
     def _neighborhood(self, blocks: Columns, others: Columns | None) -> Neighborhood:
         rows = scaled_rows(blocks, self.weights_)
         other = None if others is None else scaled_rows(others, self.weights_)
-        return Neighborhood.search(rows, other, range(1, self.n_candidates + 1), self.backend)
+        return Neighborhood.search(rows, other, self.n_candidates, self.backend)
 
 
 def _column_distances(blocks: Columns, others: Columns | None, pairs: np.ndarray) -> np.ndarray:

@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..validation import Seed, as_generator, check_count
-from .candidates import Neighborhood, sq_pair_distances
+from .candidates import near_pairs, sq_pair_distances
 from .columns import Columns, check_columns, scaled_rows
 
 __all__ = ["propose_pairs"]
 
-_RANKS = (1, 2, 4, 8)  # of each row's nearest ones, among which pairs are drawn: copies, and what lies beyond
+_NEAREST, _FURTHER = (1, 2), (1, 2, 4, 8)  # ranks of each row's nearest ones, among which pairs are drawn
+_NEAREST_SHARE = 0.8  # of the pairs that are of the two nearest; the others reach beyond groups of copies
 _BINS = 30  # of equal width in the distance
 _SHARE = 0.9  # of the pairs, the nearest ones, that the bins cover
 
@@ -25,9 +26,9 @@ def propose_pairs(
 ) -> np.ndarray:
     """Return pairs of rows that are worth labelling, to learn from as `Deduplicator.fit` does.
 
-    They are drawn from near rows of every row (first, second, fourth and eighth), all columns counting the same. The
-    rarer a distance is, the likelier its pairs, so that doubtful pairs do not drown in clear ones. They are drawn
-    without knowledge of the answers, which a calibrated probability needs.
+    Four fifths are drawn from the two nearest rows of every row, all columns counting the same, the others from the
+    fourth and the eighth too. The rarer a distance is, the likelier its pairs, so that doubtful pairs do not drown in
+    clear ones. They are drawn without knowledge of the answers, which a calibrated probability needs.
 
     Parameters
     ----------
@@ -46,15 +47,26 @@ def propose_pairs(
     equal = dict.fromkeys(blocks, 1.0)
     rows = scaled_rows(blocks, equal)
     other = None if against is None else scaled_rows(check_columns(against), equal)
-    found = Neighborhood.search(rows, other, _RANKS, "exact")
-    distances = np.sqrt(sq_pair_distances(found.rows, found.other, found.pairs))
-    edges = np.linspace(
-        distances.min(initial=0.0), np.quantile(distances, _SHARE) if len(distances) else 1.0, _BINS + 1
-    )
+    near, further = near_pairs(rows, other, _NEAREST, _FURTHER)
+    first = _draw(near, rows, other, round(_NEAREST_SHARE * n_pairs), rng)
+    pairs = np.unique(np.concatenate([first, _draw(further, rows, other, n_pairs - len(first), rng)]), axis=0)
+    distances = sq_pair_distances(rows, rows if other is None else other, pairs)
+    return pairs[np.argsort(distances, kind="stable")]
+
+
+def _draw(
+    pairs: np.ndarray, rows: np.ndarray, other: np.ndarray | None, n_pairs: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Draw pairs without replacement, with weights 1/√f, f being the number of pairs of about the same distance.
+
+    That is half way from all pairs alike to all distances alike.
+    """
+    if not len(pairs):
+        return pairs
+    distances = np.sqrt(sq_pair_distances(rows, rows if other is None else other, pairs))
+    edges = np.linspace(distances.min(), np.quantile(distances, _SHARE), _BINS + 1)
     place = np.clip(np.digitize(distances, edges) - 1, 0, _BINS - 1)
     inside = np.flatnonzero(distances <= edges[-1])
     frequency = np.bincount(place[inside], minlength=_BINS)
-    # Sampling without replacement with weights 1/√frequency: half way from all pairs alike to all distances alike.
     key = rng.exponential(size=len(inside)) * np.sqrt(frequency[place[inside]])
-    chosen = inside[np.argsort(key, kind="stable")[:n_pairs]]
-    return found.pairs[chosen[np.argsort(distances[chosen], kind="stable")]]
+    return pairs[inside[np.argsort(key, kind="stable")[:n_pairs]]]

@@ -8,7 +8,7 @@ the same numbers: `neighbor_maps`, `pair_histograms` and `learned_spectrum` comp
 from .charts import as_json, chart_assets
 from .figure import new_figure, require_matplotlib, save
 from .histogram import PairHistogram, pair_histograms
-from .maps import neighbor_maps
+from .maps import aligned_plane, neighbor_maps, neighbor_plane
 from .panels import (
     Convergence,
     draw_convergence,
@@ -26,6 +26,7 @@ __all__ = [
     "Convergence",
     "PairHistogram",
     "Spectrum",
+    "aligned_plane",
     "as_json",
     "chart_assets",
     "draw_convergence",
@@ -37,6 +38,7 @@ __all__ = [
     "draw_spectrum",
     "learned_spectrum",
     "neighbor_maps",
+    "neighbor_plane",
     "new_figure",
     "overview",
     "pair_histograms",

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import orthogonal_procrustes
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-__all__ = ["neighbor_maps"]
+__all__ = ["aligned_plane", "neighbor_maps", "neighbor_plane"]
 
 
 def neighbor_maps(before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -14,19 +14,25 @@ def neighbor_maps(before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np
 
     The second map is rotated to lie as the first does. Neighbours stay neighbours; labels play no part.
     """
-    first, second = _plane(before), _plane(after)
-    rotation, _ = orthogonal_procrustes(second, first)
-    return _fit_to_square(first), _fit_to_square(second @ rotation)
+    first, second = neighbor_plane(before), neighbor_plane(after)
+    return _fit_to_square(first), aligned_plane(second, first)
 
 
-def _plane(D: np.ndarray) -> np.ndarray:
+def aligned_plane(plane: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return points within ±1, turned to lie as those of another map of the same rows do."""
+    rotation, _ = orthogonal_procrustes(plane, other)
+    return _fit_to_square(plane @ rotation)
+
+
+def neighbor_plane(D: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
+    """Return the t-SNE map of a distance matrix, centred; from another map as `start` it stays similar to that."""
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
 
     D = np.array(D, dtype=np.float64)
     np.fill_diagonal(D, 0.0)
     D /= D.max(initial=0.0) or 1.0
-    start = _principal_plane(D)
+    start = _principal_plane(D) if start is None else start
     if len(D) < 4:
         return start
     start = 1e-4 * start / max(float(start[:, 0].std()), 1e-300)

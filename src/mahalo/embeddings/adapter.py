@@ -26,7 +26,7 @@ from ..selection import MetricLearnerCV
 from ..selection.candidates import ProblemCandidate, make_problems
 from ..selection.folds import Fold, SearchData
 from ..selection.held_out import evaluate_held_out
-from ..selection.scoring import Scorer, retrieval
+from ..selection.scoring import RowScores, Scorer, retrieval_scorer
 from ..selection.search import CandidateSearch
 from ..validation import Seed, in_double
 from .sentence_transformers import encode, write_adapted_model
@@ -155,7 +155,7 @@ class EmbeddingAdapter(MetricLearnerCV):
         if y is None:
             assert constraints is not None
             return Scorer(partial(_pair_precision, constraints=constraints), "pair AUC", by_retrieval=True)
-        return Scorer(_retrieval_scores, "retrieval", by_retrieval=True)
+        return retrieval_scorer(_mean_of_measures, "retrieval")
 
     def _pair_split(self, constraints: Constraints) -> PairSplit:
         # A pair is lost unless both its ends are on one side: small test sets leave more to learn from.
@@ -240,13 +240,12 @@ def _has_both_kinds(search: CandidateSearch) -> bool:
     return all(0 < similar.sum() < len(similar) for similar in found)
 
 
-def _retrieval_scores(metric: Metric, fold: Fold) -> np.ndarray:
-    """Return the mean of P@1, P@10 and average precision of every held-out query."""
-    found = retrieval(metric, fold)
+def _mean_of_measures(found: np.ndarray) -> np.ndarray:
+    """Return the mean of P@1, P@10 and average precision of every query."""
     return np.mean([precision_at(found, 1), precision_at(found, 10), average_precision(found)], axis=0)
 
 
-def _pair_precision(metric: Metric, fold: Fold, constraints: Constraints) -> np.ndarray:
+def _pair_precision(metric: Metric, fold: Fold, constraints: Constraints) -> RowScores:
     """Return the average precision, up to a factor that is the same for all metrics, where few similar pairs are known.
 
     The first row of a similar pair is a query for the second among all held-out rows. Up to rank r it finds the share
@@ -255,7 +254,7 @@ def _pair_precision(metric: Metric, fold: Fold, constraints: Constraints) -> np.
     pairs = constraints.on_rows(fold.rows[fold.test])[0].pairs
     queries = pairs.index[pairs.sign > 0][:_MAX_QUERIES]
     if not len(queries):
-        return np.array([fold.auc(metric, constraints)])
+        return RowScores.of(np.array([fold.auc(metric, constraints)]))
     n = len(fold.test)
     others = np.arange(n) if n <= _MAX_INDEX else np.random.default_rng(0).choice(n, _MAX_INDEX, replace=False)
     a, b, Z = (metric.transform(in_double(fold.X_test[rows])) for rows in (*queries.T, others))
@@ -264,4 +263,4 @@ def _pair_precision(metric: Metric, fold: Fold, constraints: Constraints) -> np.
     own = np.einsum("ij,ij->i", a - b, a - b)
     rank = 1 + ((1.0 + _ROUNDING) * own[:, None] >= D).sum(axis=1)  # behind all that are as near
     found = np.searchsorted(np.sort(rank), rank, side="right") / len(rank)
-    return found / rank
+    return RowScores.of(found / rank)

@@ -28,6 +28,7 @@ from .ranking import (
     recall_at,
     share_below,
     vote,
+    vote_confidence,
 )
 from .row_comparison import Distance, compare_on_pairs, compare_on_rows, evaluate_pairs
 from .search_scores import SEARCH_MEASURES, score_searches
@@ -80,4 +81,5 @@ __all__ = [
     "view",
     "view_of_rows",
     "vote",
+    "vote_confidence",
 ]

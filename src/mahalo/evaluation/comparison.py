@@ -8,7 +8,6 @@ from functools import reduce
 
 import numpy as np
 
-from . import intervals
 from .before_after import BeforeAfter, ClassResult, Confusion
 from .estimate import Estimate, Estimates, pool
 from .pair_distances import PairDistances
@@ -60,46 +59,59 @@ def compare_folds(
 ) -> BeforeAfter:
     """Pool the scores of all folds; a row that several folds hold out counts once in the intervals."""
     found = [fold.estimates() for fold in folds]
-    joined: dict[str, list[Estimate | None]] = {}
-    for name in found[0][0]:
-        parts = [[one[name] if one is not None else None for one in three] for three in found]
-        both = [(a, b, c) for a, b, c in parts if a is not None and b is not None]
-        if both:
-            of_lda = [c for *_, c in both if c is not None]
-            joined[name] = [pool([a for a, *_ in both]), pool([b for _, b, _ in both])]
-            joined[name].append(pool(of_lda) if len(of_lda) == len(both) else None)
-    if not joined:
+    every = {name: _PooledMeasure.of(found, name) for name in found[0][0]}
+    pooled = {name: one for name, one in every.items() if one is not None}
+    if not pooled:
         raise ValueError("no two similar rows and two dissimilar ones were held out together")
-    estimates: dict[str, tuple[Estimate, Estimate, Estimate | None]] = joined  # type: ignore[assignment]
-    lda = {name: c for name, (_, _, c) in estimates.items() if c is not None}
+    with_lda = {name: (one, one.lda) for name, one in pooled.items() if one.lda is not None}
     pairs = [fold.pairs for fold in folds if fold.pairs is not None]
-    numbers = {name: len(a.rows) for name, (a, _, _) in estimates.items()}
+    numbers = {name: len(one.before.rows) for name, one in pooled.items()}
     n_queries, n_ranked = max(numbers.values()), numbers.get("MAP", 0)
     return BeforeAfter(
-        before={name: a.value for name, (a, _, _) in estimates.items()},
-        after={name: b.value for name, (_, b, _) in estimates.items()},
-        interval={name: intervals.over_rows(b.influence - a.influence) for name, (a, b, _) in estimates.items()},
+        before={name: one.before.value for name, one in pooled.items()},
+        after={name: one.after.value for name, one in pooled.items()},
+        interval={name: one.after.interval_of_difference(one.before) for name, one in pooled.items()},
         n_queries=n_queries,
         n_ranked=n_ranked if n_ranked < n_queries else 0,
         n_pairs=len(np.unique(np.sort(np.concatenate(pairs), axis=1), axis=0)) if pairs else 0,
         names=names,
         searched=searched,
-        before_interval={name: intervals.over_rows(a.influence) for name, (a, _, _) in estimates.items()},
-        after_interval={name: intervals.over_rows(b.influence) for name, (_, b, _) in estimates.items()},
+        before_interval={name: one.before.interval for name, one in pooled.items()},
+        after_interval={name: one.after.interval for name, one in pooled.items()},
         n_index=int(np.median([fold.n_index for fold in folds])),
-        primary=primary if primary in estimates else next(iter(estimates)),
+        primary=primary if primary in pooled else next(iter(pooled)),
         lda_fitted_to=lda_fitted_to,
         held_out=held_out,
-        lda={name: c.value for name, c in lda.items()},
-        lda_interval={name: intervals.over_rows(estimates[name][1].influence - c.influence) for name, c in lda.items()},
+        lda={name: lda.value for name, (_, lda) in with_lda.items()},
+        lda_interval={name: one.after.interval_of_difference(lda) for name, (one, lda) in with_lda.items()},
         classes=_by_class(folds, primary, class_names),
         confusions=_confusions(folds, class_names),
-        pair_distances=_pair_distances(folds, estimates.get("pair AUC")),
+        pair_distances=_pair_distances(folds, pooled.get("pair AUC")),
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _PooledMeasure:
+    """Measure over all folds before and after learning; that of LDA is None unless every fold has it."""
+
+    before: Estimate
+    after: Estimate
+    lda: Estimate | None
+
+    @classmethod
+    def of(cls, folds: Sequence[tuple[Estimates, Estimates, Estimates | None]], name: str) -> _PooledMeasure | None:
+        """Pool the folds that have this measure before and after; None if no fold has."""
+        both = [(a[name], b[name], None if c is None else c[name]) for a, b, c in folds]
+        known = [(a, b, c) for a, b, c in both if a is not None and b is not None]
+        if not known:
+            return None
+        lda = [c for _, _, c in known if c is not None]
+        before, after = pool([a for a, _, _ in known]), pool([b for _, b, _ in known])
+        return cls(before, after, pool(lda) if len(lda) == len(known) else None)
+
+
 def _pair_distances(
-    folds: Sequence[FoldScores], auc: tuple[Estimate, Estimate, Estimate | None] | None
+    folds: Sequence[FoldScores], auc: _PooledMeasure | None
 ) -> tuple[PairDistances, PairDistances] | None:
     """Pool the histograms of all folds; an evaluation of pairs replaces their AUC by its own."""
     drawn = [fold.pair_distances for fold in folds if fold.pair_distances is not None]
@@ -107,7 +119,7 @@ def _pair_distances(
         return None
     before, after = (PairDistances.pool([sides[k] for sides in drawn]) for k in (0, 1))
     if auc is not None:
-        before, after = replace(before, auc=auc[0].value), replace(after, auc=auc[1].value)
+        before, after = replace(before, auc=auc.before.value), replace(after, auc=auc.after.value)
     return before, after
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from . import intervals
+
 __all__ = ["Estimate", "Estimates", "pool"]
 
 
@@ -26,6 +28,15 @@ class Estimate:
             return None
         mean = float(values[known].mean())
         return cls(mean, rows[known], (values[known] - mean) / known.sum())
+
+    @property
+    def interval(self) -> float | None:
+        """Half the width of the 95 % interval over rows; None for a single row."""
+        return intervals.over_rows(self.influence)
+
+    def interval_of_difference(self, other: Estimate) -> float | None:
+        """Return half the width of the 95 % interval of this value minus another of the same rows."""
+        return intervals.over_rows(self.influence - other.influence)
 
     def against(self, n_index: int) -> Estimate:
         """Return the estimate with influences times √(1 + n/n_index), for an index that is a random sample too.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtr
 
 from ..constraints import Constraints, codes_by_appearance
 from ..linalg import Matrix, nearest_of
@@ -25,6 +26,7 @@ __all__ = [
     "recall_at",
     "share_below",
     "vote",
+    "vote_confidence",
 ]
 
 
@@ -34,14 +36,38 @@ def vote(codes: np.ndarray) -> np.ndarray:
     `codes` holds the classes 0, 1, … of the neighbours, one row for each query, nearest first. A tie goes to the class
     that reached its count with nearer neighbours, whatever the names and order of the classes.
     """
-    rows = np.arange(len(codes))
-    counted = np.zeros((len(codes), int(codes.max(initial=-1)) + 1), dtype=np.intp)
-    winner, most = np.full(len(codes), -1), np.zeros(len(codes), dtype=np.intp)
-    for code in codes.T:
+    if not codes.size:
+        return np.full(len(codes), -1)
+    counts = _vote_counts(codes)
+    winner = counts.argmax(axis=1)
+    tied = np.flatnonzero((counts == counts.max(axis=1, keepdims=True)).sum(axis=1) > 1)
+    rows, counted, most = np.arange(len(tied)), np.zeros_like(counts[tied]), np.zeros(len(tied), dtype=np.intp)
+    for code in codes[tied].T:
         counted[rows, code] += 1
         ahead = counted[rows, code] > most
-        winner[ahead], most[ahead] = code[ahead], counted[rows, code][ahead]
+        winner[tied[ahead]], most[ahead] = code[ahead], counted[rows, code][ahead]
     return winner
+
+
+def vote_confidence(codes: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Return the probability, for each query, that its own class would win the vote of other such neighbours.
+
+    With a votes for the own class and b for the strongest other one, Φ((a − b)/√(a + b)): the normal approximation if
+    every neighbour is drawn anew. Arguments as in `vote`; `truth` holds the classes of the queries.
+    """
+    counts = _vote_counts(codes, int(truth.max(initial=0)) + 1)
+    queries = np.arange(len(codes))
+    own = counts[queries, truth]
+    counts[queries, truth] = 0
+    other = counts.max(axis=1, initial=0)
+    return ndtr((own - other) / np.sqrt(np.maximum(own + other, 1)))
+
+
+def _vote_counts(codes: np.ndarray, n_classes: int = 0) -> np.ndarray:
+    """Return how many neighbours each query has of each class."""
+    n_classes = max(n_classes, int(codes.max(initial=-1)) + 1)
+    flat = codes + n_classes * np.arange(len(codes))[:, None]
+    return np.bincount(flat.ravel(), minlength=n_classes * len(codes)).reshape(len(codes), n_classes)
 
 
 def knn_predict(train: Matrix, y_train: ArrayLike, test: Matrix, k: int = 10) -> np.ndarray:

@@ -1,5 +1,6 @@
 """The learned metric: measured with, saved and loaded, reduced to its leading directions."""
 
+from .coordinate_distances import CoordinateDistances
 from .files import load
 from .leading import leading_part
 from .metric import Metric
@@ -8,6 +9,7 @@ from .query_side import QuerySide
 from .scaling import Scaling, absorb_scaling
 
 __all__ = [
+    "CoordinateDistances",
     "Metric",
     "QuerySide",
     "Scaling",

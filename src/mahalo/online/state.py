@@ -1,3 +1,5 @@
+"""State of an online learner, and its restoration where a call fails."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -12,7 +12,7 @@ from ..evaluation import Distance
 from ..linalg import Matrix
 from ..metric import Metric
 
-__all__ = ["Euclidean", "before_learning", "distance_matrix"]
+__all__ = ["Euclidean", "NamedDistance", "distance_before", "distance_matrix"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,16 +32,23 @@ class Euclidean:
         return X if self.scale is None else X / self.scale
 
 
-def before_learning(
+@dataclass(frozen=True, eq=False)
+class NamedDistance:
+    """A distance and its name in words."""
+
+    distance: Distance
+    name: str
+
+
+def distance_before(
     metric: Metric, scale: np.ndarray | None = None, *, space_was_chosen: bool = False
-) -> tuple[Distance, str]:
-    """Return the distance before learning and its name: the Euclidean distance, or that of a kernel not chosen."""
+) -> NamedDistance:
+    """Return the distance before learning: the Euclidean distance, or that of a kernel unless that was chosen."""
     if metric.coordinates.is_linear or space_was_chosen:
-        return Euclidean(scale), "the Euclidean distance" + (" of standardised columns" if scale is not None else "")
-    return (
-        metric.without_learning(),
-        f"the distance of the kernel ({metric.coordinates.kernel_name})",
-    )
+        of_columns = "" if scale is None else " of standardised columns"
+        return NamedDistance(Euclidean(scale), f"the Euclidean distance{of_columns}")
+    kernel = metric.coordinates.kernel_name
+    return NamedDistance(metric.without_learning(), f"the distance of the kernel ({kernel})")
 
 
 def distance_matrix(distance: Distance, X: Matrix) -> np.ndarray:

@@ -40,47 +40,39 @@ class FeatureTables:
         return len(self.features.rows)
 
 
-def _place_tables(weights: PlaceWeights, findings: Findings) -> FeatureTables:
-    """Return the tables of a metric whose weights vary with place."""
+def feature_tables(findings: Findings) -> FeatureTables:
+    """Return the weights of features, by place or with their shares of distances, and of pairs of features."""
+    by_place = findings.place_weights
+    weights = findings.shares if by_place is None else by_place
     features, pairs = weights.features(findings.names), weights.pairs(findings.names)
-    columns = [Column("Feature"), Column("Weight", True, _HINT), *(Column(r.title(), True) for r in weights.regions)]
-    rows = [[Cell(str(name)), *map(_number_cell, row)] for name, row in features.head(_N_FEATURES).iterrows()]
+    totals = {kind: float(features[kind].sum()) or 1.0 for kind in ("similar", "dissimilar") if kind in features}
     return FeatureTables(
-        has_shares=False,
-        varies=True,
+        has_shares=bool(totals),
+        varies=by_place is not None,
         has_names=findings.has_names,
         n_features=len(features),
-        features=Table("Features, by mean weight", columns, rows, "features-table"),
-        pairs=_pair_table(pairs, {}) if len(pairs) else None,
+        features=_feature_table(features, totals, by_place),
+        pairs=_pair_table(pairs, totals) if len(pairs) else None,
     )
 
 
-def feature_tables(findings: Findings) -> FeatureTables:
-    """Return the weights of features and of pairs of features."""
-    if findings.place_weights is not None:
-        return _place_tables(findings.place_weights, findings)
-    features, pairs = findings.shares.features(findings.names), findings.shares.pairs(findings.names)
-    totals = {kind: float(features[kind].sum()) or 1.0 for kind in ("similar", "dissimilar") if kind in features}
+def _feature_table(features: DataFrame, totals: dict[str, float], by_place: PlaceWeights | None) -> Table:
+    regions = () if by_place is None else tuple(by_place.regions)
     largest = {kind: max(float(features[kind].max()) / total, 1e-12) for kind, total in totals.items()}
-    columns = [Column("Feature"), Column("Weight", True, _HINT)]
+    columns = [Column("Feature"), Column("Weight", True, _HINT), *(Column(name.title(), True) for name in regions)]
     columns += [Column(f"Share of {kind} pairs", True) for kind in totals]
     rows = [
         [
             Cell(str(name)),
-            _number_cell(row["weight"]),
+            *(_number_cell(row[column]) for column in ("weight", *regions)),
             *(share_cell(row[kind] / total, largest[kind], kind) for kind, total in totals.items()),
         ]
         for name, row in features.head(_N_FEATURES).iterrows()
     ]
-    caption = f"Features, by their share of the squared distances of {list(totals)[-1]} pairs" if totals else ""
-    return FeatureTables(
-        has_shares=bool(totals),
-        varies=False,
-        has_names=findings.has_names,
-        n_features=len(features),
-        features=Table(caption or "Features, by weight", columns, rows, "features-table"),
-        pairs=_pair_table(pairs, totals) if len(pairs) else None,
-    )
+    order = "weight" if by_place is None else "mean weight"
+    if totals:
+        order = f"their share of the squared distances of {list(totals)[-1]} pairs"
+    return Table(f"Features, by {order}", columns, rows, "features-table")
 
 
 def _pair_table(pairs: DataFrame, totals: dict[str, float]) -> Table:

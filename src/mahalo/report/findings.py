@@ -14,7 +14,6 @@ from ..constraints import Constraints, Labels, as_constraints, as_labels
 from ..drawing import neighbor_maps
 from ..evaluation import (
     BeforeAfter,
-    Distance,
     HubCounts,
     NeighborRanks,
     compare_on_pairs,
@@ -44,7 +43,7 @@ from ..rows import stratified_sample
 from ..types import RowsLike
 from ..validation import len_of
 from .assessment import Assessment, evaluate_with_learner, stored_assessment
-from .distance_before import before_learning, distance_matrix
+from .distance_before import NamedDistance, distance_before, distance_matrix
 from .inputs import check_names, column_names, cover_rows, drawn_from_labels, metric_and_learner, rows_of_metric
 
 __all__ = ["Findings", "Missing"]
@@ -207,12 +206,12 @@ class Findings:
         """Evaluate the metric on these rows, without folds."""
         if self.labels is not None and len(self.labels.classes) >= 2:
             codes, names = self.labels.codes, self.labels.classes.tolist()
-            evaluation = compare_on_rows(self.before[0], self.metric, self.X, codes, names)
+            evaluation = compare_on_rows(self.before.distance, self.metric, self.X, codes, names)
             how = f"Each of these {self.n_rows:,} rows is compared with the others. {self._optimism}"
             return Assessment("Evaluated on the rows of this report.", how, evaluation, "the rows of this report")
         known = self.constraints
         if known is not None and len(known.pairs) + len(known.triplets):
-            evaluation = compare_on_pairs(self.before[0], self.metric, self.X, known)
+            evaluation = compare_on_pairs(self.before.distance, self.metric, self.X, known)
             how = f"The constraints between these {self.n_rows:,} rows are compared. {self._optimism}"
             return Assessment(
                 "Evaluated on the pairs of this report.", how, evaluation, "the constraints of this report"
@@ -232,15 +231,15 @@ class Findings:
         return f"{learned_from}If some of these are training rows, “after” is too optimistic."
 
     @cached_property
-    def before(self) -> tuple[Distance, str]:
-        """Distance before learning, and its name."""
+    def before(self) -> NamedDistance:
+        """Distance before learning."""
         scale = None
         if self._data.scale is not None:
             scale = np.array(self._data.scale)
         elif self._data.standardised and not sp.issparse(self.X):  # older files do not store the scale
             scale = Scaling.of(self.X).scale
         choice = self.provenance.choice
-        return before_learning(self.metric, scale, space_was_chosen=choice is not None and bool(choice.spaces_behind))
+        return distance_before(self.metric, scale, space_was_chosen=choice is not None and bool(choice.spaces_behind))
 
     # -- maps ----------------------------------------------------------------------------------------------------
 
@@ -273,7 +272,7 @@ class Findings:
         if self.n_rows < 3:
             raise Missing(f"a map needs three rows; got {self.n_rows}.")
         X = self.X[self.shown]
-        return distance_matrix(self.before[0], X), distance_matrix(self.metric, X)
+        return distance_matrix(self.before.distance, X), distance_matrix(self.metric, X)
 
     @cached_property
     def maps(self) -> tuple[np.ndarray, np.ndarray]:
@@ -367,4 +366,4 @@ class Findings:
         """Judge of labels; it fits metrics without the labels it judges, if the learner was fitted to these labels."""
         if self.learner is not None and self.are_training_rows and self.constraints is None:
             return LabelJudge.from_learner(self.learner, self.X)
-        return LabelJudge(self.X, None, self.metric, prior_distances=self.before[0].distances)
+        return LabelJudge(self.X, None, self.metric, prior_distances=self.before.distance.distances)

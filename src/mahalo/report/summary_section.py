@@ -84,7 +84,7 @@ def summary(findings: Findings) -> Summary:
         shows_training_rows=findings.are_training_rows,
         n_training_rows=None if data is None else data.n_rows,
         tiles=tuple(_tiles(findings, evaluation)),
-        distance_before=findings.before[1],
+        distance_before=findings.before.name,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -70,12 +71,24 @@ def _within(
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class _ApproximateDistances:
+    """Squared distances of queries to all rows, each correct to ± half of its query's slack.
+
+    The squared distances of query q are `sq[q] + constant[q]`.
+    """
+
+    sq: np.ndarray
+    constant: np.ndarray
+    slack: np.ndarray
+
+
 class _ExactSearch(ABC):
     """Search by the approximate and the exact distances of a subclass."""
 
     @abstractmethod
-    def _approximate(self, Q: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return squared distances less a constant for each query, these constants, and the rounding errors."""
+    def _approximate(self, Q: Matrix) -> _ApproximateDistances:
+        """Return the distances of prepared queries to all rows, up to rounding."""
 
     @abstractmethod
     def _exact(self, Q: Matrix) -> ExactDistances:
@@ -83,13 +96,14 @@ class _ExactSearch(ABC):
 
     def nearest(self, Q: Matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return distances and positions of the k nearest rows of each prepared query."""
-        approximate, _, slack = self._approximate(Q)
-        return _nearest(approximate, slack, self._exact(Q), k)
+        approximate = self._approximate(Q)
+        return _nearest(approximate.sq, approximate.slack, self._exact(Q), k)
 
     def within(self, Q: Matrix, radius: float) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return distances and positions of the rows within the radius of each prepared query."""
-        approximate, constant, slack = self._approximate(Q)
-        return _within(approximate, radius**2 - constant + slack, self._exact(Q), radius)
+        approximate = self._approximate(Q)
+        limit = radius**2 - approximate.constant + approximate.slack
+        return _within(approximate.sq, limit, self._exact(Q), radius)
 
 
 class VectorSearch(_ExactSearch):
@@ -140,8 +154,8 @@ class VectorSearch(_ExactSearch):
     def prepare_queries(self, Q: RowsLike) -> np.ndarray:
         return transform_in_double(self.metric, Q)
 
-    def _approximate(self, Q: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return ‖x − c‖² − 2 (q − c)·x, ‖q − x‖² less that, and a bound of the rounding error."""
+    def _approximate(self, Q: Matrix) -> _ApproximateDistances:
+        """Return ‖x − c‖² − 2 (q − c)·x, with ‖q − x‖² less that, and a bound of the rounding error."""
         away, dtype = Q - self._centre, self.vectors.dtype
         products = away.astype(dtype) @ self.vectors.T
         products *= -2.0
@@ -149,7 +163,8 @@ class VectorSearch(_ExactSearch):
         length = np.sqrt(np.einsum("ij,ij->i", away, away))
         constant = length**2 + 2.0 * away @ self._centre
         eps = np.finfo(dtype).eps * (16.0 + 4.0 * np.sqrt(self.vectors.shape[1]))
-        return products, constant, eps * (self._sq_radii.max(initial=0.0) + 2.0 * length * self._max_norm)
+        slack = eps * (self._sq_radii.max(initial=0.0) + 2.0 * length * self._max_norm)
+        return _ApproximateDistances(products, constant, slack)
 
     def _exact(self, Q: Matrix) -> ExactDistances:
         rounding = (8.0 * float(np.finfo(self.vectors.dtype).eps)) ** 2
@@ -248,7 +263,7 @@ class SimilaritySearch(_ExactSearch):
         K = c.prior.whiten(Q) @ self._whitened.T
         return to_dense(K)
 
-    def _approximate(self, Q: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _approximate(self, Q: Matrix) -> _ApproximateDistances:
         metric = self.metric
         K = metric.coordinates.map(Q) @ self._change.T
         if metric.base_weight:
@@ -258,7 +273,7 @@ class SimilaritySearch(_ExactSearch):
             K, stored, query = cosines(K, query, stored), is_positive(stored), is_positive(query)
         K *= -2.0
         K += stored
-        return K, query, 1e-12 * (query + stored.max(initial=0.0))
+        return _ApproximateDistances(K, query, 1e-12 * (query + stored.max(initial=0.0)))
 
     def _exact(self, Q: Matrix) -> ExactDistances:
         def distances(queries: np.ndarray, positions: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,17 @@ from ..basis import BetweenBasis, Landmarks
 from ..features import Local, Quadratic
 from ..task import FitSettings
 
-__all__ = ["SEARCHED", "VARIANT", "ProblemCandidate", "Variant", "candidate_lists", "default_spaces", "make_problems"]
+__all__ = [
+    "SEARCHED",
+    "VARIANT",
+    "Candidate",
+    "CandidateGrid",
+    "ProblemCandidate",
+    "Variant",
+    "candidate_lists",
+    "default_spaces",
+    "make_problems",
+]
 
 SPACE = ("kernel", "kernel_params", "features", "basis")
 PROBLEM = (*SPACE, "prior", "strategy")
@@ -61,6 +71,57 @@ class ProblemCandidate:
         """Return the settings of one candidate."""
         values: dict[str, Any] = dict(zip(VARIANT, variant, strict=True))
         return replace(self.settings, **values, gamma=gamma)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """Candidate of a search: a problem at one γ under one variant."""
+
+    problem: ProblemCandidate
+    variant: Variant
+    gamma: float
+
+    @property
+    def settings(self) -> FitSettings:
+        """Settings of a fit."""
+        return self.problem.settings_of(self.variant, self.gamma)
+
+    def value(self, name: str) -> Any:
+        """Return one of the searched settings."""
+        return getattr(self.variant if name in VARIANT else self.problem.settings, name)
+
+
+class CandidateGrid:
+    """Candidates of a search: every problem under every variant at every γ, simpler ones first."""
+
+    def __init__(self, problems: Sequence[ProblemCandidate], gammas: np.ndarray) -> None:
+        self.problems = problems
+        self.gammas = [gammas[:1] if problem.is_unlearned else gammas for problem in problems]
+        self.candidates = [
+            Candidate(problem, variant, gamma)
+            for problem, values in zip(problems, self.gammas, strict=True)
+            for variant in problem.variants
+            for gamma in values.tolist()
+        ]
+        ends = np.cumsum([len(p.variants) * len(values) for p, values in zip(problems, self.gammas, strict=True)])
+        self.blocks = [slice(start, end) for start, end in pairwise([0, *ends.tolist()])]  # candidates of each problem
+        names = list(dict.fromkeys(problem.space for problem in problems))
+        ranks = [names.index(problem.space) for problem in problems]
+        self.complexity = np.repeat(ranks, np.diff([0, *ends]))  # place of each candidate's space, simpler ones first
+
+    def shape(self, p: int) -> tuple[int, int]:
+        """Return the number of variants and of γ of a problem."""
+        return len(self.problems[p].variants), len(self.gammas[p])
+
+    def rivals(self, simpler: int) -> np.ndarray | None:
+        """Return the candidates that learn something, to compare the best of them with an unlearned one; else None."""
+        if not self.candidates[simpler].problem.is_unlearned:
+            return None
+        return np.flatnonzero(self.complexity > self.complexity[simpler])
+
+    def at(self, p: int, gammas: np.ndarray) -> np.ndarray:
+        """Return the candidates of a problem at some γ, by position: variants × γ."""
+        return self.blocks[p].start + np.arange(self.shape(p)[0])[:, None] * self.shape(p)[1] + gammas
 
 
 def candidate_lists(values: Mapping[str, Any]) -> dict[str, tuple]:

@@ -95,9 +95,9 @@ class MetricLearnerCV(MetricLearner):
         Mean score over folds of the winner.
     cv_results_ : dict
         "space", "gamma", every parameter that may be a list, "scores" (candidates × folds; NaN after a candidate was
-        dropped), "mean_score" and "std_score" over the folds it was scored in, their number "n_folds", and "behind",
-        by how much the score is below that of the winner in the same folds. A path ends where scores by name have
-        fallen for good; larger γ carry its last score.
+        dropped or the race was over), "mean_score" and "std_score" over the folds it was scored in, their number
+        "n_folds", and "behind", by how much the score is below that of the winner in the same folds. A path ends where
+        scores by name no longer rise; larger γ carry its last score.
 
     The others are those of `MetricLearner`.
 
@@ -105,12 +105,14 @@ class MetricLearnerCV(MetricLearner):
     -----
     The space is open with labels of dense rows in memory, LogDet, ``holdout="rows"``, and kernel, kernel_params,
     features, basis, prior and residual at their defaults. Tried are then, in this order: the ordinary distance; the
-    space of LDA, prior "within" over `BetweenBasis`; linear; quadratic; local; RBF over 64 landmarks. The first of
-    them within half a standard error of the best, of the paired difference over held-out rows, is taken.
+    space of LDA, prior "within" over `BetweenBasis`; linear; quadratic; local; RBF over 64 landmarks. The first is
+    taken over which the lead of the best is within one standard error of the paired difference over held-out rows;
+    over the ordinary distance, within what chance gives the best of all candidates at the same level.
 
     Candidates race: after every fold those are dropped that are behind the leader by one standard error over all
-    held-out rows so far, or by two if their space is simpler or retrieval is scored. Quadratic, local and RBF are first
-    tried at one γ, beyond 600 rows on a screening fold of so many.
+    held-out rows so far, or by two if their space is simpler or retrieval is scored. The race is over when, after
+    every row was held out, one solution is left. Quadratic, local and RBF are first tried at one γ, beyond 600 rows
+    on a screening fold of so many.
 
     To choose, at most 3,000 rows are looked at, drawn at random in every class, and problems are solved to a relative
     gap of 1 %. Beyond 100 columns, or rows under a kernel without a basis, choosing is done over 64 directions, or two
@@ -346,18 +348,16 @@ class MetricLearnerCV(MetricLearner):
     def _set_chosen(self, search: CandidateSearch) -> None:
         candidates, scores = search.candidates, search.scores
         best = search.best()
-        settings = [candidate.settings for candidate in candidates]
         n_folds = np.isfinite(scores).sum(axis=1)
         mean, std = _moments(scores, n_folds)
         for name in SEARCHED:
-            setattr(self, f"{name}_", getattr(settings[best], name))
+            setattr(self, f"{name}_", candidates[best].value(name))
         self.space_ = candidates[best].problem.space
         self.gamma_ = candidates[best].gamma
         self.best_index_ = best
         self.best_score_ = float(mean[best])
-        others = range(len(search.folds)) if len(search.folds) > 1 else ()
-        self.fold_best_index_ = np.array([search.best(without=k) for k in others], dtype=np.intp)
-        self.cv_results_ = {name: [getattr(one, name) for one in settings] for name in SEARCHED} | {
+        self.fold_best_index_ = np.array(search.best_without_each(), dtype=np.intp)
+        self.cv_results_ = {name: [candidate.value(name) for candidate in candidates] for name in SEARCHED} | {
             "space": [candidate.problem.space for candidate in candidates],
             "gamma": np.array([candidate.gamma for candidate in candidates]),
             "mean_score": mean,

@@ -14,13 +14,13 @@ from ..metric import Metric
 from ..task import FitData, FitSettings, Task, pose
 from .candidates import ProblemCandidate
 from .folds import Fold, SearchData
-from .scoring import Scorer
+from .scoring import RowScores, Scorer
 
-__all__ = ["LOOSE_TOL", "FoldTasks", "path_scores"]
+__all__ = ["FEW_SEEN", "LOOSE_TOL", "FoldTasks", "path_scores"]
 
 LOOSE_TOL = 1e-2  # relative gap inside folds
 _MAX_PAIRS, _MAX_NEAR_PAIRS = 10_000, 5_000  # random pairs, and pairs of neighbours, learned from in a fold
-_MAX_DROP = 0.02  # below the best score at two γ in a row: larger γ are not tried
+FEW_SEEN = 50  # held-out rows below which nothing is concluded from their scores
 _WIDE = 100  # columns (rows under a kernel) beyond which a fold learns in some directions only
 _DIRECTIONS = 64, 256  # least and largest number of these; between them two for each class
 
@@ -72,24 +72,37 @@ class FoldTasks:
 
 def path_scores(
     tasks: FoldTasks, problem: ProblemCandidate, fold: Fold, gammas: np.ndarray, scorer: Scorer
-) -> list[np.ndarray]:
+) -> list[RowScores]:
     """Return the scores of held-out rows of one problem in one fold, for every variant and γ.
 
-    A path ends where scores have fallen at two γ in a row; larger γ get the last scores.
+    A path ends where scores have not risen at two γ in a row, or have fallen by a standard error at one (two, if
+    retrieval is scored); larger γ get the last scores.
     """
     if problem.is_unlearned:
         return [scorer.score_rows(tasks.euclidean(fold), fold)]
     task = tasks.pose(problem, fold)
     n = len(gammas)
-    scores: list[list[np.ndarray]] = [[] for _ in problem.variants]
-    best, n_fallen, max_drop = -np.inf, 0, _MAX_DROP if scorer.in_unit_interval else np.inf
+    scores: list[list[RowScores]] = [[] for _ in problem.variants]
+    best, n_flat = None, 0
     for _, solution in task.path(gammas * tasks.pair_weight(problem.settings)):
         metrics = {v.residual: task.metric(solution, float(v.residual)) for v in problem.variants}
         for found, v in zip(scores, problem.variants, strict=True):
             found.append(scorer.score_rows(fold.variant(metrics[v.residual], v.n_components, v.normalize), fold))
-        top = max(float(found[-1].mean()) for found in scores)
-        best = max(best, top)
-        n_fallen = n_fallen + 1 if top < best - max_drop else 0
-        if n_fallen == 2:
-            break
+        top = max((found[-1] for found in scores), key=_mean)
+        if best is None or _mean(top) > _mean(best):
+            best, n_flat = top, 0
+        elif scorer.in_unit_interval and len(top.smooth) >= FEW_SEEN:
+            n_flat += 1
+            if n_flat == 2 or _has_fallen(top, best, 2.0 if scorer.by_retrieval else 1.0):
+                break
     return [values for found in scores for values in (*found, *[found[-1]] * (n - len(found)))]
+
+
+def _mean(scores: RowScores) -> float:
+    return float(scores.smooth.mean())
+
+
+def _has_fallen(scores: RowScores, best: RowScores, n_errors: float) -> bool:
+    """Return whether scores are below the best ones by some paired standard errors."""
+    behind = best.smooth - scores.smooth
+    return float(behind.mean()) > n_errors * float(behind.std()) / np.sqrt(len(behind) - 1.0)

@@ -12,8 +12,7 @@ import numpy as np
 
 from ..constraints import Constraints
 from ..evaluation import pair_auc
-from ..linalg import sq_norms
-from ..metric import Metric, cosines, is_positive, leading_part
+from ..metric import CoordinateDistances, Metric, leading_part
 
 __all__ = ["Fold", "SearchData"]
 
@@ -165,7 +164,7 @@ class Fold:
             diag_y=own[b],
         )
 
-    def _coordinate_distances(self, metric: Metric, among: bool) -> _CoordinateDistances:
+    def _coordinate_distances(self, metric: Metric, among: bool) -> CoordinateDistances:
         """Return the distances over some coordinates, cached for the last ones."""
         cached = self._distance_cache.get((among, metric.normalize))
         if cached is None or not cached.is_for(metric):
@@ -173,7 +172,7 @@ class Fold:
             if metric.is_linear and not metric.normalize:
                 centre = Y.mean(axis=0)  # a common shift changes no distance and spares digits far from the origin
                 X, Y = X - centre, Y - centre
-            cached = self._distance_cache[among, metric.normalize] = _CoordinateDistances(metric, X, Y)
+            cached = self._distance_cache[among, metric.normalize] = CoordinateDistances(metric, X, Y)
         return cached
 
     def auc(self, metric: Metric, constraints: Constraints | None) -> float:
@@ -191,40 +190,3 @@ class Fold:
         return metric.pair_distances(
             self.X_test[i], self.X_test[j], squared=True, cross=self.X[a, b], diag_x=own[a], diag_y=own[b]
         )
-
-
-class _CoordinateDistances:
-    """Distances under κ = φᵀ F φ + w (κ0 − φᵀφ) for any F and w: φ and κ0 − φᵀφ of all rows are computed once."""
-
-    def __init__(self, metric: Metric, X: np.ndarray, Y: np.ndarray):
-        self.features, self.coordinates = metric.features, metric.coordinates
-        if metric.features is not None:
-            X, Y = metric.features.transform(X), metric.features.transform(Y)
-        self.phi_x, self.phi_y = self.coordinates.map(X), self.coordinates.map(Y)
-        self._rows = X, Y
-
-    def is_for(self, metric: Metric) -> bool:
-        """Return whether a metric has these features and coordinates, whatever its core matrix and residual."""
-        return metric.features is self.features and metric.coordinates.shares_map(self.coordinates)
-
-    @cached_property
-    def _outside(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Factor κ0 − φᵀφ of all rows with all, and of each with itself."""
-        X, Y = self._rows
-        own = (self.coordinates.base_diagonal(rows) - sq_norms(phi) for rows, phi in ((X, self.phi_x), (Y, self.phi_y)))
-        return self.coordinates.base(X, Y) - self.phi_x @ self.phi_y.T, *own
-
-    def sq_distances(self, metric: Metric) -> np.ndarray:
-        """Return squared distances of all rows of X to all rows of Y."""
-        F, weight = metric.F, metric.base_weight
-        moved = self.phi_x @ F
-        K = moved @ self.phi_y.T
-        own_x = np.einsum("ij,ij->i", moved, self.phi_x)
-        own_y = np.einsum("ij,ij->i", self.phi_y @ F, self.phi_y)
-        if weight and self.coordinates.leaves_out:
-            outside, outside_x, outside_y = self._outside
-            K += weight * outside
-            own_x, own_y = own_x + weight * outside_x, own_y + weight * outside_y
-        if metric.normalize:
-            K, own_x, own_y = cosines(K, own_x, own_y), is_positive(own_x), is_positive(own_y)
-        return own_x[:, None] + own_y - 2.0 * K

@@ -5,22 +5,51 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..constraints import Constraints
-from ..evaluation import average_precision, nearest_of, precision_at, ranked, recall_at, vote
+from ..evaluation import average_precision, nearest_of, precision_at, ranked, recall_at, vote, vote_confidence
 from ..metric import Metric
 from .folds import Fold
 
-__all__ = ["RETRIEVAL", "Score", "Scorer", "knn_hits", "make_scorer", "retrieval", "retrieval_queries"]
+__all__ = [
+    "RETRIEVAL",
+    "RowScores",
+    "Score",
+    "Scorer",
+    "make_scorer",
+    "retrieval",
+    "retrieval_queries",
+    "retrieval_scorer",
+]
 
-Score = Callable[[Metric, Fold], np.ndarray]
+Score = Callable[[Metric, Fold], "RowScores"]
 
 _AT = re.compile(r"(precision|recall)@([1-9][0-9]*)")
 _MAX_QUERIES = 500
 RETRIEVAL = "'map', 'precision@10' or 'recall@10' (any number in place of 10)"
+
+
+class RowScores(NamedTuple):
+    """Scores of held-out rows or queries; of a fold as a whole, arrays of one number.
+
+    `smooth` has the same mean, about, and less noise where a score is right or wrong: candidates are compared by both.
+    """
+
+    values: np.ndarray
+    smooth: np.ndarray
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> RowScores:
+        """Return scores that are smooth as they are."""
+        return cls(values, values)
+
+
+def _fold_as_a_whole(fold: Fold) -> None:
+    """Return None: scores are not of single rows."""
+    return None
 
 
 @dataclass(frozen=True)
@@ -29,20 +58,22 @@ class Scorer:
 
     Attributes
     ----------
-    score_rows : callable(metric, fold)
-        Score of every held-out row or query; of a fold as a whole, an array of one number.
+    score_rows : callable(metric, fold) returning RowScores
     measure : str
         Name of the measure of `mahalo.evaluation` that it is, or is nearest to.
     by_retrieval : bool
         Whether held-out rows are searched for among each other.
     in_unit_interval : bool
         Whether scores lie between 0 and 1; False for a user's callable.
+    scored_rows : callable(fold) returning an array or None
+        Positions of the rows that are scored; None if scores are not of single rows.
     """
 
     score_rows: Score
     measure: str
     by_retrieval: bool = False
     in_unit_interval: bool = True
+    scored_rows: Callable[[Fold], np.ndarray | None] = _fold_as_a_whole
 
 
 def make_scorer(
@@ -58,16 +89,17 @@ def make_scorer(
         measure = "pair AUC" if y is None else "MAP" if unseen else "10-NN"
         return Scorer(_call_user(scoring), measure, in_unit_interval=False)
     if scoring == "auc":
-        return Scorer(lambda metric, f: np.array([f.auc(metric, constraints)]), "pair AUC" if y is None else "AUC")
+        measure = "pair AUC" if y is None else "AUC"
+        return Scorer(lambda metric, f: RowScores.of(np.array([f.auc(metric, constraints)])), measure)
     if isinstance(scoring, str) and y is not None:
         if scoring == "accuracy" and not unseen:
-            return Scorer(_knn_accuracy, "10-NN")
+            return Scorer(_knn_accuracy, "10-NN", scored_rows=_labelled_rows)
         if scoring == "map":
-            return Scorer(lambda metric, f: average_precision(retrieval(metric, f)), "MAP", True)
+            return retrieval_scorer(average_precision, "MAP")
         if found := _AT.fullmatch(scoring):
             at, k = {"precision": precision_at, "recall": recall_at}[found[1]], int(found[2])
             name = scoring.replace("precision", "P")
-            return Scorer(lambda metric, f: at(retrieval(metric, f), k), name, True)
+            return retrieval_scorer(lambda found: at(found, k), name)
     if scoring == "accuracy" and unseen:
         raise ValueError(
             "scoring='accuracy' needs training rows of the held-out classes, and holdout='classes' leaves none; use "
@@ -79,25 +111,38 @@ def make_scorer(
     )
 
 
+def retrieval_scorer(score: Callable[[np.ndarray], np.ndarray], measure: str) -> Scorer:
+    """Return the scorer of a measure of what each query finds, which is relevant or not, nearest first."""
+    return Scorer(
+        lambda metric, fold: RowScores.of(score(retrieval(metric, fold))),
+        measure,
+        by_retrieval=True,
+        scored_rows=lambda fold: fold.test[retrieval_queries(fold)],
+    )
+
+
 def _call_user(scoring: Callable[..., Any]) -> Score:
-    def score(metric: Metric, f: Fold) -> np.ndarray:
-        return np.array([float(scoring(metric, f.X_train, f.labels_of(f.train), f.X_test, f.labels_of(f.test)))])
+    def score(metric: Metric, f: Fold) -> RowScores:
+        value = scoring(metric, f.X_train, f.labels_of(f.train), f.X_test, f.labels_of(f.test))
+        return RowScores.of(np.array([float(value)]))
 
     return score
 
 
-def _knn_accuracy(metric: Metric, fold: Fold) -> np.ndarray:
-    return knn_hits(metric, fold)[1].astype(np.float64)
-
-
-def knn_hits(metric: Metric, fold: Fold, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
-    """Return the labelled held-out rows, and whether the vote of their k nearest labelled training rows is right."""
-    votes_of, truth = fold.y_train, fold.y_test
-    assert votes_of is not None and truth is not None
-    voters, scored = votes_of >= 0, truth >= 0
+def _knn_accuracy(metric: Metric, fold: Fold, k: int = 10) -> RowScores:
+    """Score labelled held-out rows by the vote of their k nearest labelled training rows."""
+    codes, truth = fold.y_train, fold.y_test
+    assert codes is not None and truth is not None
+    voters, scored = codes >= 0, truth >= 0
     D = fold.sq_distances(metric, among=False)
     D = D if voters.all() and scored.all() else D[np.ix_(scored, voters)]
-    return np.flatnonzero(scored), vote(votes_of[voters][nearest_of(D, k)]) == truth[scored]
+    neighbours, truth = codes[voters][nearest_of(D, k)], truth[scored]
+    return RowScores((vote(neighbours) == truth).astype(np.float64), vote_confidence(neighbours, truth))
+
+
+def _labelled_rows(fold: Fold) -> np.ndarray:
+    assert fold.y_test is not None
+    return fold.test[fold.y_test >= 0]
 
 
 def retrieval_queries(fold: Fold) -> np.ndarray:

@@ -7,7 +7,8 @@ from .judging import Enough, HeldOut
 from .learning import Consolidation
 from .neighbors import Neighbors
 from .questions import Doubt, Question
-from .session import Session, State
+from .session import Session
+from .state import State
 
 __all__ = [
     "Answer",

@@ -65,8 +65,7 @@ class Learning:
     """Learner of metrics from answers about the rows of X.
 
     Answers imply others: rows connected by "same" are a group, and "different" between two groups holds for all their
-    rows. All implied pairs are learned from, up to 4,000 of either kind; similar and dissimilar
-    pairs weigh as much in all.
+    rows. All implied pairs are learned from, up to 4,000 of either kind.
 
     Parameters
     ----------
@@ -131,7 +130,7 @@ class Learning:
         implied = closure.constraints(_MAX_IMPLIED, random_state=self.seed)
         if held_out is not None:
             implied = _without(implied, rows, np.array([a.rows for a in held_out.pairs]).reshape(-1, 2))
-        constraints = _balanced(implied)
+        constraints = implied
         if len(triplets):
             constraints = constraints + Constraints.from_triplets(np.searchsorted(rows, triplets), n_rows=len(rows))
         n_similar = int((implied.pairs.sign > 0).sum())
@@ -150,17 +149,6 @@ def _says_something(X: np.ndarray, constraints: Constraints) -> bool:
     pairs, triplets = constraints.pairs.index, constraints.triplets.index
     edges = np.concatenate([pairs, triplets[:, :2], triplets[:, ::2]])
     return bool((sq_distances(X, edges) > 0).any())
-
-
-def _balanced(constraints: Constraints) -> Constraints:
-    """Return the constraints with a weight below 1 on the kind of pairs that there are more of: both weigh as much."""
-    similar = constraints.pairs.sign > 0
-    n_similar, n_dissimilar = int(similar.sum()), int((~similar).sum())
-    if not n_similar or not n_dissimilar:
-        return constraints
-    fewer = min(n_similar, n_dissimilar)
-    weight = np.where(similar, fewer / n_similar, fewer / n_dissimilar)
-    return Constraints.from_pairs(constraints.pairs.index, same=similar, weight=weight, n_rows=constraints.n_rows)
 
 
 def _without(constraints: Constraints, rows: np.ndarray, pairs: np.ndarray) -> Constraints:

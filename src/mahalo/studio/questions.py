@@ -20,6 +20,7 @@ Key = tuple[str, tuple[int, ...]]  # kind and rows of a question, in ascending o
 
 _ROWS_PER_QUESTION, _FEWEST_ROWS = 0.4, 8  # rows in play for each answer, and at least
 _FEWEST_OPEN = 20  # open pairs of groups to choose from; more rows come into play until there are as many
+_SIZE_EXPONENT = 0.25  # weight of what an answer implies; 0 is worse on few classes, ½ on many
 _N_SAMPLE = 300  # rows whose distances calibrate the probability of "same"
 _NEAR = 10  # a pair to judge by is half of the time a row and one of its ten nearest among the sample
 _AGAIN_EVERY = 6  # at most every sixth question repeats an earlier one
@@ -119,8 +120,8 @@ class Chooser:
     ) -> tuple[str, tuple[int, ...], str] | None:
         """Return the pair of groups whose answer is most probably "same" and would imply most.
 
-        Among a few rows (two for every five answers) the pair of groups with the largest P(same) √(size · size), by the
-        mean squared distance of their rows: until the groups of these rows are known.
+        Among a few rows, two for every five answers, the pair of groups with the largest P(same) (size · size)^¼, by
+        the distance of their nearest rows: until the groups of these rows are known.
         """
         sq = self._learning.distances(self._learning.ordinary, np.array([a.rows for a in answers.pairs]))
         known, _ = consistent(answers.pairs, sq)
@@ -230,13 +231,13 @@ class _Best:
 
 @dataclass(frozen=True, eq=False)
 class _Groups:
-    """Groups of the rows in play: members, sizes, mean squared distances between groups, and open pairs of groups."""
+    """Groups of the rows in play: members, sizes, squared distances of their nearest rows, and open pairs of groups."""
 
     rows: np.ndarray
     code: np.ndarray
     size: np.ndarray
     sq: np.ndarray
-    mean_sq: np.ndarray
+    nearest_sq: np.ndarray
     is_open: np.ndarray
 
     @classmethod
@@ -246,20 +247,19 @@ class _Groups:
         closure = AnswerClosure.of(Constraints.from_pairs(local, same=same, n_rows=len(rows)), len(rows))
         code, n_groups = closure.group, int(closure.group.max()) + 1
         size = np.bincount(code, minlength=n_groups).astype(np.float64)
-        member = np.zeros((n_groups, len(rows)))
-        member[code, np.arange(len(rows))] = 1.0
         sq = euclidean_distances(T, squared=True)
-        mean_sq = member @ sq @ member.T / np.outer(size, size)
+        nearest_sq = np.full((n_groups, n_groups), np.inf)
+        np.minimum.at(nearest_sq, (code[:, None], code[None, :]), sq)
         is_open = np.triu(np.ones((n_groups, n_groups), dtype=bool), 1)
         low, high = np.divmod(closure.dissimilar, n_groups)
         is_open[low, high] = False
-        return cls(rows, code, size, sq, mean_sq, is_open)
+        return cls(rows, code, size, sq, nearest_sq, is_open)
 
     def best(self, model: SimilarityModel, excluded: Callable[[Key], bool]) -> _Best | None:
-        """Return the open pair of groups with the largest P(same) √(size · size) that is not excluded."""
+        """Return the open pair of groups with the largest P(same) (size · size)^¼ that is not excluded."""
         a, b = np.nonzero(self.is_open)
-        p = model.probability(self.mean_sq[a, b])
-        value = p * np.sqrt(self.size[a] * self.size[b])
+        p = model.probability(self.nearest_sq[a, b])
+        value = p * (self.size[a] * self.size[b]) ** _SIZE_EXPONENT
         for k in np.argsort(-value, kind="stable"):
             left, right = (np.flatnonzero(self.code == group[k]) for group in (a, b))
             block = self.sq[np.ix_(left, right)]

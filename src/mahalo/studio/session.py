@@ -12,67 +12,27 @@ from os import PathLike
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array
 
 from ..explain.fingerprint import fingerprint
 from ..learner import MetricLearner
 from ..metric import Metric
-from ..solvers import Certificate
 from ..validation import check_count
 from .answer_log import AnswerLog, DataIdentity, Entry
-from .answers import HELD_OUT_EVERY, Answers, Contradiction, contradictions
+from .answers import HELD_OUT_EVERY, Answers, contradictions
 from .export import Export, RowNames, export_answers
+from .input_checks import checked_kinds, checked_rows, checked_seed
 from .judging import SPAN, Enough, HeldOut, Judge
 from .learning import Consolidation, Learning
 from .neighbors import Neighbors, RowIndex
 from .questions import Chooser, Doubt, Key, Question, doubts
+from .state import State
 
-__all__ = ["Session", "State"]
+__all__ = ["Session"]
 
 EVERY = 5  # answers between consolidations
 _PENDING_SECONDS = 120.0  # for which a question shown to one person is not asked of another
 _N_CACHED = 24  # consolidations that are kept
 _MAX_CURVE = 30  # points of the curve of held-out AUC
-
-
-@dataclass(frozen=True, eq=False)
-class State:
-    """Knowledge of a session.
-
-    Attributes
-    ----------
-    n_answers, n_same, n_different, n_triplets, n_skipped : int
-        Answers that hold, of which pairs of either kind and triplets; questions that nobody could answer.
-    n_implied : int
-        Pairs that follow from the answers learned from, beyond these answers themselves.
-    n_consolidated : int
-        Answers in the log at the last consolidation.
-    certificate : Certificate or None
-        Of the last consolidation.
-    held_out : HeldOut or None
-        AUC of held-out answers; None until some are "same" and some "different".
-    curve : tuple of HeldOut
-        The same at earlier consolidations.
-    enough : Enough
-    contradictions : tuple of Contradiction
-    doubtful : tuple of Doubt
-    annotators : tuple of str
-    """
-
-    n_answers: int
-    n_same: int
-    n_different: int
-    n_triplets: int
-    n_skipped: int
-    n_implied: int
-    n_consolidated: int
-    certificate: Certificate | None
-    held_out: HeldOut | None
-    curve: tuple[HeldOut, ...]
-    enough: Enough
-    contradictions: tuple[Contradiction, ...]
-    doubtful: tuple[Doubt, ...]
-    annotators: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,11 +103,9 @@ class Session:
         prior: ArrayLike | None = None,
         gamma: float = 1.0,
     ) -> None:
-        self.X = _checked_rows(X)
-        self.kinds = _checked_kinds(kinds)
-        if not isinstance(random_state, (int, np.integer)) or random_state < 0:
-            raise ValueError(f"random_state must be a whole number from 0; got {random_state!r}.")
-        self.random_state, self.annotator = int(random_state), annotator
+        self.X = checked_rows(X)
+        self.kinds = checked_kinds(kinds)
+        self.random_state, self.annotator = checked_seed(random_state), annotator
         learner = MetricLearner(gamma=gamma, prior="identity" if prior is None else np.asarray(prior))
         self.learning = Learning(self.X, self.random_state, learner)
         digest = fingerprint(self.X).rows
@@ -208,6 +166,8 @@ class Session:
             Who answers; default: the annotator of the session.
         """
         annotator = self.annotator if annotator is None else annotator
+        if question.kind not in ("pair", "triplet"):
+            raise ValueError(f"kind must be 'pair' or 'triplet'; got {question.kind!r}.")
         entry = Entry(question.id, question.kind, tuple(question.rows), answer, annotator, question.why)
         return self.log.append(entry)
 
@@ -277,6 +237,15 @@ class Session:
     def latest_metric_(self) -> Metric:
         """The newest metric there is, without waiting for one that is being learned."""
         return self._newest().consolidation.metric
+
+    def latest_groups(self) -> Consolidation:
+        """Return the newest consolidation, with the groups of rows that answers have connected."""
+        return self._newest().consolidation
+
+    @property
+    def n_consolidated(self) -> int:
+        """Number of answers in the log at the last consolidation."""
+        return self._newest().n_entries
 
     def learn_in_background(self) -> None:
         """Let `question` use the newest metric there is; another thread calls `learn`."""
@@ -422,17 +391,3 @@ class Session:
 def _content(answers: Answers) -> tuple[tuple[object, ...], ...]:
     """Return what a metric depends on: every pair and triplet, its answer, and how often it was given."""
     return tuple((a.kind, a.rows, a.same, a.n_times, a.ordinal) for a in (*answers.pairs, *answers.triplets))
-
-
-def _checked_rows(X: ArrayLike) -> np.ndarray:
-    """Return X as a matrix of finite numbers in single or double precision."""
-    if hasattr(X, "tocsr"):
-        raise ValueError("X is sparse; a session takes a dense array. Reduce it first, e.g. with TruncatedSVD.")
-    return np.asarray(check_array(X, dtype=[np.float64, np.float32], ensure_min_samples=3))
-
-
-def _checked_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
-    kinds = (kinds,) if isinstance(kinds, str) else tuple(kinds)
-    if not kinds or set(kinds) - {"pair", "triplet"}:
-        raise ValueError(f"kinds must be ('pair',), ('triplet',) or both; got {kinds!r}.")
-    return tuple(kind for kind in ("pair", "triplet") if kind in kinds)

@@ -26,6 +26,7 @@ __all__ = [
     "check_column",
     "is_numeric",
     "numeric_columns",
+    "numeric_names",
     "select_columns",
     "split_names",
     "warn_constants",
@@ -60,6 +61,13 @@ def split_names(entries: Sequence[str], table: TableSource) -> tuple[str, ...]:
         return [entry] if entry in table.names else [name.strip() for name in entry.split(",") if name.strip()]
 
     return tuple(name for entry in entries for name in split(entry))
+
+
+def numeric_names(options: RowOptions) -> list[str] | None:
+    """Return the columns of a text file to read as numbers: beside texts only those that are named; None for all."""
+    if not options.text:
+        return None
+    return [name.strip() for entry in options.columns for name in dict.fromkeys((entry, *entry.split(",")))]
 
 
 def select_columns(table: TableSource, choice: ColumnChoice) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..constraints import Constraints
@@ -9,10 +11,11 @@ from .options import RowOptions
 from .table import ReadOptions, Table, read_table
 from .text import float_array, list_some
 
-__all__ = ["read_constraints", "read_pair_rows"]
+__all__ = ["read_constraints", "read_labelled_pairs", "read_pair_rows"]
 
 _GRADES = ("grade", "relevance", "score")
 _SAME = ("same", "label")  # 1 for a similar pair, 0 for a dissimilar one
+_ENDS = ("first", "second")
 _Columns = dict[str, list[object]]
 
 
@@ -31,6 +34,34 @@ def read_pair_rows(file: str, n_rows: int, ids: list[str] | None, encoding: str 
     for name in _answer_columns(table):
         columns.pop(name, None)
     return _row_numbers(table, columns, 2, n_rows, ids)
+
+
+def read_labelled_pairs(
+    file: str, sides: Sequence[tuple[int, list[str] | None]], encoding: str = "utf-8"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs of row numbers and their answers, True for the same; pairs without an answer are left out.
+
+    `sides` are the number of rows and the ids of the table that the first column names, and of that of the second.
+    Columns called `first` and `second` are these two, if a file has them; then others are ignored.
+    """
+    table, columns = _read_columns(file, encoding)
+    name = next((name for name in _answer_columns(table) if name in columns), None)
+    if name is None:
+        raise ValueError(f"{table.source} has no column 'same' with 1 for pairs that are the same and 0 for others.")
+    values = columns.pop(name)
+    columns = {key: columns[key] for key in _ENDS} if set(_ENDS) <= set(columns) else columns
+    _check_width(table, columns, 2)
+    answered = [k for k, value in enumerate(values) if value not in (None, "")]
+    if not answered:
+        raise ValueError(f"no pair of {table.source} is labelled; write 1 or 0 into {name!r}.")
+    answers, graded = _parse_answers(table, name, [values[k] for k in answered])
+    if graded:
+        raise ValueError(f"{name!r} of {table.source} must hold 1 for the same and 0 for different pairs, not grades.")
+    ends = []
+    for column, (n_rows, ids) in zip(columns.values(), sides, strict=True):
+        own = np.array([[column[k]] for k in answered], dtype=object)
+        ends.append(_check_numbers(own, table.source, n_rows) if ids is None else _find_ids(own, table.source, ids))
+    return np.hstack(ends), answers.astype(bool)
 
 
 def _answer_columns(table: Table) -> tuple[str, ...]:
@@ -68,16 +99,21 @@ def _read_columns(file: str, encoding: str) -> tuple[Table, _Columns]:
 
 
 def _row_numbers(table: Table, columns: _Columns, width: int, n_rows: int, ids: list[str] | None) -> np.ndarray:
+    _check_width(table, columns, width)
+    ends = np.empty((table.n_rows, width), dtype=object)
+    for k, values in enumerate(columns.values()):
+        ends[:, k] = values
+    return _check_numbers(ends, table.source, n_rows) if ids is None else _find_ids(ends, table.source, ids)
+
+
+def _check_width(table: Table, columns: _Columns, width: int) -> None:
+    """Raise ValueError unless as many columns as rows are named are left."""
     if len(columns) != width:
         grade = " beside 'same' or 'grade'" if width == 2 else ""
         raise ValueError(
             f"{table.source} has {len(columns)} columns that may name rows: {list_some(list(columns))}; wanted {width}"
             f"{grade}. {_remedy(columns, width)}"
         )
-    ends = np.empty((table.n_rows, width), dtype=object)
-    for k, values in enumerate(columns.values()):
-        ends[:, k] = values
-    return _check_numbers(ends, table.source, n_rows) if ids is None else _find_ids(ends, table.source, ids)
 
 
 def _remedy(columns: _Columns, width: int) -> str:

@@ -8,7 +8,7 @@ from .columns import check_column
 from .table import Table
 from .text import list_some
 
-__all__ = ["join_texts"]
+__all__ = ["join_texts", "read_texts"]
 
 
 def join_texts(table: Table, names: Sequence[str]) -> list[str]:
@@ -18,7 +18,7 @@ def join_texts(table: Table, names: Sequence[str]) -> list[str]:
     """
     if table.frame is None:
         raise ValueError(f"{table.source} is an array, which holds no texts; wanted a table with {list_some(names)}.")
-    columns = [_values(table, name) for name in names]
+    columns = [read_texts(table, name) for name in names]
     texts = [" ".join(part for part in parts if part) for parts in zip(*columns, strict=True)]
     if empty := [row for row, text in enumerate(texts) if not text]:
         raise ValueError(
@@ -28,7 +28,7 @@ def join_texts(table: Table, names: Sequence[str]) -> list[str]:
     return texts
 
 
-def _values(table: Table, name: str) -> list[str]:
+def read_texts(table: Table, name: str) -> list[str]:
     """Return the values of a column without white space around them, missing ones as empty."""
     from pyarrow import types
 

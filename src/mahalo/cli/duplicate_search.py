@@ -1,0 +1,151 @@
+"""Duplicates of tables by the options of a command: pairs to label, groups in a file, and a page."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..dedupe import Deduplicator, Duplicates, propose_pairs
+from ..progress import Progress
+from ..tables.constraint_files import read_labelled_pairs
+from ..tables.labels_and_ids import name_rows
+from ..tables.options import RowOptions
+from ..tables.output_files import write_table
+from ..tables.records import Records, load_records
+
+__all__ = ["DuplicateSummary", "ProposalSummary", "Request", "find_duplicates", "write_proposals"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """Options of `mahalo dedupe`."""
+
+    rows: RowOptions
+    against: str | None
+    precision: float
+    base_rate: float | None
+    out: Path
+    page: Path | None
+
+
+@dataclass(frozen=True)
+class ProposalSummary:
+    """Number of pairs that were written to be labelled."""
+
+    pairs: int
+    out: str
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the fields."""
+        return asdict(self)
+
+    def facts(self) -> dict[str, str]:
+        """Return lines to print."""
+        return {"written": f"{self.out}: {self.pairs:,} pairs", "next": "write 1 or 0 into 'same', then give --pairs"}
+
+
+@dataclass(frozen=True)
+class DuplicateSummary:
+    """Groups that were found, and what was learned."""
+
+    groups: int
+    pairs: int
+    expected_precision: float
+    threshold: float
+    candidates: int
+    labelled_same: int
+    labelled_different: int
+    weights: dict[str, float]
+    out: str
+    page: str | None
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the fields."""
+        return asdict(self)
+
+    def facts(self) -> dict[str, str]:
+        """Return lines to print."""
+        heaviest = sorted(self.weights.items(), key=lambda item: -item[1])[:6]
+        learned = ", ".join(f"{name} {weight:.3g}" for name, weight in heaviest)
+        facts = {
+            "labelled": f"{self.labelled_same:,} pairs the same, {self.labelled_different:,} different",
+            "weights": learned,
+            "groups": f"{self.groups:,}, of {self.pairs:,} pairs; {self.expected_precision:.1%} of them expected to be "
+            f"the same (probability of at least {self.threshold:.2f}, {self.candidates:,} candidates)",
+            "written": self.out,
+        }
+        return facts if self.page is None else facts | {"page": self.page}
+
+
+def write_proposals(request: Request, n_pairs: int, seed: int, progress: Progress) -> ProposalSummary:
+    """Write pairs that are worth labelling, with what they say and an empty column `same`."""
+    first, second = load_records(request.rows, request.against, progress)
+    other = first if second is None else second
+    progress.show("comparing: nearest rows")
+    pairs = propose_pairs(first.columns, n_pairs, against=None if second is None else second.columns, random_state=seed)
+    rows, others = pairs.T
+    columns = {
+        "first": name_rows(rows, first.ids),
+        "second": name_rows(others, other.ids),
+        "same": np.full(len(pairs), "", dtype=object),
+        "first_row": np.array([first.shown[row] for row in rows], dtype=object),
+        "second_row": np.array([other.shown[row] for row in others], dtype=object),
+    }
+    write_table(request.out, columns)
+    return ProposalSummary(len(pairs), str(request.out))
+
+
+def find_duplicates(request: Request, progress: Progress) -> DuplicateSummary:
+    """Learn from labelled pairs, and write the groups, and the page if one is asked for."""
+    finder = Deduplicator(precision=request.precision, base_rate=request.base_rate)
+    finder.check_parameters()
+    first, second = load_records(request.rows, request.against, progress)
+    other = first if second is None else second
+    assert request.rows.pairs is not None
+    sides = [(first.n_rows, first.ids), (other.n_rows, other.ids)]
+    pairs, same = read_labelled_pairs(request.rows.pairs, sides, request.rows.encoding)
+    against = None if second is None else second.columns
+    progress.show("learning: same or not")
+    finder.fit(first.columns, pairs, same, against=against)
+    progress.show("comparing: candidate pairs")
+    found = finder.find(first.columns, against=against)
+    if request.page is not None:
+        from ..report.duplicates import write_duplicates_page
+
+        write_duplicates_page(request.page, found, first.shown, other.shown, first.ids, other.ids)
+    write_table(request.out, _group_columns(found, first, second))
+    return DuplicateSummary(
+        groups=found.n_groups,
+        pairs=len(found.pairs),
+        expected_precision=round(found.expected_precision, 4),
+        threshold=round(found.threshold, 4),
+        candidates=found.n_candidates,
+        labelled_same=finder.n_same_,
+        labelled_different=finder.n_different_,
+        weights=finder.weights_,
+        out=str(request.out),
+        page=None if request.page is None else str(request.page),
+    )
+
+
+def _group_columns(found: Duplicates, first: Records, second: Records | None) -> dict[str, np.ndarray]:
+    """Return one line for each row of a group: its group, its table, its name, and its best probability."""
+    best = [np.zeros(first.n_rows), np.zeros(0 if second is None else second.n_rows)]
+    for side in (0, 1):
+        target = best[0] if second is None else best[side]
+        np.maximum.at(target, found.pairs[:, side], found.probability)
+    parts = []
+    for number, (records, groups) in enumerate(((first, found.groups), (second, found.other_groups))):
+        if records is None or groups is None:
+            continue
+        rows = np.flatnonzero(groups >= 0)
+        names = name_rows(rows, records.ids).astype(str)
+        parts.append((groups[rows], np.full(len(rows), number + 1), names, best[number][rows]))
+    group, table, row, probability = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.lexsort((np.arange(len(group)), table, group))
+    columns = {"group": group, "table": table, "row": row, "probability": probability.round(4)}
+    if second is None:
+        del columns["table"]
+    return {name: values[order] for name, values in columns.items()}
