@@ -17,7 +17,7 @@ from .options import RowOptions
 
 __all__ = ["FoundNeighbors", "find_neighbors"]
 
-_QUERIES = 4_096  # searched at once
+_QUERIES = 4_096  # queries to search for at once
 
 
 @dataclass(frozen=True)

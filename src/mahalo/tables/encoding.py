@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Encoding", "Missing", "check_matrix", "convert", "encode", "fit_encoding", "raise_if_missing"]
 
-_MOST_VALUES = 200  # of a one-hot column
+_MOST_VALUES = 200  # largest number of values of a one-hot column
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Classes", "check_value_columns", "name_rows", "read_ids", "read_labels"]
 
-_MOST_CLASSES = 1_000_000
+_MOST_CLASSES = 1_000_000  # largest number of different labels
 
 
 @dataclass(frozen=True)

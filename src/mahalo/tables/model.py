@@ -25,7 +25,7 @@ from .vectors import vector_lengths
 
 __all__ = ["FittedModel", "ModelRows"]
 
-_PART = 50_000  # rows that are transformed at once
+_PART = 50_000  # rows to transform at once
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class FittedModel:
     def encode(self, table: Table, progress: Progress = SILENT) -> Matrix:
         """Return the rows of a table as numbers: columns by name, in the order of the fit, others left out.
 
-        Texts are encoded, those in the cache excepted.
+        Texts are encoded unless their vectors are cached.
         """
         if self.record.text:
             texts = join_texts(table, self.record.text)
