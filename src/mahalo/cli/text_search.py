@@ -12,9 +12,9 @@ import numpy as np
 from ..linalg import nearest_of
 from ..progress import Progress
 from ..search import build_index
+from ..tables.formatting import list_some
 from ..tables.labels_and_ids import name_rows
 from ..tables.model import FittedModel
-from ..tables.text import list_some
 from ..tables.text_columns import join_texts
 from ..text import HybridIndex
 from .options import RowOptions

@@ -13,9 +13,9 @@ import numpy as np
 
 from ..validation import warn
 from .files import TableFiles
+from .formatting import list_some
 from .options import RowOptions
 from .table import ReadOptions, Table, TableSource, read_table
-from .text import list_some
 from .vectors import is_vector
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..constraints import Constraints
+from .formatting import float_array, list_some
 from .options import RowOptions
 from .table import ReadOptions, Table, read_table
-from .text import float_array, list_some
 
 __all__ = ["read_constraints", "read_labelled_pairs", "read_pair_rows"]
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..progress import Progress
+from .formatting import is_number, list_some, one_line
 from .table import ReadOptions, check_unique, require_pyarrow
-from .text import is_number, list_some, one_line
 
 if TYPE_CHECKING:
     import pyarrow as pa

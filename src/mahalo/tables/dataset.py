@@ -22,10 +22,10 @@ from .column_stats import ColumnStats
 from .columns import ColumnChoice, select_columns, split_names, warn_constants, warn_row_names
 from .constraint_files import read_constraints
 from .encoding import Encoding, check_matrix, encode, fit_encoding
+from .formatting import list_some
 from .labels_and_ids import Classes, check_value_columns, read_ids, read_labels
 from .options import RowOptions
 from .table import Piece, ReadOptions, Table, TableSource, open_table, read_table
-from .text import list_some
 from .text_columns import join_texts
 
 if TYPE_CHECKING:

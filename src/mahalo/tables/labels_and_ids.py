@@ -11,9 +11,9 @@ import numpy as np
 
 from ..constraints.labels import Labels
 from .columns import check_column
+from .formatting import is_number, list_some
 from .options import RowOptions
 from .table import ReadOptions, TableSource, read_table
-from .text import is_number, list_some
 from .vectors import is_list
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from ..progress import SILENT, Progress
 from ..text import TextEncoder, load_encoder_for
 from .columns import numeric_columns
 from .encoding import Encoding, check_matrix, encode
+from .formatting import list_some
 from .labels_and_ids import read_ids
 from .options import RowOptions
 from .output_files import Part
 from .table import ReadOptions, Table, TableSource, open_table, read_table
-from .text import list_some
 from .text_columns import join_texts
 from .vectors import vector_lengths
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..persistence import replacing
 from .files import existing_files
+from .formatting import list_some
 from .table import require_pyarrow
-from .text import list_some
 
 if TYPE_CHECKING:
     import pyarrow as pa

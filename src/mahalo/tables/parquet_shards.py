@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ..progress import SILENT, Progress
 from .files import TableFiles
+from .formatting import one_line
 from .table import Piece, Table, check_unique, matching_shards, require_pyarrow
-from .text import one_line
 
 if TYPE_CHECKING:
     import numpy as np
