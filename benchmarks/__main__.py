@@ -27,6 +27,7 @@ NAMES = (
     "suspects",
     "feedback",
     "duplicates",
+    "texts",
     "online",
     "dask",
     "commands",

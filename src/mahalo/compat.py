@@ -29,7 +29,7 @@ Preprocessor = Callable[[np.ndarray], np.ndarray]  # row numbers → rows
 _STRATEGIES = ("accuracy", "f_beta", "max_tpr", "max_tnr")
 
 
-class _MahalanobisEstimator(BaseEstimator):
+class _MahalanobisEstimator(ClassNamePrefixFeaturesOutMixin, BaseEstimator):
     """Base of both estimators: the learned metric under metric-learn's method names."""
 
     gamma: float
@@ -126,6 +126,10 @@ class _MahalanobisEstimator(BaseEstimator):
         check_is_fitted(self, "metric_")
         rows = validate_data(self, self._look_up_rows(X), reset=False, dtype=[np.float64, np.float32])
         return rows @ self.components_.T.astype(rows.dtype, copy=False)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.components_.shape[0]
 
 
 class ITML(_MahalanobisEstimator):
@@ -262,7 +266,7 @@ class ITML(_MahalanobisEstimator):
             raise ValueError(f"beta must be a number; got {beta!r}.")
 
 
-class ITML_Supervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _MahalanobisEstimator):
+class ITML_Supervised(TransformerMixin, _MahalanobisEstimator):
     """Information-theoretic metric learning from labels, with the interface of metric-learn's ITML_Supervised.
 
     `n_constraints` similar and as many dissimilar pairs are drawn from the labels, by default 20 times the square of
@@ -300,10 +304,6 @@ class ITML_Supervised(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Mahala
         constraints = Constraints.from_labels(y, pairs_per_class=per_class, random_state=rng)
         self._learn(rows, constraints, bounds)
         return self
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.components_.shape[0]
 
 
 class _RowsByNumber:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CLASSIFIER",
     "FEEDBACK",
+    "HYBRID",
     "INDEX",
     "METRIC",
     "STREAM",
@@ -37,6 +38,7 @@ __all__ = [
     "FileParts",
     "Json",
     "as_plain",
+    "kind_of_file",
     "matrix_arrays",
     "replacing",
     "write_bytes",
@@ -143,7 +145,20 @@ METRIC = FileKind("mahalo-metric", 2, 1, "Save the metric again with metric.save
 INDEX = FileKind("mahalo-index", 2, 1, "Build the index again and save it with index.save(path).")
 CLASSIFIER = FileKind("mahalo-pairs", 1, 1, "Save it again with classifier.save(path).")
 FEEDBACK = FileKind("mahalo-feedback", 1, 1, "Save it again with adapter.save(path).")
+HYBRID = FileKind("mahalo-hybrid", 1, 1, "Build the index again and save it with index.save(path).")
 STREAM = FileKind("mahalo-stream", 2, 2, "Save it again with learner.save(path).")
+
+
+def kind_of_file(path: str | PathLike) -> str | None:
+    """Return the name of the kind that a file says it is; None for files of other makes."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"no file at {str(path)!r}.")
+    with _opened(Path(path)) as file:
+        metadata = file.metadata() or {}
+    try:
+        return str(json.loads(metadata["mahalo"])["format"])
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return None
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,6 +29,7 @@ from mahalo.basis import (
     SpectralBasis,
     elementary,
 )
+from mahalo.basis import base as base_module
 from mahalo.basis import clusters as clusters_module
 from mahalo.basis.base import EIGEN_ROWS, GRAM_ROWS, SUPPORT_ROWS, BasisData, indicator
 from mahalo.constraints import class_codes
@@ -202,7 +203,7 @@ def test_clusters_in_classes_leave_out_no_row(rng, monkeypatch, recwarn, space):
     monkeypatch.setattr(clusters_module, "GRAM_ROWS", 30)
     if not options:
         monkeypatch.setattr(clusters_module, "SUPPORT_ROWS", 30)
-    monkeypatch.setattr(clusters_module, "_AT_ONCE", 7, raising=False)
+    monkeypatch.setattr(clusters_module, "_BLOCK_ROWS", 7)
     used = []
     monkeypatch.setattr(clusters_module, "indicator", lambda n, groups: used.append(groups) or indicator(n, groups))
     X, y = rng.standard_normal((110, 6)), np.repeat([0, 1], [90, 20])
@@ -228,7 +229,7 @@ def test_clusters_in_classes_leave_out_no_row(rng, monkeypatch, recwarn, space):
 def test_clusters_in_classes_take_one_pass_over_all_rows_not_one_a_class(rng, monkeypatch, form):
     passes = []
     monkeypatch.setattr(clusters_module, "SUPPORT_ROWS", 10)
-    monkeypatch.setattr(clusters_module, "combine", lambda rows, J: passes.append(J.shape) or combine(rows, J))
+    monkeypatch.setattr(base_module, "combine", lambda rows, J: passes.append(J.shape) or combine(rows, J))
     y = np.repeat(np.arange(4), 30)
     X = rng.standard_normal((len(y), 5)) + np.eye(4, 5)[y]
     MetricLearner(basis=ClassBasis(8), pairs_per_class=15, random_state=0).fit(form(X), y)

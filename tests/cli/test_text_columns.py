@@ -106,6 +106,19 @@ def test_report_of_texts(text_model, run):
     assert code == 0 and "vectors of wordllama" in Path("r.html").read_text(encoding="utf-8"), err
 
 
+def test_report_names_rows_by_their_sentences(text_model, run, monkeypatch):
+    columns = sentences()
+    columns["title"][0] = f"<i>boat</i> sail {'old ' * 60}"
+    write_sentences(columns, "t.csv")
+    monkeypatch.setattr("mahalo.text.backends.CallableModel.vocabulary", lambda self: list(WORDS))
+    code, _, err = run("report", text_model, "--data", "t.csv", "--out", "r.html")
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert code == 0 and "Words that matter, of" in page, err
+    assert f"001: {columns['title'][1]}" in page
+    assert "<i>boat" not in page and "old " * 40 not in page
+    assert "boat" in page[page.index("Words that matter") :]
+
+
 @pytest.mark.parametrize("command", ["fit", "evaluate"])
 def test_wrong_options(counts, run, command):
     out = ("--out", "m.safetensors") if command == "fit" else ()
@@ -190,7 +203,21 @@ def test_wordllama_with_sockets_blocked(tmp_path, monkeypatch):
         "|".join(("fit", "t.csv", *FIT_TEXTS)),
         "transform|m.safetensors|t.csv|--out|o.npy",
         "search|m.safetensors|--index|t.csv|a boat on a river|--hybrid|-k|3",
+        "index|m.safetensors|t.csv|--hybrid|--out|h.safetensors",
+        "search|m.safetensors|--index|h.safetensors|a boat on a river|--hybrid|-k|3",
+        "neighbors|m.safetensors|--index|t.csv|--query|t.csv|-k|3|--out|n.csv",
+        "export|m.safetensors|--out|G.npy",
+        "report|m.safetensors|--data|t.csv|--out|r.html",
+        "pairs|t.csv|--text|title|--label|subject|--id|code|--gamma|1|--save|c.safetensors",
+        "dedupe|t.csv|--text|title|--columns|size|--id|code|--ask|9|--out|ask.csv",
+        "fit|t.csv|--text|title|--id|code|--feedback|clicks.csv|--out|q.safetensors",
+        "search|q.safetensors|--index|t.csv|a boat on a river|-k|3",
     ]
+    clicks = [
+        f"about a {text},{code}" for code, text in zip(*(sentences()[name] for name in ("code", "title")), strict=True)
+    ]
+    (tmp_path / "clicks.csv").write_text("\n".join(["query,document", *clicks, ""]))
     done = run_python("-c", OFFLINE, *commands, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert np.load("o.npy").shape == (48, 256)
+    assert "Words that matter" in Path("r.html").read_text(encoding="utf-8")

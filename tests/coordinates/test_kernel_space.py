@@ -107,6 +107,11 @@ def test_labels_make_the_same_pairs_and_bounds_in_either_space(rng, which, strat
     np.testing.assert_allclose(learner.constraints_.bound, linear.constraints_.bound, rtol=1e-9)
 
 
+def test_an_rbf_kernel_without_a_width_is_scikit_learns(rng):
+    X = rng.standard_normal((6, 3))
+    np.testing.assert_allclose(BaseKernel.of("rbf", {"gamma": None})(X, X), rbf_kernel(X), rtol=1e-12)
+
+
 def test_nearest_rows_come_nearest_first(rng):
     """In the order that a search among vectors gives, whatever order a partial sort leaves them in."""
     X, rows = rng.standard_normal((500, 3)), np.arange(500)

@@ -125,7 +125,7 @@ def test_pages_with_votes_of_neighbours_say_how_ties_are_broken(page):
 INNER = (
     "_core cli constraints coordinates drawing errors learner linalg metric persistence progress rows selection solvers"
 )
-INNER += " task validation parts version"
+INNER += " tables task types validation version"
 # What other rooms import from public ones.
 INTERNAL = (
     "Basis ExplainMixin HardSlack HingeSlack LogSlack Prior Slack SlackStack Supervision as_basis as_loss as_prior"
@@ -135,7 +135,7 @@ INTERNAL += " Estimate FoldScores LDA Estimates QueryScores VOTE_NOTE auc_of_pai
 INTERNAL += " compare_folds intervals known_pairs lda_projection measure_title nearest_of pair_auc pool precision_at"
 INTERNAL += " ranked ranked_auc recall_at score_queries share_below Distance N_NEIGHBORS choose_voters compare_on_pairs"
 INTERNAL += " compare_on_rows evaluate_pairs nearest_rows score_neighbors view_of_rows ndcg_at HubCounts hub_counts"
-INTERNAL += " SEARCH_MEASURES score_searches NeighborRanks neighbor_ranks"
+INTERNAL += " SEARCH_MEASURES score_searches NeighborRanks neighbor_ranks vote_confidence"
 INTERNAL += " FEATURE_KINDS FeatureMap Features LocalMap FeaturesLike QuadraticMap UserFeatures as_features"
 INTERNAL += " fit_features read_features"
 

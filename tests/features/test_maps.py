@@ -92,6 +92,8 @@ def test_rows_that_are_all_equal(features):
     ("features", "message"),
     [
         (Local(0), "n_regions must be a positive integer; got 0"),
+        (Local(True), "n_regions must be a positive integer; got True"),
+        (Local(strength=True), "strength must be a positive number; got True"),
         (Local(2.5), "n_regions must be a positive integer; got 2.5"),
         (Local(strength=0.0), "strength must be a positive number; got 0.0"),
         (Local(temperature=np.inf), "temperature must be a positive number; got inf"),

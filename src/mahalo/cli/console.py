@@ -20,8 +20,17 @@ if TYPE_CHECKING:
 
     from ..evaluation import BeforeAfter
     from .estimation import FitOutcome, Outcome
+    from .feedback_fit import FeedbackOutcome
 
-__all__ = ["facts_grid", "print_csv", "print_evaluation", "print_fit", "print_json", "print_result"]
+__all__ = [
+    "facts_grid",
+    "print_csv",
+    "print_evaluation",
+    "print_feedback",
+    "print_fit",
+    "print_json",
+    "print_result",
+]
 
 _FORMATS = {"distance": ".6g", "probability": ".4f"}  # of columns of answers
 # Printed beside "converged", where violations would look like a fault.
@@ -77,6 +86,19 @@ def print_fit(outcome: FitOutcome, out: Path) -> None:
             "next": _next(outcome, out),
         }
     )
+
+
+def print_feedback(outcome: FeedbackOutcome, out: Path, data: str) -> None:
+    """Print held-out searches of both kinds, the certificate and the file of a fit from feedback."""
+    evaluation, certificate = outcome.adapter.before_after_, outcome.adapter.certificate_
+    if evaluation is not None:
+        print(f"{evaluation}\n")
+    facts = {"learned from": f"{outcome.n_judgements:,} judgements of {outcome.n_queries:,} queries"}
+    if certificate is not None:
+        ended = "converged" if certificate.converged else "NOT converged"
+        facts["certificate"] = f"relative bound {certificate.relative_bound:.1e}, {ended}"
+    search = shlex.join(["mahalo", "search", str(out), "--index", data, "your question"])
+    _print_facts(facts | {"written": str(out), "next": search})
 
 
 def _next(outcome: FitOutcome, out: Path) -> str:

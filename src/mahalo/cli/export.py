@@ -47,13 +47,15 @@ def export(
     unchanged vectors, less half of each one's own x·(x @ matrix). Rows of the
     matrix are the columns of the table, as `--json` names them. An .npz file
     also holds these names as `columns`, `normalize`, and `mean` and `scale` if
-    columns are scaled first.
+    columns are scaled first. Of a model of texts the rows are the entries of
+    the encoder's vectors; one from `--feedback` has a matrix for queries alone.
 
     `--onnx`: one graph from float32 rows `X` to rows `transformed`, which are
     those of `mahalo transform`; search them by Euclidean distance. It holds
     scaling, features, kernel, matrix and unit length, as far as the model has
     them.
     """
+    from ..persistence import FEEDBACK, kind_of_file
     from ..tables.model import FittedModel
     from ..tables.output_files import check_output, write_table
     from .console import print_result
@@ -66,6 +68,9 @@ def export(
         raise ValueError(f"--out {out.name} ends in '.onnx': pass --onnx too, or name a .npz file for the matrix.")
     else:
         check_output(out, output.force, inputs=[model])
+    if kind_of_file(model) == FEEDBACK.name:
+        _export_feedback(model, out, side, onnx, output)
+        return
     metric = FittedModel.load(model).metric
     if onnx:
         graph = _export_graph(metric, out)
@@ -142,3 +147,21 @@ def _export_graph(metric: Metric, path: Path) -> dict[str, object]:
         "names": names,
         "use": usage,
     }
+
+
+def _export_feedback(model: Path, out: Path, side: Side, onnx: bool, output: OutputOptions) -> None:
+    """Write the matrix for queries that was learned from feedback."""
+    from ..feedback import QueryAdapter
+    from ..tables.output_files import write_table
+    from .console import print_result
+
+    if onnx or side is not Side.query:
+        raise ValueError(f"{model.name} was learned from feedback and turns queries alone: give --side query.")
+    matrix = QueryAdapter.load(model).matrix_
+    if out.suffix.lower() == ".npz":
+        write_table(out, {"matrix": matrix})
+    else:
+        write_table(out, {}, matrix, "mahalo")
+    n, use = len(matrix), "multiply queries; order by inner product with stored vectors, which stay"
+    record = {"rows": n, "columns": n, "names": [], "side": side.value, "use": use, "out": str(out)}
+    print_result(output.json, record, {"written": f"{out}: {n} × {n}", "use": use})

@@ -2,38 +2,60 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .options import LearningOptions, OutputOptions, RowOptions, expand_options, result_option
+from .options import (
+    LearningOptions,
+    OutputOptions,
+    RowOptions,
+    expand_options,
+    options_on_command_line,
+    result_option,
+    with_texts,
+)
 
 __all__ = ["evaluate", "fit"]
 
 
+# Options that make sense with judged searches; all others are about a distance between rows.
+_WITH_FEEDBACK = {"data", "text", "encoder", "id", "ids", "encoding", "feedback", "seed", "out", "force", "json", "log"}
+
+
 @expand_options()
 def fit(
+    context: typer.Context,
     rows: RowOptions,
     learning: LearningOptions,
     out: Annotated[Path, result_option("FILE", "The model: a .safetensors file.")],
     output: OutputOptions,
+    feedback: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Judged searches of `--text`: query, document id, and grade, above 0 if relevant."
+        ),
+    ] = None,
 ) -> None:
     """Learn a distance from a table with labels, pairs or triplets.
 
     γ, the metric to start from and the way labels become pairs are chosen by
     cross-validation; `--gamma` fixes them. Prints how neighbours on held-out
-    rows are before and after, and writes a model for the other commands.
+    rows are before and after, and writes a model for the other commands. From
+    `--feedback` it learns a matrix for queries alone, which `search` uses.
     Exit code 1: written, but not solved to the tolerance.
     """
     from ..tables.dataset import load_dataset
     from .console import print_fit, print_json
     from .estimation import learn_metric
 
+    if feedback is not None:
+        _fit_feedback(context, rows, feedback, learning.seed, out, output)
+        return
     if rows.encoder is not None and not (rows.text or learning.embeddings):
         raise ValueError("--encoder is the model for --text COLUMN, or the name for --embeddings; give one of them.")
-    learning = _with_texts(rows, learning)
+    learning = with_texts(rows, learning)
     with output.start(rows.inputs, out, (".safetensors",)) as display:
         outcome = learn_metric(load_dataset(rows, display.progress, kernel=learning.kernel), learning, display.show)
         outcome.metric.save(out)
@@ -41,6 +63,29 @@ def fit(
         print_json(outcome.summary() | {"out": str(out)})
     else:
         print_fit(outcome, out)
+    if not outcome.converged:
+        raise typer.Exit(1)
+
+
+def _fit_feedback(
+    context: typer.Context, rows: RowOptions, feedback: str, seed: int, out: Path, output: OutputOptions
+) -> None:
+    """Learn a matrix for queries, write it, and print both kinds of held-out searches."""
+    from .console import print_feedback, print_json
+    from .feedback_fit import learn_from_feedback
+
+    written = options_on_command_line(context)
+    if unused := [option for name, option in written.items() if name not in _WITH_FEEDBACK]:
+        raise ValueError(f"--feedback learns from judged searches alone; leave out {', '.join(unused)}.")
+    if not rows.text:
+        raise ValueError("--feedback needs the column of the documents' texts: give --text COLUMN.")
+    with output.start([*rows.inputs, feedback], out, (".safetensors",)) as display:
+        outcome = learn_from_feedback(rows, feedback, seed, display.progress)
+        outcome.save(str(out))
+    if output.json:
+        print_json(outcome.to_dict() | {"out": str(out)})
+    else:
+        print_feedback(outcome, out, rows.data[0])
     if not outcome.converged:
         raise typer.Exit(1)
 
@@ -59,22 +104,10 @@ def evaluate(rows: RowOptions, learning: LearningOptions, output: OutputOptions)
 
     if rows.encoder is not None and not rows.text:
         raise ValueError("--encoder is the model that encodes the texts of --text COLUMN; give both, or neither.")
-    learning = _with_texts(rows, learning)
+    learning = with_texts(rows, learning)
     with output.start(rows.inputs) as display:
         outcome = evaluate_metric(load_dataset(rows, display.progress, kernel=learning.kernel), learning, display.show)
     if output.json:
         print_json(outcome.summary())
     else:
         print_evaluation(outcome)
-
-
-def _with_texts(rows: RowOptions, learning: LearningOptions) -> LearningOptions:
-    """Return the settings for the vectors of texts if rows are texts, else unchanged."""
-    if not rows.text:
-        return learning
-    if learning.embeddings:
-        raise ValueError("--text encodes sentences, --embeddings takes vectors that are encoded already; give one.")
-    for option, names in (("--columns", rows.columns), ("--drop", rows.drop), ("--one-hot", rows.one_hot)):
-        if names:
-            raise ValueError(f"--text learns from its own columns alone; leave {option} {','.join(names)} out.")
-    return replace(learning, embeddings=True)

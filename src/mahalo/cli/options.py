@@ -30,6 +30,7 @@ __all__ = [
     "expand_options",
     "options_on_command_line",
     "result_option",
+    "with_texts",
 ]
 
 _ROWS, _LEARNING, _RESULT = "Rows", "Learning", "Output"
@@ -187,3 +188,15 @@ def options_on_command_line(context: typer.Context) -> dict[str, str]:
         if parameter.name and source is not None and source.name == "COMMANDLINE":
             found[parameter.name] = [*parameter.opts, *parameter.secondary_opts][-1]
     return found
+
+
+def with_texts(rows: RowOptions, learning: LearningOptions) -> LearningOptions:
+    """Return the settings for the vectors of texts if rows are texts, else unchanged."""
+    if not rows.text:
+        return learning
+    if learning.embeddings:
+        raise ValueError("--text encodes sentences, --embeddings takes vectors that are encoded already; give one.")
+    for option, names in (("--columns", rows.columns), ("--drop", rows.drop), ("--one-hot", rows.one_hot)):
+        if names:
+            raise ValueError(f"--text learns from its own columns alone; leave {option} {','.join(names)} out.")
+    return dataclasses.replace(learning, embeddings=True)

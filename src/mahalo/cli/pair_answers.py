@@ -69,7 +69,7 @@ def _make_learner(options: LearningOptions, progress: Progress) -> MetricLearner
 def load_classifier(model: Path, rows: RowOptions, progress: Progress) -> _Loaded:
     """Load a classifier and rows for it."""
     classifier = PairClassifier.load(model)
-    found = FittedModel(model, classifier.metric_).read(rows, progress)
+    found = FittedModel(model, classifier.metric_, rows.encoder).read(rows, progress)
     return classifier, found.X, found.ids
 
 

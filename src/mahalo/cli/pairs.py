@@ -15,6 +15,7 @@ from .options import (
     expand_options,
     options_on_command_line,
     result_option,
+    with_texts,
 )
 
 if TYPE_CHECKING:
@@ -30,10 +31,10 @@ class Aim(StrEnum):
 
 
 # Options that make sense with a saved classifier; all others are about learning one.
-_WITH_MODEL = {"data", "ask", "model", "id", "ids", "encoding", "out", "force", "json", "log"}
+_WITH_MODEL = {"data", "ask", "model", "id", "ids", "encoding", "encoder", "out", "force", "json", "log"}
 
 
-@expand_options(omit=("triplets", "text", "encoder"))
+@expand_options(omit=("triplets",))
 def pairs(
     context: typer.Context,
     rows: RowOptions,
@@ -78,6 +79,7 @@ def pairs(
     written = options_on_command_line(context)
     if model is not None and (unused := [option for name, option in written.items() if name not in _WITH_MODEL]):
         raise ValueError(f"--model answers with what was learned before; leave out {', '.join(unused)}.")
+    learning = with_texts(rows, learning)
     if "fpr" in written and threshold is not Aim.fpr:
         raise ValueError(f"--fpr {fpr:g} is the rate of --threshold fpr; give both, or neither.")
     with output.start(inputs, out, (".csv", ".tsv", ".parquet", ".npz")) as display:

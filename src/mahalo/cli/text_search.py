@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from ..feedback import QueryAdapter
 from ..linalg import nearest_of
+from ..persistence import FEEDBACK, HYBRID, kind_of_file
 from ..progress import Progress
-from ..search import build_index
-from ..tables.formatting import list_some
+from ..tables.formatting import list_some, shorten
 from ..tables.labels_and_ids import name_rows
 from ..tables.model import FittedModel
 from ..tables.text_columns import join_texts
@@ -62,38 +63,83 @@ class Answers:
         }
 
 
-def search_texts(model: Path, question: str, rows: RowOptions, k: int, hybrid: bool, progress: Progress) -> Answers:
-    """Return the k nearest texts of a table for a question.
+@dataclass(frozen=True, eq=False)
+class _Documents:
+    """Texts that are searched, their ids and frozen vectors, and the hybrid index that they are stored in, if any."""
 
-    Distances by frozen vectors are Euclidean ones between vectors of unit length.
+    source: str
+    texts: list[str]
+    ids: list[str] | None
+    vectors: np.ndarray
+    index: HybridIndex | None = None
+
+    def answers(self, found: np.ndarray, distances: np.ndarray, scores: np.ndarray | None = None) -> tuple[Answer, ...]:
+        names = name_rows(found, self.ids).tolist()
+        values = [None] * len(found) if scores is None else scores.tolist()
+        return tuple(map(Answer, names, distances.tolist(), (self.texts[row] for row in found), values))
+
+
+def search_texts(model: Path, question: str, rows: RowOptions, k: int, hybrid: bool, progress: Progress) -> Answers:
+    """Return the k nearest texts of a table, or of a saved hybrid index, for a question.
+
+    Distances by frozen vectors are Euclidean ones between vectors of unit length; so are those of queries that were
+    multiplied with a matrix from feedback.
     """
-    fitted = FittedModel.load(model, rows.encoder)
+    fitted, adapter = _load(model, rows.encoder)
     _check_question(fitted, question)
-    read = fitted.read(rows, progress)
-    texts = join_texts(read.table, fitted.record.text)
-    E, encoder = read.X, fitted.text_encoder
+    documents = _load_documents(fitted, rows, hybrid, progress)
+    E, encoder = documents.vectors, fitted.text_encoder
     with warnings.catch_warnings(action="ignore"):  # the error below says it for the question
         q = encoder.encode([question])
     if not q.any():
         raise ValueError(f"{encoder.name} knows no word of the question {question!r}; ask in other words.")
-
-    def answers(found: np.ndarray, distances: np.ndarray, scores: np.ndarray | None = None) -> tuple[Answer, ...]:
-        names = name_rows(found, read.ids).tolist()
-        values = [None] * len(found) if scores is None else scores.tolist()
-        shown = (texts[row] for row in found)
-        return tuple(map(Answer, names, distances.tolist(), shown, values))
-
     away = np.linalg.norm(E.astype(np.float64) - q, axis=1)
     nearest = nearest_of(away[None], k)[0]
-    frozen = answers(nearest, away[nearest])
+    frozen = documents.answers(nearest, away[nearest])
+    if adapter is not None:
+        turned = adapter.transform(q)
+        learned_away = np.linalg.norm(E.astype(np.float64) - turned / np.linalg.norm(turned), axis=1)
+    else:
+        learned_away = fitted.metric.distances(q, E)[0]
     if hybrid:
-        index = HybridIndex(texts, encoder, fitted.metric)
+        index = documents.index or _hybrid_index(documents, fitted, adapter)
         best = index.search([question], k)
-        distances = fitted.metric.distances(q, E[best.rows[0]])[0]
-        learned = answers(best.rows[0], distances, best.scores[0])
-        return Answers(question, read.table.source, learned, frozen, index.weight)
-    neighbors = build_index(fitted.metric, E).kneighbors(q, k)
-    return Answers(question, read.table.source, answers(neighbors.ids[0], neighbors.distances[0]), frozen)
+        learned = documents.answers(best.rows[0], learned_away[best.rows[0]], best.scores[0])
+        return Answers(question, documents.source, learned, frozen, index.weight)
+    found = nearest_of(learned_away[None], k)[0]
+    return Answers(question, documents.source, documents.answers(found, learned_away[found]), frozen)
+
+
+def _load(model: Path, encoder: str | None) -> tuple[FittedModel, QueryAdapter | None]:
+    """Return a model, and the adapter of queries if it was learned from feedback."""
+    if kind_of_file(model) != FEEDBACK.name:
+        return FittedModel.load(model, encoder), None
+    adapter = QueryAdapter.load(model)
+    if adapter.metric_ is None:
+        raise ValueError(
+            f"{model.name} does not name its encoder; fit it with mahalo fit --text COLUMN --feedback FILE."
+        )
+    return FittedModel(model, adapter.metric_, encoder), adapter
+
+
+def _load_documents(fitted: FittedModel, rows: RowOptions, hybrid: bool, progress: Progress) -> _Documents:
+    path = Path(rows.data[0])
+    if path.suffix == ".safetensors" and kind_of_file(path) == HYBRID.name:
+        if not hybrid:
+            raise ValueError(f"{path.name} is an index with BM25; give --hybrid, or the table of its texts.")
+        index = HybridIndex.load(path, fitted.text_encoder, progress)
+        if index.metric is None or not np.array_equal(index.metric.matrix, fitted.metric.matrix):
+            raise ValueError(f"{path.name} was built with another model; build it again: mahalo index --hybrid.")
+        vectors = fitted.text_encoder.encode(index.texts, progress)
+        return _Documents(path.name, index.texts, index.ids, vectors, index)
+    read = fitted.read(rows, progress)
+    return _Documents(read.table.source, join_texts(read.table, fitted.record.text), read.ids, read.X)
+
+
+def _hybrid_index(documents: _Documents, fitted: FittedModel, adapter: QueryAdapter | None) -> HybridIndex:
+    if adapter is None:
+        return HybridIndex(documents.texts, fitted.text_encoder, fitted.metric)
+    return HybridIndex(documents.texts, fitted.text_encoder, query_matrix=adapter.matrix_)
 
 
 def _check_question(fitted: FittedModel, question: str) -> None:
@@ -120,12 +166,8 @@ def print_answers(answers: Answers) -> None:
         table.add_column("distance", justify="right")
         table.add_column(name, ratio=1)
     for rank, pair in enumerate(zip(answers.learned, answers.frozen, strict=True), 1):
-        cells = [cell for one in pair for cell in (f"{one.distance:.3f}", Text(f"{one.row}: {_shorten(one.text)}"))]
+        cells = [
+            cell for one in pair for cell in (f"{one.distance:.3f}", Text(f"{one.row}: {shorten(one.text, _SHOWN)}"))
+        ]
         table.add_row(str(rank), *cells)
     Console(highlight=False).print(table)
-
-
-def _shorten(text: str) -> str:
-    """Return a text on one line without control characters, cut with an ellipsis."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * _SHOWN]).split())
-    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"

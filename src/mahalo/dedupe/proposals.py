@@ -27,8 +27,8 @@ def propose_pairs(
     """Return pairs of rows that are worth labelling, to learn from as `Deduplicator.fit` does.
 
     Four fifths are drawn from the two nearest rows of every row, all columns counting the same, the others from the
-    fourth and the eighth too. The rarer a distance is, the likelier its pairs, so that doubtful pairs do not drown in
-    clear ones. They are drawn without knowledge of the answers, which a calibrated probability needs.
+    fourth and the eighth too. The rarer a distance is, the likelier its pairs, so that doubtful pairs do not drown
+    in clear ones. They are drawn without knowledge of the answers, which a calibrated probability needs.
 
     Parameters
     ----------

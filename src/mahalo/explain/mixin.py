@@ -16,6 +16,7 @@ from ..solvers import Certificate, Step
 from ..task import FitSettings
 from ..types import RowsLike
 from ..validation import len_of
+from .diagram import CertificateDiagramMixin
 from .features import FeatureShares, feature_shares, sample_pairs
 from .fingerprint import fingerprint
 from .influence import influential
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["ExplainMixin"]
 
 
-class ExplainMixin:
+class ExplainMixin(CertificateDiagramMixin):
     """Methods `explain`, `influential` and `suspects` of metric learners."""
 
     gamma: float

@@ -8,10 +8,11 @@ from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from ..metric import Metric
 from ..progress import Progress, progress_for
 from ..validation import Seed, as_generator, check_count, warn
 from . import files
@@ -30,7 +31,7 @@ _LAMS = (10.0, 5.0, 3.0, 2.0, 1.0, 0.5, 0.3, 0.1, 0.03, 0.01)
 _TEMPERATURES = (0.03, 0.1)
 
 
-class QueryAdapter(BaseEstimator):
+class QueryAdapter(ClassNamePrefixFeaturesOutMixin, BaseEstimator):
     """Matrix that queries are multiplied with before a search, learned from documents found relevant.
 
     Documents are ranked by the inner product of their vectors, which stay as they are, with ``queries @ matrix_``. The
@@ -89,6 +90,8 @@ class QueryAdapter(BaseEstimator):
         λ, T, and for both kinds of documents the mean gain in nDCG@10 and half its paired interval, by candidate.
     n_iter_ : int
         Iterations of the last fit.
+    metric_ : Metric or None
+        Metric of the stored vectors that `save` was given; only of a loaded adapter.
     n_features_in_ : int
 
     Examples
@@ -105,6 +108,8 @@ class QueryAdapter(BaseEstimator):
     >>> adapter.certificate_.converged
     True
     """
+
+    metric_: Metric | None
 
     def __init__(
         self,
@@ -183,10 +188,18 @@ class QueryAdapter(BaseEstimator):
             )
         return (queries.astype(np.float64, copy=False) @ self.matrix_).astype(queries.dtype, copy=False)
 
-    def save(self, path: str | PathLike) -> None:
-        """Write matrix, settings, certificate and evaluation to a safetensors file that `load` reads."""
+    @property
+    def _n_features_out(self) -> int:
+        return self.matrix_.shape[1]
+
+    def save(self, path: str | PathLike, *, metric: Metric | None = None) -> None:
+        """Write matrix, settings, certificate and evaluation to a safetensors file that `load` reads.
+
+        `metric`, the distance of the stored vectors with notes such as the identity of their encoder, is kept with
+        them: a loaded adapter has it as `metric_`, None without.
+        """
         check_is_fitted(self, "matrix_")
-        files.save(self, path)
+        files.save(self, path, metric)
 
     @classmethod
     def load(cls, path: str | PathLike) -> Self:

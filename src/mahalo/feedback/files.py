@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ..persistence import FEEDBACK, Contents
+from ..metric import Metric
+from ..metric.files import pack, unpack
+from ..persistence import FEEDBACK, METRIC, Contents
 from .certificate import FeedbackCertificate
 from .evaluation import FeedbackEvaluation
 
@@ -22,8 +24,8 @@ _SETTINGS = ("lam", "temperature", "n_negatives", "weights", "n_components", "ma
 Adapter = TypeVar("Adapter", bound="QueryAdapter")
 
 
-def save(adapter: QueryAdapter, path: str | PathLike) -> None:
-    """Write a fitted adapter; frozen vectors have null for λ and T."""
+def save(adapter: QueryAdapter, path: str | PathLike, metric: Metric | None = None) -> None:
+    """Write a fitted adapter, and the metric of the stored vectors; frozen vectors have null for λ and T."""
     frozen = not np.isfinite(adapter.lam_)
     certificate, evaluation = adapter.certificate_, adapter.before_after_
     fields = {
@@ -33,7 +35,8 @@ def save(adapter: QueryAdapter, path: str | PathLike) -> None:
         "certificate": None if certificate is None else asdict(certificate),
         "evaluation": None if evaluation is None else evaluation.to_dict(),
     }
-    FEEDBACK.contents(fields, {"matrix": adapter.matrix_}).write(path)
+    nested = {} if metric is None else {"metric": pack(metric)}
+    FEEDBACK.contents(fields, {"matrix": adapter.matrix_}, **nested).write(path)
 
 
 def load(cls: type[Adapter], path: str | PathLike) -> Adapter:
@@ -53,6 +56,7 @@ def load(cls: type[Adapter], path: str | PathLike) -> Adapter:
         adapter.before_after_ = None if evaluation is None else FeedbackEvaluation.from_dict(evaluation)
         adapter.lam_, adapter.temperature_ = (_number_or_infinity(contents, name) for name in ("lam", "temperature"))
     adapter.matrix_, adapter.n_features_in_ = matrix, matrix.shape[0]
+    adapter.metric_ = unpack(contents.nested("metric", METRIC)) if "metric" in contents.fields else None
     return adapter
 
 

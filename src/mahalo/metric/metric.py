@@ -136,7 +136,7 @@ class Metric:
         return symmetrize(G @ G.T)
 
     def linear_map(self) -> np.ndarray:
-        """G, n_features × n_outputs, with ``transform(X) = X @ G`` (before rows are brought to unit length)."""
+        """Return G, n_features × n_outputs, with ``transform(X) = X @ G`` (before rows are brought to unit length)."""
         self._require_linear("is no linear map of the rows")
         c = self.linear_coordinates
         if c.n_features > _MAX_DENSE_COLUMNS and c.residual:

@@ -26,7 +26,7 @@ class Scaling:
 
     @classmethod
     def of(cls, X: np.ndarray) -> Scaling:
-        """Mean and deviation of the columns of X; a column that never changes keeps its scale."""
+        """Return the scaling to mean 0 and deviation 1 of the columns of X; a constant column keeps its scale."""
         mean, variance = X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64)
         return cls.from_moments(mean, variance, np.abs(X).max(axis=0, initial=0.0))
 

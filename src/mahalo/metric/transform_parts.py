@@ -60,14 +60,13 @@ class TransformParts:
 
 def transform_parts(metric: Metric) -> TransformParts:
     """Return the parts of a metric's transform; raise ValueError if some of it is code or comes from outside."""
-    features, kernel = _features(metric.features), _kernel(metric)
-    columns = metric.of_validated_rows()
-    if kernel is None:
-        matrix = columns.linear_map()
+    features, c, kernel = _features(metric.features), metric.coordinates, None
+    if isinstance(c, KernelCoordinates):
+        kernel = _kernel_columns(c)
+        matrix = c.T.T @ metric.root
+        matrix = matrix if metric.rotation is None else matrix @ metric.rotation
     else:
-        assert isinstance(columns.coordinates, KernelCoordinates)
-        matrix = columns.coordinates.T.T @ columns.root
-        matrix = matrix if columns.rotation is None else matrix @ columns.rotation
+        matrix = metric.of_validated_rows().linear_map()
     assert metric.n_features is not None
     return TransformParts(metric.n_features, metric.scaling, features, kernel, matrix, metric.normalize)
 
@@ -82,10 +81,7 @@ def _features(features: FeatureMap | None) -> QuadraticMap | LocalMap | None:
     )
 
 
-def _kernel(metric: Metric) -> KernelColumns | None:
-    c = metric.coordinates
-    if not isinstance(c, KernelCoordinates):
-        return None
+def _kernel_columns(c: KernelCoordinates) -> KernelColumns:
     if c.is_precomputed:
         raise ValueError(
             f"a metric over a precomputed kernel takes similarities, not vectors, and cannot be exported; {_REMEDY}."

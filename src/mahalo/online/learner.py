@@ -22,14 +22,13 @@ from ..constraints import (
     codes_by_appearance,
     none_if_unlabelled,
 )
-from ..coordinates import LinearCoordinates
 from ..evaluation import pair_auc
 from ..learner import MetricLearner
 from ..linalg import Matrix
 from ..metric import Metric
 from ..priors import Supervision
 from ..solvers import Certificate
-from ..task import make_space
+from ..task import start_metric
 from ..types import RowsLike
 from ..validation import Seed, as_generator, at_least_single, len_of, warn
 from .batch import batch_problem, solve_from
@@ -252,9 +251,8 @@ class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if data.constraints is not None:
             pairs = data.constraints.pairs
             codes, similar = none_if_unlabelled(codes), pairs.index[pairs.sign > 0]
-        space = make_space(settings, data.X, Supervision(codes, similar), None, rng)
-        coordinates = space.coordinates
-        assert isinstance(coordinates, LinearCoordinates)
+        start = start_metric(settings, data.X, Supervision(codes, similar), rng, quiet=False)
+        coordinates = start.linear_coordinates
         stream = Stream.start(np.eye(coordinates.rank))
         return StreamState(
             coordinates,

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..dedupe import Duplicates
 from ..persistence import write_bytes
+from ..tables.formatting import shorten
 from ..version import VERSION
 from .formatting import visible
 
@@ -100,10 +101,5 @@ def _collect(
         names, table = ids[side], side + 1 if len(sides) == 2 else 0
         for row in np.flatnonzero(np.isin(groups, chosen)).tolist():
             name = str(row) if names is None else str(names[row])
-            members[int(groups[row])].append(_Row(name, _shorten(texts[side][row]), table))
+            members[int(groups[row])].append(_Row(name, shorten(texts[side][row], _MOST_CHARACTERS), table))
     return [_Group(number, float(least[number]), tuple(rows)) for number, rows in members.items()]
-
-
-def _shorten(text: str) -> str:
-    line = " ".join(text[: 4 * _MOST_CHARACTERS].split())
-    return line if len(line) <= _MOST_CHARACTERS else f"{line[: _MOST_CHARACTERS - 1]}…"

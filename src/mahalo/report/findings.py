@@ -40,6 +40,7 @@ from ..learner import MetricLearner
 from ..linalg import Matrix
 from ..metric import Metric, Scaling
 from ..rows import stratified_sample
+from ..text import WordWeights
 from ..types import RowsLike
 from ..validation import len_of
 from .assessment import Assessment, evaluate_with_learner, stored_assessment
@@ -49,6 +50,7 @@ from .inputs import check_names, column_names, cover_rows, drawn_from_labels, me
 __all__ = ["Findings", "Missing"]
 
 _MOST_MAPPED = 1_500  # rows on the maps and in the counts of hubs
+_PAIR_KINDS = ("similar", "dissimilar")  # of constraints
 
 
 class Missing(Exception):
@@ -77,6 +79,8 @@ class Findings:
         False where the names are mere numbers.
     ids : list of str
         Names of the rows.
+    words : WordWeights or None
+        Words that the metric stretches and shrinks, where rows are texts.
     """
 
     metric: Metric
@@ -89,6 +93,7 @@ class Findings:
     names: list[str]
     has_names: bool
     ids: list[str]
+    words: WordWeights | None = None
 
     @classmethod
     def of(
@@ -99,6 +104,7 @@ class Findings:
         constraints: Constraints | None,
         names: Sequence[str] | None,
         ids: Sequence[object] | None,
+        words: WordWeights | None = None,
     ) -> Findings:
         """Check the arguments of a report and return its findings."""
         metric, learner = metric_and_learner(model)
@@ -128,6 +134,7 @@ class Findings:
             else check_names(columns, n_features, "names", "features"),
             has_names=has_names,
             ids=check_names(range(len_of(rows)) if ids is None else ids, len_of(rows), "ids", "rows"),
+            words=words,
         )
         _ = findings.notes  # raises ValueError if they are damaged
         return findings
@@ -258,8 +265,21 @@ class Findings:
 
     @cached_property
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs of rows to draw, and whether they are similar: of the constraints, none where there are labels."""
+        """Pairs of rows to draw, and whether they are similar; none where there are labels.
+
+        Pairs of the constraints, or those noted at the fit for their multipliers.
+        """
+        if self.labels is None and self.constraints is None and self.notes is not None:
+            noted = self.notes.influential
+            pairs = [(ends, kind) for ends, kind in zip(noted.rows, noted.kinds, strict=True) if kind in _PAIR_KINDS]
+            index = np.array([ends for ends, _ in pairs], dtype=np.intp).reshape(-1, 2)
+            return index, np.array([kind == "similar" for _, kind in pairs], dtype=bool)
         return known_pairs(Constraints() if self.labels is not None or self.constraints is None else self.constraints)
+
+    @property
+    def draws_noted_pairs(self) -> bool:
+        """Return whether the pairs to draw are those that were noted at the fit."""
+        return self.constraints is None and self.notes is not None
 
     @cached_property
     def mapped_rows(self) -> frozenset[int]:

@@ -28,6 +28,7 @@ class Maps:
     n_rows: int
     n_classes: int
     n_pairs: int
+    pairs_are_noted: bool
     shows_training_rows: bool
 
     @property
@@ -61,7 +62,14 @@ def neighbourhood_maps(findings: Findings) -> Maps:
         similar=similar,
         neighbors=findings.neighbors,
     )
-    return Maps(chart, findings.n_rows, len(classes), len(findings.pairs[0]), findings.are_training_rows)
+    return Maps(
+        chart=chart,
+        n_rows=findings.n_rows,
+        n_classes=len(classes),
+        n_pairs=len(findings.pairs[0]),
+        pairs_are_noted=findings.draws_noted_pairs,
+        shows_training_rows=findings.are_training_rows,
+    )
 
 
 def _pairs_on_map(findings: Findings) -> tuple[np.ndarray, np.ndarray]:

@@ -18,6 +18,7 @@ from ..learner import MetricLearner
 from ..metric import Metric
 from ..persistence import write_bytes
 from ..progress import Progress, progress_for
+from ..text import WordWeights
 from ..types import RowsLike
 from ..version import VERSION
 from .constraint_section import doubtful_constraints, doubtful_labels, influential_constraints
@@ -29,6 +30,7 @@ from .parts import NotShown, Section, charts_of
 from .proof_section import proof
 from .result_section import class_tables, distance_histograms, measures
 from .summary_section import evaluation_notes, summary
+from .word_section import word_table
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -40,7 +42,7 @@ _SECTIONS = (
     Section("results", "Results", {"measures": measures, "by_class": class_tables}),
     Section("map", "Map", {"maps": neighbourhood_maps}),
     Section("distances", "Distances", {"histograms": distance_histograms}),
-    Section("features", "Features", {"tables": feature_tables, "spectrum": spectrum_chart}),
+    Section("features", "Features", {"words": word_table, "tables": feature_tables, "spectrum": spectrum_chart}),
     Section("proof", "Proof", {"proof": proof}),
     Section("constraints", "Constraints", {"influential": influential_constraints}),
     Section("labels", "Labels", {"rows": doubtful_labels, "constraints": doubtful_constraints}),
@@ -57,6 +59,7 @@ def write(
     constraints: Constraints | None = None,
     names: Sequence[str] | None = None,
     ids: Sequence[object] | None = None,
+    words: WordWeights | None = None,
     verbose: int | Callable[[str], None] = 0,
 ) -> Path:
     """Write one self-contained HTML page about a metric: what it learned, its proof, its effect on these rows.
@@ -76,7 +79,9 @@ def write(
     names : sequence of str, optional
         Names of the features. Default: the columns of X, or those seen at fit.
     ids : sequence, optional
-        Names of the rows. Default: their numbers, from 0.
+        Names of the rows, such as their sentences where they are texts. Default: their numbers, from 0.
+    words : WordWeights, optional
+        Words to list, where rows are texts: `mahalo.text.word_weights`.
     verbose : int or callable, default=0
         1: a line of progress for each section; a callable receives the lines.
 
@@ -85,7 +90,7 @@ def write(
     Path
     """
     environment = _environment()
-    findings = Findings.of(model, X, y, constraints, names, ids)
+    findings = Findings.of(model, X, y, constraints, names, ids, words)
     path = Path(path)
     with progress_for(verbose) as progress:
         write_bytes(path, _render(environment, findings, progress).encode("utf-8"))

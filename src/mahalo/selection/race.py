@@ -109,8 +109,7 @@ class Race:
         values, smooth = np.full((2, *shape), np.nan)
         for c, scores in found.items():
             values[c], smooth[c] = scores
-        share = len(fold.test) / max(1, len(fold.train))
-        return CandidateScores(values, smooth, self._scorer.scored_rows(fold), share)
+        return CandidateScores(values, smooth, self._scorer.scored_rows(fold))
 
     def _within_reach(self, table: ScoreTable) -> np.ndarray:
         """Return whether each candidate may still become the best."""

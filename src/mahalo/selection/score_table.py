@@ -24,14 +24,11 @@ class CandidateScores:
         The score itself, and the same with less noise; see `RowScores`.
     rows : ndarray or None
         Which row each column is of, by a number that is the same in all folds; None if scores are not of single rows.
-    share : float
-        Held-out rows per training row.
     """
 
     values: np.ndarray
     smooth: np.ndarray
     rows: np.ndarray | None
-    share: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +83,7 @@ class ScoreTable:
         """Return whether the lead of the best candidate over a simpler one is within one paired standard error.
 
         With `rivals`, the candidates among which `best` was found: whether the largest of their leads is within what
-        chance gives the best of them. Then training rows count as a sample too.
+        chance gives the best of them.
         """
         others = np.array([best])
         if rivals is not None:
@@ -99,8 +96,7 @@ class ScoreTable:
             for k, scores in enumerate((fold.values, fold.smooth)):
                 leads[k][:, columns] += np.nan_to_num(scores[others] - scores[simpler])
             start += len(columns)
-        share = 0.0 if rivals is None else float(np.mean([fold.share for fold in self.folds]))
-        return not is_lead_real(leads, share, level, n_left=int(self.complete[others].sum()))
+        return not is_lead_real(leads, level, n_left=int(self.complete[others].sum()))
 
     @cached_property
     def _row_numbers(self) -> tuple[np.ndarray, int]:
@@ -114,21 +110,19 @@ class ScoreTable:
         return row, len(rows)
 
 
-def is_lead_real(leads: np.ndarray, share: float, level: float = ONE_ERROR, n_left: int | None = None) -> bool:
+def is_lead_real(leads: np.ndarray, level: float = ONE_ERROR, n_left: int | None = None) -> bool:
     """Return whether the best of several candidates is ahead by more than the best of them would be by chance.
 
     `leads` are paired differences, measures × candidates × rows; a row that is held out several times counts once, by
     its sum. Under chance the sign of a row's lead is as likely + as −, for all candidates together. The largest t-value
     over candidates and measures must exceed that of most random signs, by default of 84 %: one standard error, were
-    there one candidate. As each training row serves many held-out ones, standard errors are √(1 + share) times those of
-    the held-out rows alone, `share` being the number of held-out rows per training row. Of candidates after the first
-    `n_left`, which were dropped, only the luck counts, not the lead.
+    there one candidate. Of candidates after the first `n_left`, which were dropped, only the luck counts, not the lead.
     """
     flat = leads.reshape(-1, leads.shape[-1])
     norms = np.linalg.norm(flat, axis=1)
     differs = norms > 0
     t_values = np.divide(flat.sum(axis=1), norms, out=np.zeros(len(flat)), where=differs).reshape(leads.shape[:2])
-    observed = float(t_values[:, :n_left].max()) / np.sqrt(1.0 + share)
+    observed = float(t_values[:, :n_left].max())
     if observed <= 0.0:
         return False
     signs = np.random.default_rng(0).integers(0, 2, (_N_FLIPS, leads.shape[-1])) * 2.0 - 1.0

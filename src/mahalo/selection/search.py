@@ -86,7 +86,7 @@ class CandidateSearch:
         """Scores of held-out rows, by fold and candidate; known ones are of folds as a whole."""
         if self.known_scores is not None:
             run = self.known_scores[:, np.isfinite(self.known_scores).any(axis=0)]
-            return ScoreTable([CandidateScores(fold[:, None], fold[:, None], None, 0.0) for fold in run.T])
+            return ScoreTable([CandidateScores(fold[:, None], fold[:, None], None) for fold in run.T])
         self._check_learnable()
         race = Race(self.grid, self.scorer, self.fold_tasks, self.n_jobs)
         with threadpool_limits(1 if _is_narrow(self.data.X) else None, user_api="blas"):

@@ -219,7 +219,7 @@ class Projections:
             self._F = half.T @ half
 
     def measure(self, largest: float) -> Step:
-        """Gap of F and λ as they stand."""
+        """Return the gap of F and λ as they stand."""
         if self._kernel is not None:
             self.rebuild()
         problem, s = self.problem, self.problem.sign * self.lam

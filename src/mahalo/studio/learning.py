@@ -9,12 +9,10 @@ import numpy as np
 
 from ..active import AnswerClosure
 from ..constraints import Constraints, sq_distances
-from ..coordinates import LinearCoordinates
 from ..learner import MetricLearner
 from ..metric import Metric
-from ..priors import Supervision
 from ..solvers import Certificate
-from ..task import make_space
+from ..task import start_metric
 from ..validation import in_double
 from .answers import Answer, Answers, consistent
 
@@ -83,9 +81,7 @@ class Learning:
         """The metric before learning."""
         settings = self._learner.fit_settings()
         rng = np.random.default_rng(self.seed)
-        coordinates = make_space(settings, in_double(self.X[:2]), Supervision(None, None), None, rng).coordinates
-        assert isinstance(coordinates, LinearCoordinates)
-        return Metric(coordinates, np.eye(coordinates.rank), normalize=bool(self._learner.normalize))
+        return start_metric(settings, in_double(self.X[:2]), rng=rng, quiet=False)
 
     @cached_property
     def bounds(self) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-__all__ = ["float_array", "is_number", "list_some", "one_line"]
+__all__ = ["float_array", "is_number", "list_some", "one_line", "shorten"]
 
 _SHOWN = 3
 
@@ -42,3 +42,9 @@ def float_array(values: Sequence[object]) -> np.ndarray | None:
         return np.array([float(value) for value in values])  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return None
+
+
+def shorten(text: str, most: int) -> str:
+    """Return a text on one line without control characters, cut with an ellipsis to `most` characters."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * most]).split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -2,14 +2,13 @@
 
 from .sample import sample_lazy_rows
 from .settings import FitData, FitSettings
-from .space import make_space, start_metric
+from .space import start_metric
 from .task import Task, pose, pose_and_solve, solve_path
 
 __all__ = [
     "FitData",
     "FitSettings",
     "Task",
-    "make_space",
     "pose",
     "pose_and_solve",
     "sample_lazy_rows",

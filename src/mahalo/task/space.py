@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..basis import as_basis
-from ..basis.base import BasisData, FixedBasis
-from ..constraints import class_codes
+from ..basis.base import Basis, BasisData, FixedBasis
 from ..coordinates import (
     BaseKernel,
     EmbeddedSpace,
@@ -28,7 +26,8 @@ from ..linalg import to_dense
 from ..metric import Metric
 from ..priors import Prior, Supervision
 from ..progress import SILENT, Progress
-from ..rows import InMemoryRows, SampledRows, VectorRows, combine
+from ..rows import InMemoryRows, SampledRows, VectorRows
+from ..types import Matrix
 from ..validation import as_generator, len_of, warn
 from .settings import FitSettings
 
@@ -37,7 +36,7 @@ __all__ = ["make_space", "start_metric"]
 
 def make_space(
     settings: FitSettings,
-    X: Any,
+    X: Matrix | SampledRows,
     known: Supervision,
     rows: np.ndarray | None,
     rng: np.random.Generator,
@@ -53,8 +52,9 @@ def make_space(
         if not quiet:
             _warn_if_too_many(basis, X.shape[1] if linear else len_of(X), "columns" if linear else "rows")
     if linear:
-        held = X if isinstance(X, SampledRows) else InMemoryRows(X)
-        return _linear_space(settings, held, basis, known, rng, quiet, progress)
+        vectors = X if isinstance(X, SampledRows) else InMemoryRows(X)
+        return _linear_space(settings, vectors, basis, known, rng, quiet, progress)
+    assert not isinstance(X, SampledRows)  # which is of vectors
     kernel = BaseKernel.of(settings.kernel, resolve_width(settings.kernel, settings.kernel_params, X, rng))
     if not settings.has_identity_prior:
         if isinstance(basis, FixedBasis):
@@ -72,7 +72,7 @@ def make_space(
         if len_of(X) > MOST_ROWS:  # coordinates are of rows that were drawn, and may be others for the next prior
             known = replace(known, scatter_cache={})
         return EmbeddedSpace.of(
-            outer, X, lambda held: _linear_space(settings, held, basis, known, rng, quiet, progress)
+            outer, X, lambda points: _linear_space(settings, points, basis, known, rng, quiet, progress)
         )
     J = None if basis is None else _combinations(basis, kernel, X, known.codes, rows, rng, progress)
     return KernelSpace(kernel, X, J, float(settings.residual), settings.psd, progress)
@@ -81,7 +81,7 @@ def make_space(
 def _linear_space(
     settings: FitSettings,
     rows: VectorRows,
-    basis: Any,
+    basis: Basis | None,
     known: Supervision,
     rng: np.random.Generator,
     quiet: bool,
@@ -99,23 +99,29 @@ def _linear_space(
     return LinearSpace(prior, rows, orthonormal(R), float(settings.residual))
 
 
-def _warn_if_too_many(basis: Any, most: int, what: str) -> None:
-    asked = getattr(basis, "k", None) if getattr(basis, "needs_k_rows", True) else None
-    if asked is not None and asked > most:
-        warn(f"a basis of {asked} directions was asked for, but X has {most} {what}: there are at most {most}.")
+def _warn_if_too_many(basis: Basis | None, most: int, what: str) -> None:
+    if basis is not None and basis.needs_k_rows and basis.k is not None and basis.k > most:
+        warn(f"a basis of {basis.k} directions was asked for, but X has {most} {what}: there are at most {most}.")
 
 
-def start_metric(settings: FitSettings, X: Any, y: Any = None) -> Metric:
+def start_metric(
+    settings: FitSettings,
+    X: Matrix,
+    known: Supervision | None = None,
+    rng: np.random.Generator | None = None,
+    *,
+    quiet: bool = True,
+) -> Metric:
     """Return the metric that a fit starts from: the prior, over the basis if there is one."""
-    known = Supervision(None if y is None else class_codes(y))
-    space = make_space(settings, X, known, None, as_generator(settings.random_state), quiet=True)
+    rng = as_generator(settings.random_state) if rng is None else rng
+    space = make_space(settings, X, known or Supervision(), None, rng, quiet=quiet)
     start = space.coordinates
     coordinates, F = start.with_solution(np.eye(start.rank), 1.0, start.residual)
     return Metric(coordinates, F, normalize=settings.normalize)
 
 
 def _vectors(
-    basis: Any, prior: Prior, rows: VectorRows, known: Supervision, rng: np.random.Generator, progress: Progress
+    basis: Basis, prior: Prior, rows: VectorRows, known: Supervision, rng: np.random.Generator, progress: Progress
 ) -> np.ndarray:
     """Return R, n_features × k, in the space of whitened rows."""
     n, d = rows.shape
@@ -135,25 +141,22 @@ def _vectors(
         prior.level,
         progress=progress,
     )
-    if hasattr(basis, "vectors"):
-        return np.asarray(basis.vectors(basis_data, rng), dtype=np.float64)
-    return combine(whitened, basis.coefficients(basis_data, rng)).T
+    return np.asarray(basis.vectors(basis_data, rng), dtype=np.float64)
 
 
-def _gram_of(Z: Any) -> np.ndarray:
-    G = Z @ Z.T
-    return np.asarray(G.todense() if sp.issparse(G) else G, dtype=np.float64)
+def _gram_of(Z: Matrix) -> np.ndarray:
+    return np.asarray(to_dense(Z @ Z.T), dtype=np.float64)
 
 
 def _combinations(
-    basis: Any,
+    basis: Basis,
     kernel: BaseKernel,
-    X: Any,
+    X: Matrix,
     codes: np.ndarray | None,
     rows: np.ndarray | None,
     rng: np.random.Generator,
     progress: Progress,
-) -> Any:
+) -> Matrix:
     """Return J, n_samples × k, combinations of the objects' images."""
     n = len_of(X)
     if isinstance(basis, FixedBasis):
@@ -171,7 +174,7 @@ def _combinations(
     return basis.coefficients(basis_data, rng)
 
 
-def _on_rows_of(J: Any, rows: Any, n_samples: int) -> Any:
+def _on_rows_of(J: Matrix, rows: np.ndarray | None, n_samples: int) -> Matrix:
     """Return J over the rows of X, renumbered like constraints where X is a part of the data."""
     if rows is not None and J.shape[0] > int(np.max(rows)):
         J = sp.csr_array(J)[np.asarray(rows)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
+from os import PathLike
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +15,8 @@ from sklearn.model_selection import KFold
 from ..evaluation import intervals, ndcg_at
 from ..linalg import nearest_of
 from ..metric import Metric
+from ..metric.files import pack, unpack
+from ..persistence import HYBRID, METRIC
 from ..progress import SILENT, Progress
 from ..validation import check_count
 from .bm25 import ENGLISH, BM25Scores, Stemmer
@@ -67,11 +70,18 @@ class HybridIndex:
     stemmer : str, callable or None, default="english"
         Stems of words for BM25: a language of snowballstemmer, a function from a list of words to their stems, or None
         for words as they are. On three collections of abstracts stems raise BM25 and hybrid alike.
+    query_matrix : ndarray, optional
+        Matrix that the vectors of queries are multiplied with, such as `QueryAdapter.matrix_`; without a metric alone.
+    ids : sequence, optional
+        Names of the documents, which files keep.
     progress : Progress
         Reporter of the encoding.
 
     Attributes
     ----------
+    texts : list of str
+    ids : list of str or None
+    metric : Metric or None
     n_texts : int
     weight : float
     """
@@ -84,15 +94,22 @@ class HybridIndex:
         *,
         weight: float = DEFAULT_WEIGHT,
         stemmer: Stemmer = ENGLISH,
+        query_matrix: np.ndarray | None = None,
+        ids: Sequence[object] | None = None,
         progress: Progress = SILENT,
     ) -> None:
         if metric is not None:
             check_encoder(metric, encoder)
+            if query_matrix is not None:
+                raise ValueError("a learned metric turns documents as well; pass metric or query_matrix, not both.")
         documents = check_texts(texts)
         if not documents:
             raise ValueError("an index needs at least one text; got none.")
+        if ids is not None and len(ids) != len(documents):
+            raise ValueError(f"got {len(ids)} ids for {len(documents)} texts.")
         self.weight, self.n_texts = _check_weight(weight), len(documents)
-        self._encoder, self._metric = encoder, metric
+        self.texts, self.ids = documents, None if ids is None else [str(name) for name in ids]
+        self.metric, self._encoder, self._query_matrix, self._stemmer = metric, encoder, query_matrix, stemmer
         self._bm25 = BM25Scores(documents, stemmer)
         self._rows = self._vectors(documents, progress)
 
@@ -101,6 +118,38 @@ class HybridIndex:
         other = copy(self)
         other.weight = _check_weight(weight)
         return other
+
+    def save(self, path: str | PathLike) -> None:
+        """Write texts, ids, weight, stemmer and metric to a safetensors file that `load` reads.
+
+        The file names the encoder through its metric and holds no vectors: they are in the cache, or encoded again.
+        """
+        if not (self._stemmer is None or isinstance(self._stemmer, str)) or self._query_matrix is not None:
+            raise ValueError("an index with a stemmer of your own or a query_matrix cannot be saved; build it again.")
+        encoded = [text.encode() for text in self.texts]
+        fields = {"weight": self.weight, "stemmer": self._stemmer, "ids": self.ids}
+        arrays = {
+            "texts": np.frombuffer(b"".join(encoded), dtype=np.uint8),
+            "ends": np.cumsum([len(one) for one in encoded]),
+        }
+        HYBRID.contents(fields, arrays, **({} if self.metric is None else {"metric": pack(self.metric)})).write(path)
+
+    @classmethod
+    def load(cls, path: str | PathLike, encoder: TextEncoder, progress: Progress = SILENT) -> HybridIndex:
+        """Return a saved index; `encoder` must be the one that its metric was learned with."""
+        contents = HYBRID.read(path)
+        metric = unpack(contents.nested("metric", METRIC)) if "metric" in contents.fields else None
+        with contents.checking():
+            ends = contents.array("ends", (None,), (np.int64,))
+            data = contents.array("texts", (None,), (np.uint8,)).tobytes()
+            if not len(ends) or (np.diff(ends, prepend=0) < 0).any() or ends[-1] != len(data):
+                raise ValueError("its texts are not whole")
+            texts = [data[a:b].decode() for a, b in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True)]
+            ids, stemmer = contents.fields["ids"], contents.fields["stemmer"]
+            if not (ids is None or isinstance(ids, list)) or not (stemmer is None or isinstance(stemmer, str)):
+                raise ValueError("its header is not whole")
+            weight = contents.number("weight", least=0.0)
+        return cls(texts, encoder, metric, weight=weight, stemmer=stemmer, ids=ids, progress=progress)
 
     def search(self, texts: Iterable[str], k: int = 10) -> HybridResults:
         """Return the k best documents for each query text; an empty query is a ValueError."""
@@ -117,13 +166,14 @@ class HybridIndex:
     def scores(self, queries: list[str]) -> tuple[np.ndarray, np.ndarray]:
         """Return the scores by vectors and by BM25 of every document for each query, (n_queries, n_texts) each."""
         Q = self._vectors(queries)
-        is_cosine = self._metric is None or self._metric.normalize
+        Q = Q if self._query_matrix is None else Q @ self._query_matrix
+        is_cosine = self.metric is None or self.metric.normalize
         by_vectors = Q @ self._rows.T if is_cosine else -euclidean_distances(Q, self._rows)
         return by_vectors.astype(np.float64), self._bm25.scores(queries)
 
     def _vectors(self, texts: list[str], progress: Progress = SILENT) -> np.ndarray:
         rows = self._encoder.encode(texts, progress)
-        return rows if self._metric is None else self._metric.transform(rows)
+        return rows if self.metric is None else self.metric.transform(rows)
 
 
 def fuse(by_vectors: np.ndarray, by_bm25: np.ndarray, weight: float) -> np.ndarray:

@@ -1,0 +1,96 @@
+"""Judged searches from a file: a query, a document and a grade in each row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .formatting import float_array, list_some
+from .table import ReadOptions, Table, read_table
+
+__all__ = ["JudgedQueries", "read_feedback"]
+
+_NAMES = ("query", "document", "grade")
+
+
+@dataclass(frozen=True)
+class JudgedQueries:
+    """Queries, and judgements of documents by position of the query, row of the document and grade.
+
+    `queries` are texts, or, if `are_rows`, ids of rows of the table of documents.
+    """
+
+    source: str
+    queries: tuple[str, ...]
+    relevance: tuple[tuple[int, int, float], ...]
+    are_rows: bool
+
+
+def read_feedback(file: str, ids: Sequence[str] | None, n_rows: int, encoding: str = "utf-8") -> JudgedQueries:
+    """Return the judgements of a table with the columns `query`, `document` and, if there is one, `grade`.
+
+    Other names are taken in this order. Documents are named by `ids`, or by row numbers from 0 without ids. A document
+    is relevant if its grade is above 0, or if there is no grade. Queries are texts, unless all are ids of documents.
+    """
+    table = read_table([file], ReadOptions(encoding, numbers=()))
+    query, document, grade = _columns(table)
+    if not all(text.strip() for text in query):
+        row = next(k for k, text in enumerate(query) if not text.strip())
+        raise ValueError(f"row {row} of {table.source} has no query (the first row is 0); fill it in, or remove it.")
+    rows = _document_rows(table, document, ids, n_rows)
+    grades = _grades(table, grade)
+    queries = list(dict.fromkeys(query))
+    place = {text: k for k, text in enumerate(queries)}
+    relevance = tuple((place[q], d, g) for q, d, g in zip(query, rows, grades, strict=True))
+    are_rows = ids is not None and set(queries) <= set(ids)
+    return JudgedQueries(table.source, tuple(queries), relevance, are_rows)
+
+
+def _columns(table: Table) -> tuple[list[str], list[str], list[str] | None]:
+    """Return queries, documents and grades as texts; grades may be absent."""
+    if table.frame is None or len(table.names) < 2:
+        has = "is an array" if table.frame is None else f"has the column {list_some(table.names)}"
+        raise ValueError(f"{table.source} {has}; wanted a table with the columns query, document and grade.")
+    named = set(_NAMES[:2]) <= set(table.names)
+    if not named and len(table.names) > 3:
+        raise ValueError(
+            f"{table.source} has {len(table.names)} columns: {list_some(table.names)}; wanted query, document and "
+            "grade, by these names or in this order."
+        )
+    names = [name for name in _NAMES if name in table.names] if named else table.names
+    values = [["" if value is None else str(value) for value in table.column(name).to_pylist()] for name in names]
+    return values[0], values[1], values[2] if len(values) == 3 else None
+
+
+def _document_rows(table: Table, document: list[str], ids: Sequence[str] | None, n_rows: int) -> list[int]:
+    if ids is None:
+        found = float_array(document)
+        if found is None or not (found == np.floor(found)).all():
+            raise ValueError(
+                f"{table.source} must name documents by row number from 0; for their ids give --id or --ids."
+            )
+        outside = found[(found < 0) | (found >= n_rows)]
+        if len(outside):
+            raise ValueError(
+                f"{table.source} names document {int(outside[0])}; rows are numbered from 0 to {n_rows - 1}."
+            )
+        return found.astype(int).tolist()
+    place = {name: row for row, name in enumerate(ids)}
+    unknown = list(dict.fromkeys(name for name in document if name not in place))
+    if unknown:
+        raise ValueError(
+            f"{table.source} names {len(unknown):,} documents that no row has: {list_some(unknown)}. Ids of the table "
+            f"are like {list_some(ids[:2])}."
+        )
+    return [place[name] for name in document]
+
+
+def _grades(table: Table, grade: list[str] | None) -> list[float]:
+    if grade is None:
+        return [1.0] * table.n_rows
+    values = float_array(grade)
+    if values is None or not np.isfinite(values).all():
+        raise ValueError(f"the grades of {table.source} must be numbers, above 0 for relevant documents, in every row.")
+    return values.tolist()
