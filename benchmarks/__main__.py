@@ -25,6 +25,7 @@ NAMES = (
     "search",
     "pairs",
     "suspects",
+    "studio",
     "feedback",
     "duplicates",
     "texts",

@@ -24,6 +24,7 @@ FIRST = (
     "adapt_embeddings",
     "texts_to_search",
     "query_feedback",
+    "find_duplicates",
     "clustering_with_pairs",
     "save_and_search",
     "hard_constraints",

@@ -26,8 +26,18 @@ from .priors import prior_needs
 from .progress import Progress, progress_for
 from .rows import Needs, SampledRows, is_lazy
 from .solvers import Solution
-from .task import FitData, FitSettings, Task, pose_and_solve, sample_lazy_rows, solve_path
-from .validation import Seed, as_objects, at_least_single, is_linear, is_precomputed, len_of, warn_of_scales
+from .task import FitData, FitSettings, Task, pose_and_solve, sample_lazy_rows, solve_path, with_sample_weight
+from .validation import (
+    Seed,
+    as_objects,
+    check_gram,
+    is_linear,
+    is_precomputed,
+    len_of,
+    schema_of,
+    upcast_half,
+    warn_of_scales,
+)
 
 __all__ = ["MetricLearner"]
 
@@ -180,7 +190,13 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
     __metadata_request__score = {"constraints": True, "rows": True}  # noqa: RUF012
 
     def fit(
-        self, X: Any, y: Any = None, *, constraints: Constraints | None = None, rows: ArrayLike | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        constraints: Constraints | None = None,
+        rows: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Learn the metric.
 
@@ -193,6 +209,9 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         constraints : Constraints, optional
         rows : array-like of shape (n_samples,), optional
             Number of each row of X in the numbering of the constraints (and of a basis J), where X is a part of it.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights ≥ 0. That of a pair or triplet is multiplied by those of its rows; rows of weight 0 are left out,
+            and `constraints_` is by the rows that are left.
 
         Returns
         -------
@@ -201,6 +220,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         settings = self.fit_settings()
         with progress_for(self.verbose) as progress:
             data = self._validate(X, y, constraints, rows, progress)
+            data, _ = with_sample_weight(data, sample_weight, pairwise=self._pairwise)
             task, solution = pose_and_solve(settings, data, progress)
         self._store(data, task, solution)
         return self
@@ -259,9 +279,9 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
             if len(X) < 2:
                 raise ValueError(f"at least 2 objects are needed to learn a distance; got {len(X)}.")
         else:
-            X = validate_data(self, _upcast_half(X), ensure_min_samples=2, **self._check_kwargs())
+            X = validate_data(self, upcast_half(X), ensure_min_samples=2, **self._check_kwargs())
             if self._pairwise:
-                _check_gram(X)
+                check_gram(X)
             elif self._may_be_linear:
                 warn_of_scales(X, self._prior_candidates(), getattr(self, "feature_names_in_", None))
         if y is not None:
@@ -275,7 +295,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         """Return a sample of rows on Dask, which may have been drawn before, with their codes and numbers."""
         if rows is not None:
             raise ValueError("constraints on rows of Dask are by the number of the row in X; leave rows= out.")
-        validate_data(self, _schema(X), skip_check_array=True)
+        validate_data(self, schema_of(X), skip_check_array=True)
         sample = X
         if not isinstance(X, SampledRows):
             needs = partial(self._needs, y is not None)
@@ -330,9 +350,9 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         if self.metric_.n_features is None:
             return as_objects(X)
         if is_lazy(X):
-            validate_data(self, _schema(X), reset=False, skip_check_array=True)
+            validate_data(self, schema_of(X), reset=False, skip_check_array=True)
             return X
-        return validate_data(self, _upcast_half(X), reset=False, **self._check_kwargs())
+        return validate_data(self, upcast_half(X), reset=False, **self._check_kwargs())
 
     def score(
         self, X: Any, y: Any = None, *, constraints: Constraints | None = None, rows: ArrayLike | None = None
@@ -372,27 +392,3 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         tags.input_tags.pairwise = self._pairwise
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _schema(X: Any) -> Any:
-    """Return an empty table with the columns of a Dask dataframe; other rows as they are."""
-    if not hasattr(X, "columns"):
-        return X
-    import pandas as pd
-
-    return pd.DataFrame(columns=X.columns)
-
-
-def _upcast_half(X: Any) -> Any:
-    """Return half-precision arrays in single precision, others as they are."""
-    return X if getattr(X, "dtype", np.float16) != np.float16 else at_least_single(X)
-
-
-def _check_gram(K: np.ndarray) -> None:
-    if K.shape[0] != K.shape[1]:
-        raise ValueError(f"kernel='precomputed' needs the n × n matrix of the training rows; got shape {K.shape}.")
-    asymmetry = float(np.abs(K - K.T).max())
-    if asymmetry > 1e-6 * float(np.abs(K).max()):
-        raise ValueError(
-            f"the precomputed kernel matrix must be symmetric; it differs from its transpose by {asymmetry:.3g}."
-        )

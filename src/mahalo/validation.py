@@ -28,6 +28,7 @@ __all__ = [
     "check_bounds",
     "check_count",
     "check_gamma",
+    "check_gram",
     "check_percentiles",
     "check_positive",
     "check_sampling",
@@ -35,6 +36,8 @@ __all__ = [
     "is_linear",
     "is_precomputed",
     "len_of",
+    "schema_of",
+    "upcast_half",
     "warn",
     "warn_of_scales",
 ]
@@ -298,3 +301,28 @@ def as_weights(value: ArrayLike | None, n: int) -> np.ndarray:
             "for all together, and drop constraints that should not count."
         )
     return weight
+
+
+def schema_of(X: Any) -> Any:
+    """Return an empty table with the columns of a Dask dataframe; other rows as they are."""
+    if not hasattr(X, "columns"):
+        return X
+    import pandas as pd
+
+    return pd.DataFrame(columns=X.columns)
+
+
+def upcast_half(X: Any) -> Any:
+    """Return half-precision arrays in single precision, others as they are."""
+    return X if getattr(X, "dtype", np.float16) != np.float16 else at_least_single(X)
+
+
+def check_gram(K: np.ndarray) -> None:
+    """Raise ValueError unless K is a square, symmetric matrix of similarities."""
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(f"kernel='precomputed' needs the n × n matrix of the training rows; got shape {K.shape}.")
+    asymmetry = float(np.abs(K - K.T).max())
+    if asymmetry > 1e-6 * float(np.abs(K).max()):
+        raise ValueError(
+            f"the precomputed kernel matrix must be symmetric; it differs from its transpose by {asymmetry:.3g}."
+        )

@@ -129,7 +129,6 @@ def test_wrong_options(counts, run, command):
     refused(run, *start, "--encoder", "folder", words=["--encoder", "--text"])
     refused(run, *start, "--text", "title", "--embeddings", words=["--text", "--embeddings"])
     refused(run, *start, "--text", "title", "--drop", "size", words=["--text", "--drop size"])
-    refused(run, *start, "--text", "title", "--one-hot", "size", words=["--text", "--one-hot size"])
 
 
 def test_empty_texts_name_the_row(text_model, run):

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from builders import labelled_data
+from builders import known_check_failures, labelled_data
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsClassifier
@@ -32,7 +32,7 @@ CHECKED = [
 
 
 @pytest.mark.filterwarnings("ignore:.*dissimilar pairs? of identical points:UserWarning")
-@parametrize_with_checks(CHECKED)
+@parametrize_with_checks(CHECKED, expected_failed_checks=known_check_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

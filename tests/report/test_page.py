@@ -31,6 +31,7 @@ from mahalo.explain.provenance import DataRecord, TableRecord
 from mahalo.report import page, write
 from mahalo.report.assessment import evaluate_with_learner
 from mahalo.report.formatting import number, percent
+from mahalo.report.html import template_environment
 from mahalo.rows import stratified_sample
 
 HOSTILE = "</script><script>alert(1)</script>"
@@ -258,7 +259,7 @@ def test_json_in_a_script_reads_back_and_ends_nowhere(name):
 
 
 def test_text_is_escaped_for_attributes_too():
-    template = page._environment().from_string('<p title="{{ text }}">{{ text }}</p>')
+    template = template_environment().from_string('<p title="{{ text }}">{{ text }}</p>')
     outline = Outline(template.render(text=QUOTED))
     shown = QUOTED.replace("\u2028", "\N{REPLACEMENT CHARACTER}")
     assert outline.tags == [("p", {"title": shown})] and outline.texts == [("p", shown)]

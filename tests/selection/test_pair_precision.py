@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 
 from mahalo import Constraints
 from mahalo.coordinates import LinearCoordinates
-from mahalo.embeddings import EmbeddingAdapter, _pair_precision
+from mahalo.embeddings.adapter import EmbeddingAdapter, _pair_precision
 from mahalo.evaluation import average_precision, ranked
 from mahalo.metric import Metric
 from mahalo.priors import Prior

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.model_selection import RepeatedStratifiedKFold
+from sklearn.preprocessing import StandardScaler
 
 from mahalo import MetricLearnerCV
 from mahalo.embeddings import EmbeddingAdapter
@@ -54,6 +56,17 @@ def test_the_race_ends_when_one_solution_is_left_but_not_before_all_rows_were_he
     run = np.isfinite(learner.cv_results_["scores"]).any(axis=0)
     assert 3 <= run.sum() < len(run) and run[: run.sum()].all()
     assert np.isfinite(learner.best_score_) and len(learner.fold_best_index_) == len(run)
+
+
+def test_a_gamma_with_the_smooth_scores_of_a_dropped_one_stays():
+    """In this half of iris the two largest γ lead, and have the smooth scores of a smaller γ that is dropped."""
+    X, y = load_iris(return_X_y=True)
+    train = next(RepeatedStratifiedKFold(n_splits=2, n_repeats=5, random_state=0).split(X, y))[0]
+    gammas = [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]
+    paper = {"strategy": "random", "pairs_per_class": 100, "percentiles": (1, 99), "gammas": gammas}
+    learner = MetricLearnerCV(kernel="linear", features=None, prior="within", random_state=0, **paper)
+    learner.fit(StandardScaler().fit_transform(X[train]), y[train])
+    assert learner.gamma_ in gammas and learner.cv_results_["n_folds"].max() >= 2
 
 
 def test_a_users_score_drops_nothing():

@@ -127,6 +127,7 @@ def _append_many(path, name, n):
         log.append(pair(f"shared{k}"))
 
 
+@pytest.mark.slow
 def test_processes_neither_lose_nor_double_answers(path):
     context = multiprocessing.get_context("spawn")
     workers = [context.Process(target=_append_many, args=(path, name, 8)) for name in "ab"]

@@ -42,7 +42,7 @@ def test_only_raster_files_in_the_folder_of_the_table_are_pictures(folder):
     served = [items.picture(row) for row in range(len(names))]
     assert [found is not None for found in served] == [True, True, False, False, False, False, False]
     assert served[0].data == PNG and served[1].media_type == "image/png"
-    assert items.item(0).has_picture
+    assert items.item(0).has_picture and items.item(0).fields == ()  # the name of the file says nothing
     assert Items(1, None, {"picture": ["a.svg"]}, folder=folder).picture(0) is None
     assert Items(1, None, {"picture": ["a\0.png"]}, folder=folder).picture(0) is None
     with pytest.raises(ValueError, match="row must be a number from 0 to 6; got 7"):

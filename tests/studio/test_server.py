@@ -202,6 +202,7 @@ def test_labels_are_decided_and_a_corrected_table_is_written(served):
     assert client.get("/api/file/corrected.csv").text == text
 
 
+@pytest.mark.slow
 def test_everything_can_be_taken_home(served):
     client, studio, _, _ = served
     found = post(client, "export").json()

@@ -156,6 +156,7 @@ def test_what_cannot_be_said_is_not_asked_again(rows):
     assert session.state().n_skipped == 12 and session.state().certificate is None
 
 
+@pytest.mark.slow
 def test_contradictions_are_asked_again_and_harm_little(rows):
     X, y = rows
     session = answered(Session(X), y, 40)
@@ -175,6 +176,7 @@ def test_contradictions_are_asked_again_and_harm_little(rows):
     assert auc(session.final().metric, X_new, y_new) > 0.9
 
 
+@pytest.mark.slow
 def test_wrong_answers_are_found(rows):
     X, y = rows
     wrong = {7, 23, 36, 51}
@@ -228,6 +230,7 @@ def test_neighbours_change_and_clicks_on_them_become_triplets(asked, rows):
     assert session.state().n_triplets == 2
 
 
+@pytest.mark.slow
 def test_export_holds_all_that_is_needed(asked, rows, tmp_path):
     session, _ = asked
     ids = [f"=cmd{k}" if k % 2 else f"row {k}" for k in range(len(rows[0]))]

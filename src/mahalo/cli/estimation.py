@@ -149,9 +149,13 @@ def _prepare(dataset: Dataset, options: LearningOptions) -> tuple[Matrix, Scalin
 
 
 def make_scaling(dataset: Dataset, options: LearningOptions) -> Scaling | None:
-    """Return the standardisation; None for embeddings, which have one unit, and for sparse rows."""
+    """Return the standardisation, with a weight of numbers beside texts; None for embeddings and for sparse rows."""
     if options.holdout == "classes" and dataset.y is None:
         raise ValueError("--holdout classes needs labels: give --label COLUMN or --labels FILE, or hold out rows.")
+    if dataset.n_text:
+        if not options.standardise:
+            raise ValueError("numbers beside texts are always standardised; leave --no-standardise out.")
+        return dataset.mixed_scaling()
     if not options.standardise or options.embeddings or sp.issparse(dataset.X):
         return None
     return dataset.scaling()

@@ -78,6 +78,8 @@ def _write_hybrid(model: Path, rows: RowOptions, out: Path, output: OutputOption
             raise ValueError(
                 f"{model.name} was not fitted on texts; --hybrid needs a model of mahalo fit --text COLUMN."
             )
+        if fitted.is_mixed:
+            raise ValueError(f"{model.name} was fitted on texts and numbers; --hybrid is for texts alone.")
         found = fitted.read(rows, display.progress)
         texts = join_texts(found.table, fitted.record.text)
         built = HybridIndex(texts, fitted.text_encoder, fitted.metric, ids=found.ids, progress=display.progress)

@@ -63,7 +63,9 @@ _ROW_OPTIONS = {
     "ids": _row_option("FILE", "Row names, one a row: .npy, .txt or a table."),
     "columns": _row_option("A,B,…", "Learn from these columns only; may be repeated.", "--columns"),
     "drop": _row_option("A,B,…", "Leave these columns out; may be repeated."),
-    "text": _row_option("A,B,…", "Learn from the texts in these columns, joined, alone; may be repeated.", "--text"),
+    "text": _row_option(
+        "A,B,…", "Learn from the texts in these columns, joined, and of others from `--columns` alone.", "--text"
+    ),
     "encoder": _row_option("PATH", "Folder of the model that encodes texts. Default: wordllama."),
     "one_hot": _row_option("A,B,…", "A 0/1 column for each value of these; may be repeated.", "--one-hot"),
     "pairs": _row_option(
@@ -196,7 +198,8 @@ def with_texts(rows: RowOptions, learning: LearningOptions) -> LearningOptions:
         return learning
     if learning.embeddings:
         raise ValueError("--text encodes sentences, --embeddings takes vectors that are encoded already; give one.")
-    for option, names in (("--columns", rows.columns), ("--drop", rows.drop), ("--one-hot", rows.one_hot)):
-        if names:
-            raise ValueError(f"--text learns from its own columns alone; leave {option} {','.join(names)} out.")
+    if rows.drop:
+        raise ValueError(
+            f"--text learns from its columns and those of --columns; leave --drop {','.join(rows.drop)} out."
+        )
     return dataclasses.replace(learning, embeddings=True)

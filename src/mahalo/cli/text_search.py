@@ -86,9 +86,10 @@ def search_texts(model: Path, question: str, rows: RowOptions, k: int, hybrid: b
     multiplied with a matrix from feedback.
     """
     fitted, adapter = _load(model, rows.encoder)
-    _check_question(fitted, question)
+    _check_question(fitted, question, hybrid)
     documents = _load_documents(fitted, rows, hybrid, progress)
-    E, encoder = documents.vectors, fitted.text_encoder
+    X, encoder = documents.vectors, fitted.text_encoder
+    E = X[:, : encoder.dimension]
     with warnings.catch_warnings(action="ignore"):  # the error below says it for the question
         q = encoder.encode([question])
     if not q.any():
@@ -100,7 +101,8 @@ def search_texts(model: Path, question: str, rows: RowOptions, k: int, hybrid: b
         turned = adapter.transform(q)
         learned_away = np.linalg.norm(E.astype(np.float64) - turned / np.linalg.norm(turned), axis=1)
     else:
-        learned_away = fitted.metric.distances(q, E)[0]
+        numbers = X[:, encoder.dimension :].mean(axis=0, keepdims=True)  # a question has none: the mean of the table
+        learned_away = fitted.metric.distances(np.hstack([q, numbers]), X)[0]
     if hybrid:
         index = documents.index or _hybrid_index(documents, fitted, adapter)
         best = index.search([question], k)
@@ -142,13 +144,15 @@ def _hybrid_index(documents: _Documents, fitted: FittedModel, adapter: QueryAdap
     return HybridIndex(documents.texts, fitted.text_encoder, query_matrix=adapter.matrix_)
 
 
-def _check_question(fitted: FittedModel, question: str) -> None:
+def _check_question(fitted: FittedModel, question: str, hybrid: bool) -> None:
     """Raise ValueError if the question is empty or the model does not take texts."""
     if not fitted.record.text:
         columns = f"columns {list_some(fitted.record.columns)}" if fitted.record.columns else "vectors"
         raise ValueError(
             f"{fitted.path.name} was fitted on {columns}, not on texts; give a model of mahalo fit --text COLUMN."
         )
+    if hybrid and fitted.is_mixed:
+        raise ValueError(f"{fitted.path.name} was fitted on texts and numbers; --hybrid is for texts alone.")
     if not question.strip():
         raise ValueError("the question is empty; wanted a text in quotes.")
 

@@ -20,6 +20,7 @@ from .labels import (
     reject_constraints,
 )
 from .pair_split import PairSplit
+from .row_weights import weighted_by_rows
 
 __all__ = [
     "ConstraintArrays",
@@ -46,4 +47,5 @@ __all__ = [
     "reject_constraints",
     "resolve_bounds",
     "sq_distances",
+    "weighted_by_rows",
 ]

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 
@@ -15,8 +12,7 @@ import numpy as np
 from ..dedupe import Duplicates
 from ..persistence import write_bytes
 from ..tables.formatting import shorten
-from ..version import VERSION
-from .formatting import visible
+from .html import asset, render, template_environment
 
 __all__ = ["write_duplicates_page"]
 
@@ -61,29 +57,15 @@ def write_duplicates_page(
     ids, other_ids : sequence, optional
         Names of the rows. Default: their numbers, from 0.
     """
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError:
-        raise ImportError("a page is rendered with jinja2: pip install 'mahalo[report]'") from None
-    environment = Environment(
-        loader=PackageLoader(__package__, "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=visible,
-    )
-    style = (files(__package__) / "assets" / "page.css").read_text(encoding="utf-8")
-    groups = _collect(found, (texts, other_texts), (ids, other_ids))
-    page = environment.get_template("duplicates_page.html").render(
-        version=VERSION,
-        style=style,
-        style_hash=base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode(),
-        groups=groups,
+    page = render(
+        template_environment(),
+        "duplicates_page.html",
+        style=asset("page.css"),
+        groups=_collect(found, (texts, other_texts), (ids, other_ids)),
         n_groups=found.n_groups,
         summary=str(found),
     )
-    write_bytes(Path(path), page.encode("utf-8"))
+    write_bytes(Path(path), page)
     return Path(path)
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Callable, Sequence
-from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,13 +17,12 @@ from ..persistence import write_bytes
 from ..progress import Progress, progress_for
 from ..text import WordWeights
 from ..types import RowsLike
-from ..version import VERSION
 from .constraint_section import doubtful_constraints, doubtful_labels, influential_constraints
 from .feature_section import feature_tables, spectrum_chart
 from .findings import Findings
-from .formatting import number, percent, visible
+from .html import asset, render, template_environment
 from .map_section import Maps, hubs, neighbourhood_maps
-from .parts import NotShown, Section, charts_of
+from .parts import Section, charts_of
 from .proof_section import proof
 from .result_section import class_tables, distance_histograms, measures
 from .summary_section import evaluation_notes, summary
@@ -89,57 +85,27 @@ def write(
     -------
     Path
     """
-    environment = _environment()
+    environment = template_environment()
     findings = Findings.of(model, X, y, constraints, names, ids, words)
     path = Path(path)
     with progress_for(verbose) as progress:
-        write_bytes(path, _render(environment, findings, progress).encode("utf-8"))
+        write_bytes(path, _render(environment, findings, progress))
     return path
 
 
-def _render(environment: Environment, findings: Findings, progress: Progress) -> str:
+def _render(environment: Environment, findings: Findings, progress: Progress) -> bytes:
     work = progress.track(_SECTIONS, len(_SECTIONS), "drawing:", lambda section: section.title.lower())
     sections = [(section, section.parts(findings)) for section in work]
     chart_style, chart_script = chart_assets()
-    style, script = _asset("page.css") + chart_style, chart_script + _asset("page.js")
+    style, script = asset("page.css") + chart_style, chart_script + asset("page.js")
     parts = [part for _, parts in sections for part in parts.values()]
     maps = next((part.chart for part in parts if isinstance(part, Maps)), None)
     charts = {chart.name: chart.data for part in parts for chart in charts_of(part)}
-    return environment.get_template("page.html").render(
-        version=VERSION,
+    return render(
+        environment,
+        "page.html",
         style=style,
-        style_hash=_hash(style),
         script=script,
-        script_hash=_hash(script),
         sections=sections,
         data=as_json({"charts": charts, "map": maps}),
     )
-
-
-def _environment() -> Environment:
-    """Return the templates, which escape every text and replace characters that cannot be printed."""
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-        from markupsafe import Markup
-    except ImportError:
-        raise ImportError("a report is rendered with jinja2: pip install 'mahalo[report]'") from None
-    environment = Environment(
-        loader=PackageLoader(__package__, "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=lambda value: value if isinstance(value, Markup) else visible(value),
-    )
-    environment.filters |= {"number": number, "percent": percent}
-    environment.tests["shown"] = lambda part: not isinstance(part, NotShown)
-    return environment
-
-
-def _asset(name: str) -> str:
-    return (files(__package__) / "assets" / name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    """Return the hash by which the security policy of the page allows its style or script."""
-    return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()

@@ -23,7 +23,7 @@ from ..losses import LogDet, Loss, as_loss, resting_point
 from ..priors import prior_needs
 from ..progress import Progress, progress_for
 from ..rows import Needs, SampledRows, is_lazy
-from ..task import FitData, FitSettings, pose_and_solve
+from ..task import FitData, FitSettings, pose_and_solve, with_sample_weight
 from ..validation import Seed, as_rows, is_linear, len_of
 from .candidates import SEARCHED, ProblemCandidate, candidate_lists, default_spaces, make_problems
 from .folds import SearchData
@@ -175,19 +175,28 @@ class MetricLearnerCV(MetricLearner):
         self.verbose = verbose
 
     def fit(
-        self, X: Any, y: Any = None, *, constraints: Constraints | None = None, rows: ArrayLike | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        constraints: Constraints | None = None,
+        rows: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Choose by cross-validation, then learn on all rows. Arguments as in `MetricLearner.fit`."""
+        """Choose by cross-validation, then learn on all rows. Arguments as in `MetricLearner.fit`.
+
+        Weights count in learning; held-out rows count the same in scores.
+        """
         with progress_for(self.verbose) as progress:
-            self._fit_best(self._make_search(X, y, constraints, rows, progress), progress)
+            self._fit_best(self._make_search(X, y, constraints, rows, sample_weight, progress), progress)
         return self
 
     def make_search(
         self, X: Any, y: Any = None, *, constraints: Constraints | None = None, rows: ArrayLike | None = None
     ) -> CandidateSearch:
-        """Return the folds and candidates of a fit, without fitting. Arguments as in `fit`."""
+        """Return the folds and candidates of an unweighted fit, without fitting. Arguments as in `fit`."""
         with progress_for(self.verbose) as progress:
-            return self._make_search(X, y, constraints, rows, progress)
+            return self._make_search(X, y, constraints, rows, None, progress)
 
     def fit_best(self, search: CandidateSearch, before_after: BeforeAfter | None = None) -> Self:
         """Fit the best candidate of a search to all rows; `before_after` is its evaluation, if it was made."""
@@ -208,14 +217,22 @@ class MetricLearnerCV(MetricLearner):
         return None
 
     def _make_search(
-        self, X: Any, y: Any, constraints: Constraints | None, rows: ArrayLike | None, progress: Progress
+        self,
+        X: Any,
+        y: Any,
+        constraints: Constraints | None,
+        rows: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        progress: Progress,
     ) -> CandidateSearch:
         if self.holdout not in ("rows", "classes"):
             raise ValueError(f"holdout must be 'rows' or 'classes'; got {self.holdout!r}.")
         make_problems(self._base_settings(), self._lists())  # wrong parameters are reported before wrong data
         labels = None if y is None or is_lazy(X) else as_label_array(y)
         data = self._validate(X, y, constraints, rows, progress)
-        return self.search_validated(data, labels, progress)
+        by_number = is_custom_splitter(self.cv)
+        data, kept = with_sample_weight(data, sample_weight, pairwise=self._pairwise, splits_by_number=by_number)
+        return self.search_validated(data, labels if kept is None or labels is None else labels[kept], progress)
 
     def search_validated(self, data: FitData, labels: np.ndarray | None, progress: Progress) -> CandidateSearch:
         """Return the folds and candidates for validated data; `labels` are the labels as the caller wrote them."""
@@ -240,7 +257,7 @@ class MetricLearnerCV(MetricLearner):
         seed = seed_of(self.random_state)
         whole = constraints is not None or is_custom_splitter(self.cv)
         sample = np.arange(n_rows) if whole else draw_sample(y, n_rows, seed)
-        found = SearchData(held, y, labels, rows, constraints, self._pairwise, sample, n_total)
+        found = SearchData(held, y, labels, rows, constraints, self._pairwise, sample, n_total, data.sample_weight)
         scorer = self._scorer(y, constraints)
         pair_split = None if constraints is None else self._pair_split(constraints)
         splitting = Splitting(self.cv, self.holdout, scorer.by_retrieval, seed, pair_split)

@@ -11,7 +11,7 @@ from ..basis import as_basis
 from ..constraints.sampling import MANY_RANDOM
 from ..coordinates import LinearCoordinates
 from ..metric import Metric
-from ..task import FitData, FitSettings, Task, pose
+from ..task import FitSettings, Task, pose
 from .candidates import ProblemCandidate
 from .folds import Fold, SearchData
 from .scoring import RowScores, Scorer
@@ -45,7 +45,7 @@ class FoldTasks:
         width = len(fold.train) if kernel else fold.X.shape[1]
         if settings.basis is None and settings.features is None and width > max(_WIDE, directions):
             values["basis"] = as_basis(directions, kernel_space=kernel, has_labels=fold.y is not None)
-        data = FitData(fold.X_train, fold.y_train, self.data.constraints, fold.train_rows)
+        data = fold.training_data(self.data.constraints)
         return pose(replace(settings, **values), data, quiet=True, scatter_cache=fold.scatter_cache)
 
     def euclidean(self, fold: Fold) -> Metric:

@@ -13,6 +13,7 @@ import numpy as np
 from ..constraints import Constraints
 from ..evaluation import pair_auc
 from ..metric import CoordinateDistances, Metric, leading_part
+from ..task import FitData
 
 __all__ = ["Fold", "SearchData"]
 
@@ -33,6 +34,8 @@ class SearchData:
         Positions of the rows that folds are made of.
     n_total : int
         Number of rows of which X is itself a sample; that of X where it is none.
+    sample_weight : ndarray or None
+        Weight of each row.
     """
 
     X: Any
@@ -43,6 +46,7 @@ class SearchData:
     pairwise: bool
     sample: np.ndarray
     n_total: int
+    sample_weight: np.ndarray | None = None
 
     @property
     def n_rows(self) -> int:
@@ -70,7 +74,7 @@ class SearchData:
 
     def fold(self, train: np.ndarray, test: np.ndarray) -> Fold:
         """Return a fold of all rows."""
-        return Fold(self.X, self.y, self.labels, self.rows, train, test, self.pairwise)
+        return Fold(self.X, self.y, self.labels, self.rows, train, test, self.pairwise, self.sample_weight)
 
     def sampled_folds(self, splits: Iterable[tuple[np.ndarray, np.ndarray]]) -> tuple[Fold, ...]:
         """Return folds of the sample, from splits of it."""
@@ -78,8 +82,8 @@ class SearchData:
         if len(part) == self.n_rows:
             return tuple(self.fold(*split) for split in splits)
         X = self.X[np.ix_(part, part)] if self.pairwise else self.X[part]
-        y, labels = (None if a is None else a[part] for a in (self.y, self.labels))
-        return tuple(Fold(X, y, labels, self.rows[part], *split, self.pairwise) for split in splits)
+        y, labels, weight = (None if a is None else a[part] for a in (self.y, self.labels, self.sample_weight))
+        return tuple(Fold(X, y, labels, self.rows[part], *split, self.pairwise, weight) for split in splits)
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,7 @@ class Fold:
     train: np.ndarray
     test: np.ndarray
     pairwise: bool
+    sample_weight: np.ndarray | None = None
     scatter_cache: dict = field(default_factory=dict, repr=False)  # shared by tasks on the training rows
     _distance_cache: dict = field(default_factory=dict, repr=False)
 
@@ -122,6 +127,11 @@ class Fold:
     @property
     def train_rows(self) -> np.ndarray:
         return self.rows[self.train]
+
+    def training_data(self, constraints: Constraints | None) -> FitData:
+        """Return the training rows, with the constraints between them."""
+        weight = None if self.sample_weight is None else self.sample_weight[self.train]
+        return FitData(self.X_train, self.y_train, constraints, self.train_rows, weight)
 
     # -- distances under one variant of a metric --------------------------------------------------------------------
 

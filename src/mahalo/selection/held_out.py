@@ -90,7 +90,7 @@ def refits(
     for k, fold in tracked:
         chosen = search.candidates[search.best(without=k)].settings if settings is None else settings
         plain = replace(chosen, n_components=None, normalize=False, tol=max(chosen.tol, LOOSE_TOL))
-        data = FitData(fold.X_train, fold.y_train, search.data.constraints, fold.train_rows)
+        data = fold.training_data(search.data.constraints)
         task = pose(plain, data, quiet=True, scatter_cache=fold.scatter_cache)
         metric = task.metric(task.solve(chosen.gamma))
         before = search.fold_tasks.euclidean(fold) if search.compares_spaces else metric.without_learning()

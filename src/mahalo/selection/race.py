@@ -136,9 +136,9 @@ class Race:
         """Drop problems, and γ of problems, of which no variant is to be kept, and γ that change nothing."""
         alive = {}
         for p, gammas in self._alive.items():
-            kept = keep[self._grid.at(p, gammas)].any(axis=0) & ~self._is_repetition(self._grid.at(p, gammas))
-            if kept.any():
-                alive[p] = gammas[kept]
+            kept = gammas[keep[self._grid.at(p, gammas)].any(axis=0)]
+            if len(kept):
+                alive[p] = kept[~self._is_repetition(self._grid.at(p, kept))]
         self._alive = alive
 
     def _is_repetition(self, candidates: np.ndarray) -> np.ndarray:

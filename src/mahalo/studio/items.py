@@ -87,8 +87,10 @@ class Items:
     def item(self, row: int) -> Item:
         """Return a row as it is shown."""
         self._check(row)
-        fields = [_as_field(name, values[row]) for name, values in list(self.columns.items())[:_MAX_FIELDS]]
-        return Item(row, self.id_of(row), tuple(fields), self.picture_column is not None)
+        picture = self.picture_column
+        shown = [(name, values) for name, values in self.columns.items() if name != picture][:_MAX_FIELDS]
+        fields = tuple(_as_field(name, values[row]) for name, values in shown)
+        return Item(row, self.id_of(row), fields, picture is not None)
 
     def summary(self, row: int) -> str:
         """Return the start of a row's texts in one line, to recognise it by."""

@@ -12,7 +12,7 @@ from ..constraints import Constraints, sq_distances
 from ..learner import MetricLearner
 from ..metric import Metric
 from ..solvers import Certificate
-from ..task import start_metric
+from ..task import FitData, pose, start_metric
 from ..validation import in_double
 from .answers import Answer, Answers, consistent
 
@@ -135,9 +135,10 @@ class Learning:
         X = in_double(self.X[rows])
         if not constraints.n_constraints or not _says_something(X, constraints):
             return Consolidation(self.ordinary, None, *counts)
-        learner = MetricLearner(**{**self._learner.get_params(), "bounds": self.bounds, "random_state": self.seed})
-        learner.fit(X, constraints=constraints)
-        return Consolidation(learner.metric_, learner.certificate_, *counts)
+        parameters = {**self._learner.get_params(), "bounds": self.bounds, "random_state": self.seed}
+        task = pose(MetricLearner(**parameters).fit_settings(), FitData(X, None, constraints, None), quiet=True)
+        solution = task.solve(float(self._learner.gamma))
+        return Consolidation(task.metric(solution), solution.certificate, *counts)
 
 
 def _says_something(X: np.ndarray, constraints: Constraints) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
 from ..active import AnswerClosure, SimilarityModel
-from ..constraints import Constraints, sq_distances
+from ..constraints import Constraints
 from ..metric import Metric
 from .answers import HELD_OUT_EVERY, Answer, Answers, Contradiction, consistent, contradictions
 from .learning import Learning
@@ -22,9 +22,10 @@ _ROWS_PER_QUESTION, _FEWEST_ROWS = 0.4, 8  # rows in play for each answer, and a
 _FEWEST_OPEN = 20  # open pairs of groups to choose from; more rows come into play until there are as many
 _SIZE_EXPONENT = 0.25  # weight of what an answer implies; 0 is worse on few classes, ½ on many
 _N_SAMPLE = 300  # rows whose distances calibrate the probability of "same"
-_NEAR = 10  # a pair to judge by is half of the time a row and one of its ten nearest among the sample
+_NEAR = 10  # a pair to judge by is every other time one of the ten nearest
 _AGAIN_EVERY = 6  # at most every sixth question repeats an earlier one
-_DOUBT = 0.75  # probability that an answer is wrong, from which on it is doubtful
+_DOUBT, _DOUBT_AGAIN = 0.6, 0.8  # probabilities that an answer is wrong: it is doubtful; it is asked again
+_N_FOLDS = 5  # of answers, for their doubts
 _DOUBT_SHARE = 0.1  # at most this share of all answers is doubtful
 
 
@@ -57,15 +58,25 @@ class Doubt:
     probability: float
 
 
-def doubts(learning: Learning, metric: Metric, answers: Answers, seed: int) -> tuple[Doubt, ...]:
-    """Return the answers to pairs that are probably wrong by the learned distance, most doubtful first."""
+def doubts(learning: Learning, answers: Answers, seed: int) -> tuple[Doubt, ...]:
+    """Return the answers to pairs that are probably wrong, most doubtful first.
+
+    An answer that was learned from would speak for itself. So answers are divided into five folds, and each is judged
+    by a distance learned from the others.
+    """
     decided = [answer for answer in answers.pairs if answer.same is not None]
-    if len(decided) < 10:
+    if len(decided) < 2 * _N_FOLDS:
         return ()
-    index = np.array([answer.rows for answer in decided])
     same = np.array([answer.same for answer in decided], dtype=bool)
-    model, sq = _similarity(learning, metric, index, same, seed)
-    wrong = np.where(same, 1.0 - model.probability(sq), model.probability(sq))
+    index = np.array([answer.rows for answer in decided])
+    fold = np.arange(len(decided)) % _N_FOLDS
+    wrong = np.empty(len(decided))
+    for k in range(_N_FOLDS):
+        others = tuple(answer for answer, own in zip(decided, fold == k, strict=True) if not own)
+        metric = learning.consolidate(Answers(others, answers.triplets)).metric
+        model, _ = _similarity(learning, metric, index[fold != k], same[fold != k], seed)
+        p = model.probability(learning.distances(metric, index[fold == k]))
+        wrong[fold == k] = np.where(same[fold == k], 1.0 - p, p)
     order = np.argsort(-wrong, kind="stable")[: max(1, int(_DOUBT_SHARE * len(decided)))]
     return tuple(Doubt(decided[k], float(wrong[k])) for k in order if wrong[k] >= _DOUBT)
 
@@ -123,10 +134,7 @@ class Chooser:
         Among a few rows, two for every five answers, the pair of groups with the largest P(same) (size · size)^¼, by
         the distance of their nearest rows: until the groups of these rows are known.
         """
-        sq = self._learning.distances(self._learning.ordinary, np.array([a.rows for a in answers.pairs]))
-        known, _ = consistent(answers.pairs, sq)
-        index = np.array([a.rows for a in known], dtype=np.intp).reshape(-1, 2)
-        same = np.array([a.same for a in known], dtype=bool)
+        index, same = self._known(answers)
         model, _ = _similarity(self._learning, metric, index, same, self._seed)
         answered = {a.key for a in answers.pairs} | set(answers.skipped)
         for rows in self._rows_in_play(index):
@@ -135,6 +143,13 @@ class Chooser:
             if found is not None and (found.n_open >= _FEWEST_OPEN or len(rows) == len(self._order)):
                 return "pair", found.rows, found.why
         return None if found is None else ("pair", found.rows, found.why)
+
+    def _known(self, answers: Answers) -> tuple[np.ndarray, np.ndarray]:
+        """Return the pairs whose answers do not contradict each other, and whether they are the same."""
+        sq = self._learning.distances(self._learning.ordinary, np.array([a.rows for a in answers.pairs]))
+        known, _ = consistent(answers.pairs, sq)
+        index = np.array([a.rows for a in known], dtype=np.intp).reshape(-1, 2)
+        return index, np.array([a.same for a in known], dtype=bool)
 
     def _rows_in_play(self, index: np.ndarray) -> Iterator[np.ndarray]:
         """Yield growing sets of rows: all that were asked about, then others in a random order."""
@@ -151,21 +166,21 @@ class Chooser:
     def _random_pair(
         self, answers: Answers, avoid: Callable[[Key], bool], rng: np.random.Generator
     ) -> tuple[str, tuple[int, ...], str] | None:
-        """Return a pair that does not depend on the learned metric: a row, and one near it or any other."""
-        n = len(self._order)
+        """Return an open pair that does not depend on the learned metric.
+
+        By turns any open pair of groups of the rows in play, and one of the ten nearest by the ordinary distance.
+        """
+        index, same = self._known(answers)
         answered = {a.key for a in answers.pairs} | set(answers.skipped)
-        for attempt in range(50):
-            i = int(rng.integers(n))
-            others = rng.choice(n, min(n, _N_SAMPLE), replace=False)
-            others = others[others != i]
-            if (answers.n_entries // HELD_OUT_EVERY + attempt) % 2:
-                rows = np.append(others, i)
-                T = self._learning.transform(self._learning.ordinary, rows)
-                near = np.argsort(euclidean_distances(T[-1:], T[:-1])[0], kind="stable")[:_NEAR]
-                others = others[near]
-            pair = tuple(sorted((i, int(rng.choice(others)))))
-            if ("pair", pair) not in answered and not avoid(("pair", pair)):
-                return "pair", pair, "drawn at random, to judge what was learned"
+        for rows in self._rows_in_play(index):
+            groups = _Groups.of(rows, index, same, self._learning.transform(self._learning.ordinary, rows))
+            pairs = [
+                pair for pair in groups.open_pairs() if ("pair", pair) not in answered and not avoid(("pair", pair))
+            ]
+            if len(pairs) >= _FEWEST_OPEN or (pairs and len(rows) == len(self._order)):
+                near = answers.n_entries // HELD_OUT_EVERY % 2
+                chosen = pairs[int(rng.integers(_NEAR if near and len(pairs) > _NEAR else len(pairs)))]
+                return "pair", chosen, "drawn at random, to judge what was learned"
         return None
 
     def _triplet(
@@ -200,7 +215,7 @@ def _similarity(
     rows = np.random.default_rng([seed, 3]).choice(n, min(n, _N_SAMPLE), replace=False)
     T = learning.transform(metric, rows)
     sq = learning.distances(metric, index)
-    candidate_sq = sq_distances(T, np.column_stack(np.triu_indices(len(rows), 1)))
+    candidate_sq = euclidean_distances(T, squared=True)[np.triu_indices(len(rows), 1)]
     return SimilarityModel.fit(candidate_sq, sq, same), sq
 
 
@@ -215,7 +230,7 @@ def _worth_repeating(found: tuple[Contradiction, ...], doubtful: Collection[Doub
                 if answer.n_times < 2:
                     yield answer, "earlier answers contradict each other here; please look once more"
     for doubt in doubtful:
-        if doubt.answer.n_times < 2:
+        if doubt.answer.n_times < 2 and doubt.probability >= _DOUBT_AGAIN:
             said = "same" if doubt.answer.same else "different"
             yield doubt.answer, f"tests a doubtful answer: “{said}” does not fit the others; please look once more"
 
@@ -255,18 +270,27 @@ class _Groups:
         is_open[low, high] = False
         return cls(rows, code, size, sq, nearest_sq, is_open)
 
+    def open_pairs(self) -> list[tuple[int, ...]]:
+        """Return the nearest rows of every open pair of groups, the nearest first."""
+        a, b = np.nonzero(self.is_open)
+        order = np.argsort(self.nearest_sq[a, b], kind="stable")
+        return [self._nearest_rows(int(a[k]), int(b[k])) for k in order]
+
+    def _nearest_rows(self, a: int, b: int) -> tuple[int, ...]:
+        left, right = np.flatnonzero(self.code == a), np.flatnonzero(self.code == b)
+        block = self.sq[np.ix_(left, right)]
+        i, j = np.unravel_index(block.argmin(), block.shape)
+        return tuple(sorted((int(self.rows[left[i]]), int(self.rows[right[j]]))))
+
     def best(self, model: SimilarityModel, excluded: Callable[[Key], bool]) -> _Best | None:
         """Return the open pair of groups with the largest P(same) (size · size)^¼ that is not excluded."""
         a, b = np.nonzero(self.is_open)
         p = model.probability(self.nearest_sq[a, b])
         value = p * (self.size[a] * self.size[b]) ** _SIZE_EXPONENT
         for k in np.argsort(-value, kind="stable"):
-            left, right = (np.flatnonzero(self.code == group[k]) for group in (a, b))
-            block = self.sq[np.ix_(left, right)]
-            i, j = np.unravel_index(block.argmin(), block.shape)
-            pair = tuple(sorted((int(self.rows[left[i]]), int(self.rows[right[j]]))))
+            pair = self._nearest_rows(int(a[k]), int(b[k]))
             if not excluded(("pair", pair)):
-                return _Best(pair, _reason(float(p[k]), len(left), len(right)), len(a))
+                return _Best(pair, _reason(float(p[k]), int(self.size[a[k]]), int(self.size[b[k]])), len(a))
         return None
 
 

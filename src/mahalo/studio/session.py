@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from ..explain.fingerprint import fingerprint
 from ..learner import MetricLearner
 from ..metric import Metric
-from ..validation import check_count
+from ..validation import check_count, warn_of_scales
 from .answer_log import AnswerLog, DataIdentity, Entry
 from .answers import HELD_OUT_EVERY, Answers, contradictions
 from .export import Export, RowNames, export_answers
@@ -105,6 +105,8 @@ class Session:
     ) -> None:
         self.X = checked_rows(X)
         self.kinds = checked_kinds(kinds)
+        if prior is None:
+            warn_of_scales(self.X, "identity")
         self.random_state, self.annotator = checked_seed(random_state), annotator
         learner = MetricLearner(gamma=gamma, prior="identity" if prior is None else np.asarray(prior))
         self.learning = Learning(self.X, self.random_state, learner)
@@ -361,7 +363,7 @@ class Session:
             n,
             self._judge.held_out(consolidation.metric, known),
             self._judge.enough(earlier, consolidation.metric, known),
-            doubts(self.learning, consolidation.metric, answers, self.random_state) if n else (),
+            doubts(self.learning, known, self.random_state),
         )
         with self._lock:
             self._learned = (key, learned)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,12 +16,13 @@ from ..explain.fingerprint import Fingerprint, checksum, fingerprint_of
 from ..explain.provenance import DataRecord, TableRecord
 from ..metric import Scaling
 from ..progress import SILENT, Progress
+from ..selection.block_weight import choose_block_weight
 from ..types import Matrix
 from ..validation import is_linear
 from .column_stats import ColumnStats
-from .columns import ColumnChoice, select_columns, split_names, warn_constants, warn_row_names
+from .columns import ColumnChoice, numeric_names, select_columns, split_names, warn_constants, warn_row_names
 from .constraint_files import read_constraints
-from .encoding import Encoding, check_matrix, encode, fit_encoding
+from .encoding import Encoding, check_matrix, encode, fit_encoding, mixed_encoding
 from .formatting import list_some
 from .labels_and_ids import Classes, check_value_columns, read_ids, read_labels
 from .options import RowOptions
@@ -60,6 +61,8 @@ class Dataset:
         Statistics of rows on disk.
     text : tuple of str
         Columns of the texts that `encoder` encoded.
+    n_text : int
+        Number of the first columns of X that are vectors of texts, where others are numbers beside them; else 0.
     """
 
     options: RowOptions
@@ -74,6 +77,7 @@ class Dataset:
     stats: ColumnStats | None = None
     text: tuple[str, ...] = ()
     encoder: EncoderRecord | str | None = None
+    n_text: int = 0
 
     @property
     def n_pieces(self) -> int | None:
@@ -104,6 +108,20 @@ class Dataset:
         """Return the scaling to mean 0 and standard deviation 1."""
         return Scaling.of(self.X) if self.stats is None else self.stats.scaling()
 
+    def mixed_scaling(self) -> Scaling:
+        """Return the scaling of texts with numbers beside them.
+
+        Vectors of texts stay. Numbers get deviation 1, then a common weight under which rows of one class, or of
+        similar pairs, are near each other: `choose_block_weight`.
+        """
+        E, numbers = self.X[:, : self.n_text], Scaling.of(self.X[:, self.n_text :])
+        share = 1.0 / np.sqrt(self.X.shape[1] - self.n_text)  # all numbers together are as long as a text
+        Z = share * numbers.apply(self.X[:, self.n_text :])
+        codes = None if self.y is None else as_labels(np.asarray(self.y)).codes
+        weight = share * choose_block_weight(E, Z, codes, self.constraints)
+        still = np.zeros(self.n_text)
+        return Scaling(np.append(still, numbers.mean), np.append(still + 1.0, numbers.scale / weight))
+
     def scaled(self, scaling: Scaling | None) -> Matrix:
         """Return the scaled rows; unchanged if `scaling` is None."""
         if scaling is None or self.table.in_memory:
@@ -127,7 +145,7 @@ def load_dataset(
     disk it must be linear.
     """
     text = [name for name in (options.label, options.id) if name is not None]
-    read = ReadOptions(options.encoding, text, () if options.text else None)
+    read = ReadOptions(options.encoding, text, numeric_names(options))
     table = (read_table if in_memory else open_table)(options.data, read, progress)
     if not isinstance(table, Table):
         _check_streaming(table, options, kernel)
@@ -146,7 +164,9 @@ def load_dataset(
         raise ValueError(f"{table.source} has one row; at least 2 are needed to learn a distance.")
     constraints = read_constraints(options, table.n_rows, ids)
     rows = (
-        _encode_texts(table, options, progress) if options.text else _encode_columns(table, choice, options, progress)
+        _encode_texts(table, choice, options, progress)
+        if options.text
+        else _encode_columns(table, choice, options, progress)
     )
     return _assemble(options, table, rows, y, ids, constraints)
 
@@ -183,9 +203,10 @@ class _Rows:
     stats: ColumnStats | None = None
     text: tuple[str, ...] = ()
     encoder: EncoderRecord | str | None = None
+    n_text: int = 0
 
 
-def _encode_texts(table: TableSource, options: RowOptions, progress: Progress) -> _Rows:
+def _encode_texts(table: TableSource, choice: ColumnChoice, options: RowOptions, progress: Progress) -> _Rows:
     from ..text import load_encoder
 
     assert isinstance(table, Table)
@@ -195,7 +216,16 @@ def _encode_texts(table: TableSource, options: RowOptions, progress: Progress) -
     if options.label in names:
         raise ValueError(f"--text names {options.label!r} to learn from, which --label leaves out; name it in one.")
     texts, encoder = join_texts(table, names), load_encoder(options.encoder)
-    return _Rows(encoder.encode(texts, progress), text=names, encoder=encoder.record)
+    E = encoder.encode(texts, progress)
+    if not choice.only and not choice.one_hot:
+        return _Rows(E, text=names, encoder=encoder.record)
+    if both := [name for name in (*choice.only, *choice.one_hot) if name in names]:
+        raise ValueError(f"--text and --columns name {both[0]!r}; encode it as a text, or learn from it as a number.")
+    only = choice.only or choice.one_hot
+    encoding, first = fit_encoding(table, replace(choice, only=only), progress)
+    mixed = mixed_encoding(encoding, names, encoder.dimension)
+    X = np.hstack([E, encode(first, encoding)])
+    return _Rows(X, mixed, text=names, encoder=encoder.record, n_text=encoder.dimension)
 
 
 def _encode_columns(table: TableSource, choice: ColumnChoice, options: RowOptions, progress: Progress) -> _Rows:

@@ -21,7 +21,17 @@ from .vectors import check_vectors, is_list, vector_lengths, vector_matrix
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Encoding", "Missing", "check_matrix", "convert", "encode", "fit_encoding", "raise_if_missing"]
+__all__ = [
+    "Encoding",
+    "Missing",
+    "check_matrix",
+    "convert",
+    "encode",
+    "fit_encoding",
+    "mixed_encoding",
+    "numbers_beside_texts",
+    "raise_if_missing",
+]
 
 _MOST_VALUES = 200  # largest number of values of a one-hot column
 
@@ -53,6 +63,18 @@ class Encoding:
         widths = [self.vectors.get(column, len(self.one_hot.get(column, [column]))) for column in self.columns]
         columns = np.repeat(self.columns, widths).tolist()
         return [column if column in self.vectors else name for column, name in zip(columns, self.names, strict=True)]
+
+
+def mixed_encoding(numbers: Encoding, text: Sequence[str], dimension: int) -> Encoding:
+    """Return the encoding of rows that are the vector of their texts, and then numbers."""
+    name = " ".join(text)
+    return Encoding((name, *numbers.columns), numbers.one_hot, {name: dimension, **numbers.vectors})
+
+
+def numbers_beside_texts(mixed: Encoding) -> Encoding:
+    """Return the encoding of the numbers alone, from that of texts and numbers."""
+    vectors = {name: length for name, length in mixed.vectors.items() if name != mixed.columns[0]}
+    return Encoding(mixed.columns[1:], mixed.one_hot, vectors)
 
 
 def fit_encoding(table: TableSource, choice: ColumnChoice, progress: Progress) -> tuple[Encoding, Table]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
 from ..explain import Provenance
 from ..explain.provenance import TableRecord
 from ..linalg import Matrix
@@ -14,7 +16,7 @@ from ..metric import Metric, load
 from ..progress import SILENT, Progress
 from ..text import TextEncoder, load_encoder_for
 from .columns import numeric_columns
-from .encoding import Encoding, check_matrix, encode
+from .encoding import Encoding, check_matrix, encode, numbers_beside_texts
 from .formatting import list_some
 from .labels_and_ids import read_ids
 from .options import RowOptions
@@ -100,7 +102,7 @@ class FittedModel:
         return ReadOptions(
             rows.encoding,
             text=[name for name in text if name not in (record.columns or ())],
-            numbers=() if record.text else record.columns,
+            numbers=(() if self._encoding is None else self._numbers.columns) if record.text else record.columns,
             n_features=self.metric.n_features,
             svmlight_base=record.svmlight_base,
         )
@@ -111,11 +113,24 @@ class FittedModel:
         Texts are encoded unless their vectors are cached.
         """
         if self.record.text:
-            texts = join_texts(table, self.record.text)
-            return self.text_encoder.encode(texts, progress)
+            E = self.text_encoder.encode(join_texts(table, self.record.text), progress)
+            return E if self._encoding is None else np.hstack([E, self._encode_columns(table, self._numbers)])
         if self._encoding is None:
             return self._encode_by_width(table)
-        names, model = self._encoding.columns, self.path.name
+        return self._encode_columns(table, self._encoding)
+
+    @property
+    def is_mixed(self) -> bool:
+        """True if rows are vectors of texts with numbers beside them."""
+        return bool(self.record.text) and self._encoding is not None
+
+    @property
+    def _numbers(self) -> Encoding:
+        assert self._encoding is not None
+        return numbers_beside_texts(self._encoding)
+
+    def _encode_columns(self, table: Table, encoding: Encoding) -> np.ndarray:
+        names, model = encoding.columns, self.path.name
         if table.frame is None:
             raise ValueError(
                 f"{model} was fitted on columns {list_some(names)}; {table.source} is an array, whose columns have no "
@@ -127,7 +142,7 @@ class FittedModel:
                 f"{table.source} lacks {len(lacking)} of the {len(names)} columns that {model} was fitted on: "
                 f"{list_some(lacking)}; it has {list_some(table.names)}."
             )
-        return encode(table, self._encoding, may_drop=False)
+        return encode(table, encoding, may_drop=False)
 
     def _encode_by_width(self, table: Table) -> Matrix:
         """Return all columns of numbers, for a model whose columns have no names."""

@@ -1,6 +1,7 @@
 """Posed task between data and solver."""
 
 from .sample import sample_lazy_rows
+from .sample_weight import with_sample_weight
 from .settings import FitData, FitSettings
 from .space import start_metric
 from .task import Task, pose, pose_and_solve, solve_path
@@ -14,4 +15,5 @@ __all__ = [
     "sample_lazy_rows",
     "solve_path",
     "start_metric",
+    "with_sample_weight",
 ]

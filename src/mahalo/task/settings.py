@@ -139,9 +139,12 @@ class FitData:
         Constraints in place of those drawn from `y`.
     rows : ndarray or None
         Number of each row of X in the numbering of the constraints; None: 0, 1, ….
+    sample_weight : ndarray or None
+        Positive weight of each row; None: 1.
     """
 
     X: Any
     y: np.ndarray | None = None
     constraints: Constraints | None = None
     rows: np.ndarray | None = None
+    sample_weight: np.ndarray | None = None

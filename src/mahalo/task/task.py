@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from ..constraints import Constraints, Degeneracy, drop_degenerate, resolve_bounds
+from ..constraints import Constraints, Degeneracy, drop_degenerate, resolve_bounds, weighted_by_rows
 from ..errors import InfeasibleError
 from ..features import FeatureMap, fit_features
 from ..losses import as_loss
@@ -191,6 +191,8 @@ def pose(
     n_dropped = int((~left.keep).sum())
     is_used[is_used] = left.keep
     constraints = constraints.take(left.keep) if n_dropped else constraints
+    if data.sample_weight is not None:
+        constraints = weighted_by_rows(constraints, data.sample_weight)
     constraints = resolve_bounds(constraints, geometry, settings.bounds, settings.percentiles, rng)
     if not is_used.any():
         raise ValueError(

@@ -69,8 +69,12 @@ def load_encoder_for(
 
 
 def _check_dimension(metric: Metric, encoder: Encoder) -> None:
-    if metric.n_features is not None and metric.n_features != encoder.dimension:
+    """Raise ValueError unless the metric takes vectors of the encoder, or these and numbers beside them."""
+    record = Provenance.of(metric).table
+    beside = record.vectors.get(record.columns[0]) if record.text and record.columns else None
+    length = metric.n_features if beside is None else beside
+    if length is not None and length != encoder.dimension:
         raise ValueError(
-            f"this model takes rows of {metric.n_features} numbers; the encoder {encoder.name} has "
+            f"this model takes rows of {length} numbers; the encoder {encoder.name} has "
             f"{encoder.dimension}. Pass the encoder that the model was learned with."
         )

@@ -81,7 +81,8 @@ def word_weights(encoder: TextEncoder, metric: Metric, words: Iterable[str] | No
     found = [found[row] for row in rows]
     if not found:
         raise ValueError(f"{encoder.name} knows none of the words.")
-    ratio = np.linalg.norm(W[rows] @ metric.linear_map(), axis=1)  # ‖w‖ = 1
+    G = metric.linear_map()[: encoder.dimension]  # numbers beside texts come after
+    ratio = np.linalg.norm(W[rows] @ G, axis=1)  # ‖w‖ = 1
     median = float(np.median(ratio))
     weights = ratio / median if median else ratio
     order = np.argsort(-weights, kind="stable")

@@ -24,7 +24,7 @@ export async function showKnowledge() {
   $("counts").replaceChildren(...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
   $("counts").dataset.answers = state.n_answers;
   $("counts").dataset.consolidated = state.n_consolidated;
-  $("counts").dataset.busy = state.busy;
+  $("counts").dataset.map = state.map_answers;
   curve(state.curve);
   weights(state.weights);
   disputes(state);
