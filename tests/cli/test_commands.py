@@ -233,8 +233,8 @@ def test_embeddings_keep_their_scale_and_the_name_of_their_encoder(trees, run):
 def test_a_fit_that_did_not_converge_is_written_and_said(trees, run, monkeypatch):
     from mahalo.cli import estimation
 
-    made = estimation._make_estimator
-    monkeypatch.setattr(estimation, "_make_estimator", lambda *args: made(*args).set_params(max_iter=1))
+    made = estimation.make_estimator
+    monkeypatch.setattr(estimation, "make_estimator", lambda *args: made(*args).set_params(max_iter=1))
     code, out, err = run("fit", "trees.csv", *FIT)
     assert code == 1 and "NOT converged" in out and "gap" in err
     assert Provenance.of(mahalo.load("m.safetensors")).fit.certificate.converged is False

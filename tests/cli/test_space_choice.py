@@ -30,7 +30,8 @@ def test_fit_prints_how_far_the_other_spaces_were_behind(shells, run):
     words = " ".join(out.split())
     assert f"space {choice.chosen.space};" in words
     for space, behind in choice.spaces_behind.items():
-        assert f"{space} {behind:.3f} behind" in words
+        lag = f"{behind:.3f} behind" if behind >= 0 else f"{-behind:.3f} ahead, a near-tie"
+        assert f"{space} {lag}" in words
     assert choice.spaces_behind["linear"] > 0.1
 
 

@@ -112,8 +112,8 @@ def test_mean_and_scale_are_those_of_all_rows(shards, run, monkeypatch):
     """By cosine both are in the file."""
     from mahalo.cli import estimation
 
-    chosen = estimation._make_estimator
-    monkeypatch.setattr(estimation, "_make_estimator", lambda *args: chosen(*args).set_params(normalize=True))
+    chosen = estimation.make_estimator
+    monkeypatch.setattr(estimation, "make_estimator", lambda *args: chosen(*args).set_params(normalize=True))
     _, _, model, other = both(run, monkeypatch, "fit", "shards", *FIT, "--gamma", "1")
     X = np.hstack([np.column_stack([columns(k)[name] for name in ("width", "height", "depth")]).T for k in range(4)]).T
     for scaling in (model.scaling, other.scaling):

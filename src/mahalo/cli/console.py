@@ -1,13 +1,17 @@
-"""Results of commands on standard output: tables and facts on 80 columns, or JSON."""
+"""Results of commands on standard output: tables and facts on 80 columns, CSV or JSON."""
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import shlex
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,23 +22,53 @@ if TYPE_CHECKING:
     from .estimation import FitOutcome, Outcome
     from .feedback_fit import FeedbackOutcome
 
-__all__ = ["print_evaluation", "print_feedback", "print_fit", "print_json", "print_result"]
+__all__ = [
+    "facts_grid",
+    "print_csv",
+    "print_evaluation",
+    "print_feedback",
+    "print_fit",
+    "print_json",
+    "print_result",
+]
 
+_FORMATS = {"distance": ".6g", "probability": ".4f"}  # of columns of answers
 # Printed beside "converged", where violations would look like a fault.
 _SLACK = ", as a finite γ allows, each at its price"
 
 
-def print_json(record: Mapping[str, Any]) -> None:
+def print_json(record: Mapping[str, object]) -> None:
     """Print one JSON object."""
-    print(json.dumps(record, ensure_ascii=False, allow_nan=False))
+    print(json.dumps(_to_json(record), ensure_ascii=False, allow_nan=False))
 
 
-def print_result(as_json: bool, record: Mapping[str, Any], facts: Mapping[str, str]) -> None:
+def _to_json(value: object) -> object:
+    """Return a value as JSON knows it: infinite numbers as null, objects by their name."""
+    if isinstance(value, dict):
+        return {name: _to_json(entry) for name, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_to_json(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def print_result(as_json: bool, record: Mapping[str, object], facts: Mapping[str, str]) -> None:
     """Print a record as JSON, or facts as a list."""
     if as_json:
         print_json(record)
     else:
         _print_facts(facts)
+
+
+def print_csv(columns: Mapping[str, np.ndarray]) -> None:
+    """Print columns as CSV."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(columns)
+    cells = [[format(value, _FORMATS.get(name, "")) for value in values] for name, values in columns.items()]
+    writer.writerows(zip(*cells, strict=True))
 
 
 def print_fit(outcome: FitOutcome, out: Path) -> None:
@@ -159,6 +193,11 @@ def _describe_prior(prior: str | BaseEstimator) -> str:
 
 
 def _print_facts(facts: Mapping[str, str]) -> None:
+    _console().print(facts_grid(facts))
+
+
+def facts_grid(facts: Mapping[str, str]) -> Table:
+    """Return a table of names and texts."""
     from rich.table import Table
     from rich.text import Text
 
@@ -167,7 +206,7 @@ def _print_facts(facts: Mapping[str, str]) -> None:
     grid.add_column(overflow="fold")
     for name, text in facts.items():
         grid.add_row(name, Text(text))  # file names may look like markup
-    _console().print(grid)
+    return grid
 
 
 def _console() -> Console:

@@ -47,10 +47,8 @@ def dedupe(
     from ..tables.output_files import check_output
     from .console import print_result
     from .duplicate_search import Request, find_duplicates, write_proposals
-    from .progress import progress_display
 
     inputs = [*rows.data, rows.pairs, against]
-    check_output(out, output.force, _TABLES, inputs=inputs)
     if page is not None:
         check_output(page, output.force, (".html",), "--page", inputs)
     if ask is not None and (rows.pairs is not None or page is not None):
@@ -58,7 +56,7 @@ def dedupe(
     if ask is None and rows.pairs is None:
         raise ValueError("give --pairs FILE with labelled pairs, or --ask 300 to get pairs to label.")
     request = Request(rows, against, precision, base_rate, out, page)
-    with progress_display(output.log, inputs) as display:
+    with output.start(inputs, out, _TABLES) as display:
         if ask is None:
             found = find_duplicates(request, display.progress)
             record, facts = found.to_dict(), found.facts()

@@ -6,7 +6,6 @@ import warnings
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -22,7 +21,7 @@ from ..evaluation import view
 from ..learner import MetricLearner
 from ..selection import MetricLearnerCV
 from ..selection.method_comparison import ComparedMetrics, Fit, compare
-from .console import print_json
+from .console import facts_grid, print_json
 
 __all__ = ["run"]
 
@@ -66,7 +65,7 @@ def run(out: Path | None, seed: int, *, as_json: bool = False) -> None:
     console = Console(highlight=False, stderr=as_json)
     if not as_json:
         console.print("[bold]Learn on one half of the rows, evaluate on the other, then the other way round.[/bold]\n")
-        console.print(_grid(_LEGEND))
+        console.print(facts_grid(_LEGEND))
     results = []
     for example in _EXAMPLES:
         results.append(_compare(example, seed, console))
@@ -121,7 +120,7 @@ class _Result:
         mean, half = self.compared.mean(name), {m: h or 0.0 for m, h in self.compared.interval(name).items()}
         return {"10-NN error": (1.0 - mean["10-NN"], half["10-NN"]), "AUC": (mean["AUC"], half["AUC"])}
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Return values that JSON knows."""
         measured = {name: self.measure(name) for name in self.compared.names}
         return {
@@ -190,7 +189,7 @@ def _print(console: Console, result: _Result) -> None:
         cells = f"{100 * error:.1f} % ± {100 * around:.1f}", f"{auc:.3f} ± {about:.3f}"
         table.add_row(name, *cells, style="bold green" if name == _LEARNED else None)
     console.print(table)
-    console.print(_grid(_facts(result)))
+    console.print(facts_grid(_facts(result)))
 
 
 def _facts(result: _Result) -> dict[str, str]:
@@ -203,14 +202,6 @@ def _facts(result: _Result) -> dict[str, str]:
         f"{result.n_converged} of {len(learners)} fits",
         "time": f"{result.seconds:.2f} s a fit with all its choices, {result.n_problems} problems solved",
     }
-
-
-def _grid(entries: dict[str, str]) -> Table:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(min_width=max(map(len, _LEGEND)), style="cyan")
-    for name, text in entries.items():
-        grid.add_row(name, text)
-    return grid
 
 
 def _range(values: list[float]) -> str:

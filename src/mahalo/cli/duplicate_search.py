@@ -10,10 +10,10 @@ import numpy as np
 from ..dedupe import Deduplicator, Duplicates, propose_pairs
 from ..progress import Progress
 from ..tables.constraint_files import read_labelled_pairs
+from ..tables.labels_and_ids import name_rows
 from ..tables.options import RowOptions
 from ..tables.output_files import write_table
 from ..tables.records import Records, load_records
-from .answer_table import name_rows
 
 __all__ = ["DuplicateSummary", "ProposalSummary", "Request", "find_duplicates", "write_proposals"]
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,7 +29,15 @@ from ..task import FitSettings
 from ..validation import is_precomputed, len_of, warn
 from .options import LearningOptions
 
-__all__ = ["FitOutcome", "Outcome", "cv_parameters", "evaluate_metric", "fixed_learner", "learn_metric", "make_scaling"]
+__all__ = [
+    "FitOutcome",
+    "Outcome",
+    "evaluate_metric",
+    "fixed_learner",
+    "learn_metric",
+    "make_estimator",
+    "make_scaling",
+]
 
 _NARROW = 256  # columns up to which one thread does as well as several
 
@@ -55,12 +61,12 @@ class Outcome:
     folds: tuple[FoldMetric, ...] = ()  # of the evaluation
 
     @property
-    def chosen(self) -> dict[str, Any]:
+    def chosen(self) -> dict[str, object]:
         """Settings that candidates differ in, by name."""
         return {name: getattr(self.settings, name) for name in ("gamma", *SEARCHED)}
 
-    def summary(self) -> dict[str, Any]:
-        """Return values that JSON knows."""
+    def summary(self) -> dict[str, object]:
+        """Return the entries of `--json`."""
         dataset = self.dataset
         summary = {
             "data": dataset.table.source,
@@ -87,7 +93,7 @@ class Outcome:
             summary |= {"queries": found["n_queries"], "index": found["n_index"], "searched": found["searched"]}
         else:
             summary |= {"before": {}, "after": {}, "interval": {}, "queries": 0}
-        return _to_json(summary)
+        return summary
 
 
 @dataclass(frozen=True)
@@ -101,9 +107,9 @@ class FitOutcome(Outcome):
     def converged(self) -> bool:
         return bool(self.learner.certificate_.converged)
 
-    def summary(self) -> dict[str, Any]:
-        """Return values that JSON knows."""
-        certificate = _to_json(dataclasses.asdict(self.learner.certificate_))
+    def summary(self) -> dict[str, object]:
+        """Return the entries of `--json`."""
+        certificate = dataclasses.asdict(self.learner.certificate_)
         return super().summary() | {"certificate": certificate, "steps": self.learner.n_iter_}
 
 
@@ -111,7 +117,7 @@ def learn_metric(dataset: Dataset, options: LearningOptions, show: Show) -> FitO
     """Choose settings, evaluate them on held-out rows and fit all rows."""
     X, scaling = _prepare(dataset, options)
     with _limit_threads(X):
-        cv = _make_estimator(options, show)
+        cv = make_estimator(options, show)
         search = cv.make_search(X, dataset.y, constraints=dataset.constraints)
         outcome = _evaluate(dataset, options, scaling, search, fitting=True)
         if options.gamma is None:
@@ -128,7 +134,7 @@ def evaluate_metric(dataset: Dataset, options: LearningOptions, show: Show) -> O
     """Choose settings and evaluate them on held-out rows, without a fit to all rows."""
     X, scaling = _prepare(dataset, options)
     with _limit_threads(X):
-        search = _make_estimator(options, show).make_search(X, dataset.y, constraints=dataset.constraints)
+        search = make_estimator(options, show).make_search(X, dataset.y, constraints=dataset.constraints)
         return _evaluate(dataset, options, scaling, search, fitting=False)
 
 
@@ -176,32 +182,31 @@ def _limit_threads(X: Matrix) -> threadpool_limits:
 # -- estimators ----------------------------------------------------------------------------------------------------
 
 
-def cv_parameters(options: LearningOptions, show: Show) -> dict[str, Any]:
-    """Return the parameters of `MetricLearnerCV` for the options, without γ."""
+def make_estimator(options: LearningOptions, show: Show) -> MetricLearnerCV:
+    """Return the estimator of the options; with --gamma its candidates are this γ and the prior itself."""
     if is_precomputed(options.kernel):
         raise ValueError("--kernel precomputed takes similarities, not a table of rows; use mahalo in Python.")
-    kernel = "linear" if options.embeddings and options.kernel == "auto" else options.kernel
-    values: dict[str, Any] = {"kernel": kernel, "holdout": str(options.holdout), "random_state": options.seed}
-    values |= {"n_components": options.components, "verbose": show}
-    return values if options.prior is None else values | {"prior": options.prior}
-
-
-def _make_estimator(options: LearningOptions, show: Show) -> MetricLearnerCV:
-    """Return the estimator of the options; with --gamma its candidates are this γ and the prior itself."""
-    kind = EmbeddingAdapter if options.embeddings else MetricLearnerCV
-    values = cv_parameters(options, show)
-    if options.gamma is not None:
-        candidates = {name: getattr(kind(**values), name) for name in SEARCHED}
-        first = {name: found[0] if isinstance(found, (list, tuple)) else found for name, found in candidates.items()}
-        first["prior"] = options.prior or first["prior"] or (Within() if options.embeddings else "identity")
-        values |= first | {"gammas": [options.gamma], "strategy": "random"}
-    return kind(**values)
+    estimator = (EmbeddingAdapter if options.embeddings else MetricLearnerCV)(
+        kernel="linear" if options.embeddings and options.kernel == "auto" else options.kernel,
+        n_components=options.components,
+        holdout=str(options.holdout),
+        random_state=options.seed,
+        verbose=show,
+    )
+    if options.prior is not None:
+        estimator.set_params(prior=options.prior)
+    if options.gamma is None:
+        return estimator
+    candidates = {name: getattr(estimator, name) for name in SEARCHED}
+    first = {name: found[0] if isinstance(found, (list, tuple)) else found for name, found in candidates.items()}
+    first["prior"] = first["prior"] or (Within() if options.embeddings else "identity")
+    return estimator.set_params(**first | {"gammas": [options.gamma], "strategy": "random"})
 
 
 def fixed_learner(options: LearningOptions, show: Show) -> MetricLearner:
     """Return the learner with the γ of the options."""
     assert options.gamma is not None
-    settings = _make_estimator(options, show).fit_settings()
+    settings = make_estimator(options, show).fit_settings()
     return _make_learner(dataclasses.replace(settings, gamma=options.gamma), show)
 
 
@@ -314,16 +319,3 @@ def _provenance(outcome: Outcome, options: LearningOptions, learner: MetricLearn
         evaluation=outcome.evaluation,
         notes=fit_notes(learner, *data),
     )
-
-
-def _to_json(value: Any) -> Any:
-    """Return a value as JSON knows it: infinite numbers as null, objects by their name."""
-    if isinstance(value, dict):
-        return {name: _to_json(entry) for name, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_to_json(entry) for entry in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

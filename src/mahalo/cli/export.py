@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .options import Model, OutputOptions, expand_options, result_option
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..metric import Metric
 
 __all__ = ["export"]
 
@@ -53,7 +59,6 @@ def export(
     from ..tables.model import FittedModel
     from ..tables.output_files import check_output, write_table
     from .console import print_result
-    from .export_matrix import export_graph, export_matrix
 
     if onnx and side is not Side.rows:
         raise ValueError("--onnx writes one graph for rows and queries alike; leave --side query out.")
@@ -68,7 +73,7 @@ def export(
         return
     metric = FittedModel.load(model).metric
     if onnx:
-        graph = export_graph(metric, out)
+        graph = _export_graph(metric, out)
         print_result(output.json, graph | {"out": str(out)}, {"written": str(out), "use": str(graph["use"])})
         return
     if not metric.is_linear:
@@ -76,7 +81,7 @@ def export(
             f"{model.name} was learned with a kernel or over features of the columns, which no matrix holds; fit it "
             "again with --kernel linear, or write learned rows with `mahalo transform`."
         )
-    found = export_matrix(metric, side.value)
+    found = _export_matrix(metric, side.value)
     if out.suffix.lower() == ".npz":
         write_table(out, {"matrix": found.matrix} | found.arrays)
     elif "mean" in found.arrays:
@@ -92,6 +97,56 @@ def export(
         record | {"out": str(out)},
         {"written": f"{out}: {n_rows} × {n_columns}", "use": found.usage},
     )
+
+
+@dataclass(frozen=True)
+class _ExportedMatrix:
+    """A matrix, arrays stored beside it by name, and its usage in one line."""
+
+    matrix: np.ndarray
+    arrays: dict[str, np.ndarray]
+    names: list[str]
+    usage: str
+
+
+def _export_matrix(metric: Metric, side: str) -> _ExportedMatrix:
+    """Return the matrix for rows and queries (`side` "rows") or for queries alone ("query")."""
+    import numpy as np
+
+    names = metric.column_names
+    arrays = {"normalize": np.array(metric.normalize)} | ({"columns": np.array(names)} if names else {})
+    scaled = ""
+    if metric.scaling is not None:
+        arrays |= {"mean": metric.scaling.mean, "scale": metric.scaling.scale}
+        scaled = "(x − mean) / scale first; "
+    if side == "rows":
+        then = "bring rows to length 1 and " if metric.normalize else ""
+        usage = f"{scaled}multiply all vectors; {then}search by Euclidean distance"
+        return _ExportedMatrix(metric.linear_map(), arrays, names, usage)
+    if metric.scaling is not None:
+        raise ValueError(
+            "this model scales columns before it compares by cosine, which one matrix on the side of the query does "
+            "not hold; use --side rows, or metric.query_side() in Python."
+        )
+    own = "divided by √s of each stored x" if metric.normalize else "less s/2 of each stored x"
+    usage = f"multiply queries; order by inner product {own}, s = x·(x @ matrix)"
+    return _ExportedMatrix(metric.query_side().matrix, arrays, names, usage)
+
+
+def _export_graph(metric: Metric, path: Path) -> dict[str, object]:
+    """Write the ONNX graph of a model and return its opset, shape, column names and usage."""
+    from ..metric.onnx_graph import OPSET
+
+    metric.to_onnx(path)
+    usage = f"float32 rows X of {metric.n_features} columns to rows `transformed`; search by Euclidean distance"
+    names = metric.column_names
+    return {
+        "opset": OPSET,
+        "inputs": metric.n_features,
+        "outputs": metric.n_outputs,
+        "names": names,
+        "use": usage,
+    }
 
 
 def _export_feedback(model: Path, out: Path, side: Side, onnx: bool, output: OutputOptions) -> None:

@@ -72,7 +72,7 @@ def learn_from_feedback(rows: RowOptions, feedback: str, seed: int, progress: Pr
     names = tuple(dict.fromkeys(split_names(rows.text, table)))
     if not names:
         raise ValueError("--text names no column; wanted one with sentences.")
-    ids = read_ids(table, rows.id, rows.ids, rows.encoding)
+    ids = read_ids(table, rows)
     texts = join_texts(table, names)
     judged = read_feedback(feedback, ids, table.n_rows, rows.encoding)
     encoder = load_encoder(rows.encoder)

@@ -47,19 +47,16 @@ def fit(
     Exit code 1: written, but not solved to the tolerance.
     """
     from ..tables.dataset import load_dataset
-    from ..tables.output_files import check_output
     from .console import print_fit, print_json
     from .estimation import learn_metric
-    from .progress import progress_display
 
-    check_output(out, output.force, (".safetensors",), inputs=[*rows.inputs, feedback])
     if feedback is not None:
         _fit_feedback(context, rows, feedback, learning.seed, out, output)
         return
     if rows.encoder is not None and not (rows.text or learning.embeddings):
         raise ValueError("--encoder is the model for --text COLUMN, or the name for --embeddings; give one of them.")
     learning = with_texts(rows, learning)
-    with progress_display(output.log, rows.inputs) as display:
+    with output.start(rows.inputs, out, (".safetensors",)) as display:
         outcome = learn_metric(load_dataset(rows, display.progress, kernel=learning.kernel), learning, display.show)
         outcome.metric.save(out)
     if output.json:
@@ -76,14 +73,13 @@ def _fit_feedback(
     """Learn a matrix for queries, write it, and print both kinds of held-out searches."""
     from .console import print_feedback, print_json
     from .feedback_fit import learn_from_feedback
-    from .progress import progress_display
 
     written = options_on_command_line(context)
     if unused := [option for name, option in written.items() if name not in _WITH_FEEDBACK]:
         raise ValueError(f"--feedback learns from judged searches alone; leave out {', '.join(unused)}.")
     if not rows.text:
         raise ValueError("--feedback needs the column of the documents' texts: give --text COLUMN.")
-    with progress_display(output.log, [*rows.inputs, feedback]) as display:
+    with output.start([*rows.inputs, feedback], out, (".safetensors",)) as display:
         outcome = learn_from_feedback(rows, feedback, seed, display.progress)
         outcome.save(str(out))
     if output.json:
@@ -105,12 +101,11 @@ def evaluate(rows: RowOptions, learning: LearningOptions, output: OutputOptions)
     from ..tables.dataset import load_dataset
     from .console import print_evaluation, print_json
     from .estimation import evaluate_metric
-    from .progress import progress_display
 
     if rows.encoder is not None and not rows.text:
         raise ValueError("--encoder is the model that encodes the texts of --text COLUMN; give both, or neither.")
     learning = with_texts(rows, learning)
-    with progress_display(output.log, rows.inputs) as display:
+    with output.start(rows.inputs) as display:
         outcome = evaluate_metric(load_dataset(rows, display.progress, kernel=learning.kernel), learning, display.show)
     if output.json:
         print_json(outcome.summary())

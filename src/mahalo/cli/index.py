@@ -40,22 +40,18 @@ def index(
     """
     from ..search import build_index
     from ..tables.model import FittedModel
-    from ..tables.output_files import check_output
     from .console import print_result
-    from .progress import progress_display
 
-    inputs = [str(model), *rows.inputs]
-    check_output(out, output.force, (".safetensors",), inputs=inputs)
     if hybrid:
         if backend is not Backend.exact:
             raise ValueError("--hybrid compares with all texts; leave --backend out.")
         _write_hybrid(model, rows, out, output)
         return
-    with progress_display(output.log, inputs) as display:
+    with output.start([model, *rows.inputs], out, (".safetensors",)) as display:
         fitted = FittedModel.load(model, rows.encoder)
-        X, ids = fitted.read_rows(rows, display.progress)
-        display.show(f"building: {X.shape[0]:,} rows")
-        built = build_index(fitted.metric, X, backend.value, ids=ids)
+        found = fitted.read(rows, display.progress)
+        display.show(f"building: {found.X.shape[0]:,} rows")
+        built = build_index(fitted.metric, found.X, backend.value, ids=found.ids)
         built.save(out)
     print_result(
         output.json,
@@ -71,14 +67,12 @@ def _write_hybrid(model: Path, rows: RowOptions, out: Path, output: OutputOption
     """Write a hybrid index of the texts of a table."""
     import shlex
 
-    from ..tables.labels_and_ids import read_ids
     from ..tables.model import FittedModel
     from ..tables.text_columns import join_texts
     from ..text import HybridIndex
     from .console import print_result
-    from .progress import progress_display
 
-    with progress_display(output.log, [str(model), *rows.inputs]) as display:
+    with output.start([model, *rows.inputs], out, (".safetensors",)) as display:
         fitted = FittedModel.load(model, rows.encoder)
         if not fitted.record.text:
             raise ValueError(
@@ -86,11 +80,9 @@ def _write_hybrid(model: Path, rows: RowOptions, out: Path, output: OutputOption
             )
         if fitted.is_mixed:
             raise ValueError(f"{model.name} was fitted on texts and numbers; --hybrid is for texts alone.")
-        table = fitted.read(rows, display.progress)
-        rows = fitted.fill_in(rows, table)
-        ids = read_ids(table, rows.id, rows.ids, rows.encoding)
-        texts = join_texts(table, fitted.record.text)
-        built = HybridIndex(texts, fitted.text_encoder, fitted.metric, ids=ids, progress=display.progress)
+        found = fitted.read(rows, display.progress)
+        texts = join_texts(found.table, fitted.record.text)
+        built = HybridIndex(texts, fitted.text_encoder, fitted.metric, ids=found.ids, progress=display.progress)
         built.save(out)
     search = ["mahalo", "search", str(model), "--index", str(out), "--hybrid", "your question"]
     print_result(

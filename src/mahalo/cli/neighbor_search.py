@@ -11,13 +11,13 @@ from ..linalg import Matrix
 from ..metric.files import pack
 from ..progress import Progress
 from ..search import Index, Neighbors, build_index, load_index
+from ..tables.labels_and_ids import name_rows
 from ..tables.model import FittedModel
-from .answer_table import name_rows
 from .options import RowOptions
 
 __all__ = ["FoundNeighbors", "find_neighbors"]
 
-_QUERIES = 4_096  # searched at once
+_QUERIES = 4_096  # queries to search for at once
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ def find_neighbors(
     fitted = FittedModel.load(model, index.encoder)
     if Path(index.data[0]).suffix.lower() == ".safetensors":
         return _search_saved(fitted, index, queries, k, progress)
-    X, ids = fitted.read_rows(index, progress)
-    Q, query_ids = (None, ids) if queries is None else fitted.read_rows(queries, progress)
+    rows = fitted.read(index, progress)
+    query_rows = rows if queries is None else fitted.read(queries, progress)
     progress.show("searching: transforming rows")
-    built = build_index(fitted.metric, X)
-    found = _search_others(built, X, k, progress) if Q is None else _search(built, Q, k, progress)
-    return FoundNeighbors(name_rows(found.ids, ids), found.distances, query_ids)
+    built = build_index(fitted.metric, rows.X)
+    found = (_search_others if queries is None else _search)(built, query_rows.X, k, progress)
+    return FoundNeighbors(name_rows(found.ids, rows.ids), found.distances, query_rows.ids)
 
 
 def _search_saved(
@@ -83,9 +83,9 @@ def _search_saved(
     ours, theirs = pack(fitted.metric).arrays, pack(saved.metric).arrays
     if ours.keys() != theirs.keys() or not all(np.array_equal(ours[name], theirs[name]) for name in ours):
         raise ValueError(f"{path} was made with another model than {fitted.path}; make it again with mahalo index.")
-    Q, query_ids = fitted.read_rows(queries, progress)
-    found = _search(saved, Q, k, progress)
-    return FoundNeighbors(found.ids, found.distances, query_ids)
+    query_rows = fitted.read(queries, progress)
+    found = _search(saved, query_rows.X, k, progress)
+    return FoundNeighbors(found.ids, found.distances, query_rows.ids)
 
 
 def _search(index: Index, Q: Matrix, k: int, progress: Progress) -> Neighbors:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,25 +12,29 @@ from .options import NOT_LEARNING, Model, OutputOptions, RowOptions, expand_opti
 __all__ = ["neighbors"]
 
 
-def _option(metavar: str, help: str, *names: str, min: int | None = None) -> Any:
-    return typer.Option(*names, metavar=metavar, help=help, min=min)
-
-
 @expand_options(omit=(*NOT_LEARNING, "data", "ids"))
 def neighbors(
     model: Model,
     index: Annotated[
-        str, _option("DATA", "Rows to search: a file, a folder or a glob; or an index that `mahalo index` wrote.")
+        str,
+        typer.Option(
+            metavar="DATA", help="Rows to search: a file, a folder or a glob; or an index that `mahalo index` wrote."
+        ),
     ],
     rows: RowOptions,
     output: OutputOptions,
     query: Annotated[
         str | None,
-        _option("DATA", "Queries; a saved index needs them. Default: each row to search is a query for the others."),
+        typer.Option(
+            metavar="DATA",
+            help="Queries; a saved index needs them. Default: each row to search is a query for the others.",
+        ),
     ] = None,
-    k: Annotated[int, _option("N", "Number of neighbours of each query.", "-k", "--neighbors", min=1)] = 10,
-    index_ids: Annotated[str | None, _option("FILE", "Names of the rows to search.")] = None,
-    query_ids: Annotated[str | None, _option("FILE", "Names of the queries.")] = None,
+    k: Annotated[
+        int, typer.Option("-k", "--neighbors", metavar="N", help="Number of neighbours of each query.", min=1)
+    ] = 10,
+    index_ids: Annotated[str | None, typer.Option(metavar="FILE", help="Names of the rows to search.")] = None,
+    query_ids: Annotated[str | None, typer.Option(metavar="FILE", help="Names of the queries.")] = None,
     out: Annotated[
         Path | None,
         result_option("FILE", "A .csv, .tsv, .parquet or .npz file. Default: CSV on standard output."),
@@ -43,22 +47,18 @@ def neighbors(
     """
     from dataclasses import replace
 
-    from ..tables.output_files import check_output, write_table
-    from .answer_table import print_csv
-    from .console import print_result
+    from ..tables.output_files import write_table
+    from .console import print_csv, print_result
     from .neighbor_search import find_neighbors
-    from .progress import progress_display
 
     if query_ids is not None and query is None:
         raise ValueError(
             "--query-ids names the rows of --query DATA, which is missing; rows to search have --index-ids."
         )
-    inputs = [str(model), index, query, index_ids, query_ids]
-    if out is not None:
-        check_output(out, output.force, (".csv", ".tsv", ".parquet", ".npz"), inputs=inputs)
     searched = replace(rows, data=[index], ids=index_ids)
     queries = None if query is None else replace(rows, data=[query], ids=query_ids)
-    with progress_display(output.log, inputs) as display:
+    inputs = (model, index, query, index_ids, query_ids)
+    with output.start(inputs, out, (".csv", ".tsv", ".parquet", ".npz")) as display:
         found = find_neighbors(model, searched, queries, k, display.progress)
         if found.k < k:
             display.print_line(f"there are {found.k:,} rows to find, fewer than -k {k:,}: all of them are listed")

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
 from ..tables.options import RowOptions
+
+if TYPE_CHECKING:
+    from .progress import ProgressDisplay
 
 __all__ = [
     "NOT_LEARNING",
@@ -31,21 +37,14 @@ _ROWS, _LEARNING, _RESULT = "Rows", "Learning", "Output"
 _KINDS = ".csv, .tsv, .parquet, .npy, .npz or .svm"
 
 
-def _option(panel: str, metavar: str | None, help: str, *names: str, **more: Any) -> Any:
-    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, **more)
+def _option(
+    panel: str, metavar: str | None, help: str, *names: str, min: int | None = None, show_default: bool = True
+) -> OptionInfo:
+    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, min=min, show_default=show_default)
 
 
-def _row_option(metavar: str, help: str, *names: str) -> Any:
-    return _option(_ROWS, metavar, help, *names)
-
-
-def _learning_option(metavar: str | None, help: str, *names: str, **more: Any) -> Any:
-    return _option(_LEARNING, metavar, help, *names, **more)
-
-
-def result_option(metavar: str | None, help: str, *names: str) -> Any:
-    """Return an option of the panel about results."""
-    return _option(_RESULT, metavar, help, *names)
+_row_option, _learning_option = partial(_option, _ROWS), partial(_option, _LEARNING)
+result_option = partial(_option, _RESULT)
 
 
 class Holdout(StrEnum):
@@ -121,6 +120,23 @@ class OutputOptions:
     json: Annotated[bool, result_option(None, "Print JSON on standard output.", "--json")] = False
     log: Annotated[Path | None, result_option("FILE", "Add progress and warnings to this file.")] = None
 
+    @contextmanager
+    def start(
+        self, inputs: Sequence[str | Path | None], out: Path | None = None, suffixes: Sequence[str] | None = None
+    ) -> Iterator[ProgressDisplay]:
+        """Raise if `out` cannot be written; inside the block, show progress and warnings.
+
+        `inputs` are the files of the command, which neither `out` nor the log may be; `suffixes` are those of `out`, by
+        default of tables and arrays.
+        """
+        from ..tables.output_files import check_output
+        from .progress import progress_display
+
+        if out is not None:
+            check_output(out, self.force, suffixes, inputs=inputs)
+        with progress_display(self.log, inputs) as display:
+            yield display
+
 
 def expand_options(omit: Collection[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator for commands whose parameters of the types above become one option for each field.
@@ -130,7 +146,7 @@ def expand_options(omit: Collection[str] = ()) -> Callable[[Callable[..., None]]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         parameters: list[inspect.Parameter] = []
-        groups: dict[str, tuple[Callable[..., Any], list[str]]] = {}
+        groups: dict[str, tuple[type, list[str]]] = {}
         hints = get_type_hints(command, include_extras=True)
         for parameter in inspect.signature(command).parameters.values():
             group = hints[parameter.name]
@@ -141,7 +157,7 @@ def expand_options(omit: Collection[str] = ()) -> Callable[[Callable[..., None]]
             groups[parameter.name] = (group, [field.name for field in fields])
             parameters += [_parameter(group, field) for field in fields]
 
-        def run(**values: Any) -> None:
+        def run(**values: object) -> None:
             made = {}
             for name, (group, names) in groups.items():
                 written = {field: values.pop(field) for field in names}
@@ -156,7 +172,7 @@ def expand_options(omit: Collection[str] = ()) -> Callable[[Callable[..., None]]
     return decorate
 
 
-def _parameter(group: type, field: dataclasses.Field[Any]) -> inspect.Parameter:
+def _parameter(group: type, field: dataclasses.Field[object]) -> inspect.Parameter:
     """Return a parameter of a command for a field of a group; a sequence is None where it is not written."""
     annotation, default = get_type_hints(group, include_extras=True)[field.name], field.default
     if annotation == Sequence[str]:

@@ -10,19 +10,17 @@ from typing import TypeAlias
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from ..embeddings import EmbeddingAdapter
 from ..explain import Provenance
 from ..learner import MetricLearner
 from ..linalg import Matrix
 from ..metric import absorb_scaling
 from ..pairs import PairClassifier
 from ..progress import Progress
-from ..selection import MetricLearnerCV
 from ..tables.constraint_files import read_pair_rows
 from ..tables.dataset import load_dataset
+from ..tables.labels_and_ids import name_rows
 from ..tables.model import FittedModel
-from .answer_table import name_rows
-from .estimation import cv_parameters, fixed_learner, make_scaling
+from .estimation import fixed_learner, make_estimator, make_scaling
 from .options import LearningOptions, RowOptions
 
 __all__ = ["Threshold", "answer_pairs", "learn_classifier", "load_classifier", "summarize"]
@@ -64,16 +62,15 @@ def learn_classifier(rows: RowOptions, options: LearningOptions, threshold: Thre
 def _make_learner(options: LearningOptions, progress: Progress) -> MetricLearner:
     if options.gamma is not None:
         return fixed_learner(options, progress.show)
-    values = cv_parameters(options, progress.show)
-    if options.embeddings:
-        return EmbeddingAdapter(**values)
-    return MetricLearnerCV(**values, normalize=[False, True], scoring="auc")
+    estimator = make_estimator(options, progress.show)
+    return estimator if options.embeddings else estimator.set_params(normalize=[False, True], scoring="auc")
 
 
 def load_classifier(model: Path, rows: RowOptions, progress: Progress) -> _Loaded:
     """Load a classifier and rows for it."""
     classifier = PairClassifier.load(model)
-    return classifier, *FittedModel(model, classifier.metric_, rows.encoder).read_rows(rows, progress)
+    found = FittedModel(model, classifier.metric_, rows.encoder).read(rows, progress)
+    return classifier, found.X, found.ids
 
 
 def answer_pairs(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -70,19 +69,20 @@ def pairs(
     of the others; then answers the pairs of `--ask`, one line each: first,
     second, distance, probability, same.
     """
-    from ..tables.output_files import write_table
+    from ..tables.output_files import check_output, write_table
     from .pair_answers import Threshold, answer_pairs, learn_classifier, load_classifier, summarize
-    from .progress import progress_display
 
     inputs = [*rows.inputs, model, ask]
-    _check_files(model, save, ask, out, output.force, inputs)
+    _check_task(model, save, ask, out)
+    if save is not None:
+        check_output(save, output.force, (".safetensors",), "--save", inputs)
     written = options_on_command_line(context)
     if model is not None and (unused := [option for name, option in written.items() if name not in _WITH_MODEL]):
         raise ValueError(f"--model answers with what was learned before; leave out {', '.join(unused)}.")
     learning = with_texts(rows, learning)
     if "fpr" in written and threshold is not Aim.fpr:
         raise ValueError(f"--fpr {fpr:g} is the rate of --threshold fpr; give both, or neither.")
-    with progress_display(output.log, inputs) as display:
+    with output.start(inputs, out, (".csv", ".tsv", ".parquet", ".npz")) as display:
         if model is None:
             aim = Threshold(threshold, fpr, base_rate)
             classifier, X, ids = learn_classifier(rows, learning, aim, display.progress)
@@ -97,34 +97,20 @@ def pairs(
     _print(summary, answers, out, output.json)
 
 
-def _check_files(
-    model: Path | None,
-    save: Path | None,
-    ask: str | None,
-    out: Path | None,
-    force: bool,
-    inputs: Sequence[str | Path | None],
-) -> None:
-    """Raise if there is nothing to do, or if a result cannot be written."""
-    from ..tables.output_files import check_output
-
+def _check_task(model: Path | None, save: Path | None, ask: str | None, out: Path | None) -> None:
+    """Raise ValueError if there is nothing to do."""
     if model is None and save is None and ask is None:
         raise ValueError("nothing to do with what is learned: give --save FILE, --ask FILE or both.")
     if model is not None and ask is None:
         raise ValueError("--model answers pairs: give --ask FILE.")
     if out is not None and ask is None:
         raise ValueError("--out is for answers: give --ask FILE, or leave it out.")
-    if save is not None:
-        check_output(save, force, (".safetensors",), "--save", inputs)
-    if out is not None:
-        check_output(out, force, (".csv", ".tsv", ".parquet", ".npz"), inputs=inputs)
 
 
 def _print(
     summary: dict[str, str | float], answers: dict[str, np.ndarray] | None, out: Path | None, json: bool
 ) -> None:
-    from .answer_table import print_csv
-    from .console import print_result
+    from .console import print_csv, print_result
 
     if answers is not None and out is None and not json:
         print_csv(answers)

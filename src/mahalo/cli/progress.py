@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 from ..progress import Progress
 from ..tables.output_files import refuse_input
-from .pipes import print_error_line
+from .runner import print_error_line
 
 if TYPE_CHECKING:
     from rich.status import Status

@@ -11,8 +11,7 @@ import typer
 from .options import Model, OutputOptions, RowOptions, expand_options, result_option
 
 if TYPE_CHECKING:
-    from ..tables.model import FittedModel
-    from ..tables.table import Table
+    from ..tables.model import FittedModel, ModelRows
     from ..text import WordWeights
 
 __all__ = ["report"]
@@ -37,39 +36,32 @@ def report(
     from mahalo.report import write
 
     from ..tables.constraint_files import read_constraints
-    from ..tables.labels_and_ids import read_ids, read_labels
+    from ..tables.labels_and_ids import read_labels
     from ..tables.model import FittedModel
-    from ..tables.output_files import check_output
     from .console import print_result
-    from .progress import progress_display
 
     rows = replace(rows, data=[data])
-    inputs = [str(model), *rows.inputs]
-    check_output(out, output.force, (".html", ".htm"), inputs=inputs)
-    with progress_display(output.log, inputs) as display:
+    with output.start([model, *rows.inputs], out, (".html", ".htm")) as display:
         fitted = FittedModel.load(model, rows.encoder)
-        table = fitted.read(rows, display.progress)
-        rows = fitted.fill_in(rows, table)
-        X = fitted.encode(table, display.progress)
-        y = read_labels(table, rows.label, rows.labels, rows.encoding)
-        ids = read_ids(table, rows.id, rows.ids, rows.encoding)
-        constraints = read_constraints(rows.pairs, rows.triplets, table.n_rows, ids, rows.encoding)
-        shown, words = _describe_texts(fitted, table, ids) if fitted.record.text else (ids, None)
-        names = fitted.feature_names
+        found = fitted.read(rows, display.progress)
+        y = read_labels(found.table, found.options)
+        constraints = read_constraints(found.options, found.table.n_rows, found.ids)
+        shown, words = _describe_texts(fitted, found) if fitted.record.text else (found.ids, None)
+        names, show = fitted.feature_names, display.show
         write(
-            fitted.metric, X, y, out, constraints=constraints, names=names, ids=shown, words=words, verbose=display.show
+            fitted.metric, found.X, y, out, constraints=constraints, names=names, ids=shown, words=words, verbose=show
         )
-    print_result(output.json, {"rows": table.n_rows, "out": str(out)}, {"written": str(out)})
+    print_result(output.json, {"rows": found.table.n_rows, "out": str(out)}, {"written": str(out)})
 
 
-def _describe_texts(fitted: FittedModel, table: Table, ids: list[str] | None) -> tuple[list[str], WordWeights | None]:
+def _describe_texts(fitted: FittedModel, rows: ModelRows) -> tuple[list[str], WordWeights | None]:
     """Return the id or number of each row with its sentence, and the words that matter to a static encoder."""
-    from ..tables.text import shorten
+    from ..tables.formatting import shorten
     from ..tables.text_columns import join_texts
     from ..text import frequent_words, word_weights
 
-    texts = join_texts(table, fitted.record.text)
-    names = [str(row) for row in range(len(texts))] if ids is None else ids
+    texts = join_texts(rows.table, fitted.record.text)
+    names = [str(row) for row in range(len(texts))] if rows.ids is None else rows.ids
     shown = [f"{name}: {shorten(text, _SHOWN)}" for name, text in zip(names, texts, strict=True)]
     words = frequent_words(texts)
     if fitted.text_encoder.vocabulary() is None or not fitted.metric.is_linear or not words:

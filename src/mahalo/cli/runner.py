@@ -1,14 +1,15 @@
-"""A typer application whose errors are one line on standard error."""
+"""A typer application whose errors are one line on standard error, and output to a reader that may go away."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
+from typing import TextIO
 
 import typer
 
-from .pipes import discard_output
-
-__all__ = ["run_app"]
+__all__ = ["print_error_line", "run_app"]
 
 # Error of a wrong option or argument; typer names only its subclass.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -28,9 +29,9 @@ def run_app(app: typer.Typer, name: str, args: list[str] | None = None) -> None:
         # typer and rich exit with 1 where the reader of the output has gone, as `head` does, which is no error.
         if not isinstance(stop.__context__, BrokenPipeError):
             raise
-        code = _without_reader()
+        code = _discard_output(sys.stdout)
     except BrokenPipeError:
-        code = _without_reader()
+        code = _discard_output(sys.stdout)
     except _UsageError as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else name
@@ -47,10 +48,21 @@ def run_app(app: typer.Typer, name: str, args: list[str] | None = None) -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _without_reader() -> int:
-    """Discard all further output, and return the exit code of success."""
-    discard_output(sys.stdout)
+def _discard_output(stream: TextIO) -> int:
+    """Discard all further output, which Python would fail to write at exit; return the exit code of success."""
+    with contextlib.suppress(OSError, ValueError):  # a stream without a descriptor
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
     return 0
+
+
+def print_error_line(text: str) -> None:
+    """Print a line on standard error; the work goes on if the reader, such as `head`, is gone."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        _discard_output(sys.stderr)
 
 
 def _one_line(error: Exception) -> str:

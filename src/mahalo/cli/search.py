@@ -34,11 +34,9 @@ def search(
     from dataclasses import replace
 
     from .console import print_json
-    from .progress import progress_display
     from .text_search import print_answers, search_texts
 
-    inputs = [str(model), index, rows.ids]
-    with progress_display(output.log, inputs) as display:
+    with output.start([model, index, rows.ids]) as display:
         answers = search_texts(model, question, replace(rows, data=[index]), k, hybrid, display.progress)
         if len(answers.learned) < k:
             display.print_line(

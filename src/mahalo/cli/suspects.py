@@ -28,15 +28,13 @@ def suspects(
     its label, the label of its neighbours and a score from 0 to 1, doubtful
     above ½.
     """
-    from ..tables.output_files import check_output, write_table
+    from ..tables.output_files import write_table
     from .console import print_result
     from .doubtful_labels import find_doubtful
-    from .progress import progress_display
 
-    check_output(out, output.force, (".csv", ".tsv", ".parquet"), inputs=rows.inputs)
-    with progress_display(output.log, rows.inputs) as display:
+    with output.start(rows.inputs, out, (".csv", ".tsv", ".parquet")) as display:
         found = find_doubtful(rows, n, embeddings or bool(rows.text), seed, display.progress)
-    write_table(out, found.columns())
+        write_table(out, found.columns())
     facts = {"doubtful": f"{found.n_doubtful} of {found.n_labelled} labels", "written": str(out)}
     values = {"rows": found.n_labelled, "doubtful": found.n_doubtful, "out": str(out)}
     print_result(output.json, values, facts)

@@ -6,7 +6,6 @@ import dataclasses
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,12 +13,11 @@ from ..feedback import QueryAdapter
 from ..linalg import nearest_of
 from ..persistence import FEEDBACK, HYBRID, kind_of_file
 from ..progress import Progress
-from ..tables.labels_and_ids import read_ids
+from ..tables.formatting import list_some, shorten
+from ..tables.labels_and_ids import name_rows
 from ..tables.model import FittedModel
-from ..tables.text import list_some, shorten
 from ..tables.text_columns import join_texts
 from ..text import HybridIndex
-from .answer_table import name_rows
 from .options import RowOptions
 
 __all__ = ["Answer", "Answers", "print_answers", "search_texts"]
@@ -54,7 +52,7 @@ class Answers:
     frozen: tuple[Answer, ...]
     bm25_weight: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return values that JSON knows."""
         return {
             "question": self.question,
@@ -136,10 +134,8 @@ def _load_documents(fitted: FittedModel, rows: RowOptions, hybrid: bool, progres
             raise ValueError(f"{path.name} was built with another model; build it again: mahalo index --hybrid.")
         vectors = fitted.text_encoder.encode(index.texts, progress)
         return _Documents(path.name, index.texts, index.ids, vectors, index)
-    table = fitted.read(rows, progress)
-    rows = fitted.fill_in(rows, table)
-    ids = read_ids(table, rows.id, rows.ids, rows.encoding)
-    return _Documents(table.source, join_texts(table, fitted.record.text), ids, fitted.encode(table, progress))
+    read = fitted.read(rows, progress)
+    return _Documents(read.table.source, join_texts(read.table, fitted.record.text), read.ids, read.X)
 
 
 def _hybrid_index(documents: _Documents, fitted: FittedModel, adapter: QueryAdapter | None) -> HybridIndex:

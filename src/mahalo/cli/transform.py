@@ -25,13 +25,10 @@ def transform(
     encoded as they were at the fit, and copied too.
     """
     from ..tables.model import FittedModel
-    from ..tables.output_files import check_output, write_parts
+    from ..tables.output_files import write_parts
     from .console import print_result
-    from .progress import progress_display
 
-    inputs = [str(model), *rows.data]
-    check_output(out, output.force, inputs=inputs)
-    with progress_display(output.log, inputs) as display:
+    with output.start([model, *rows.data], out) as display:
         fitted = FittedModel.load(model, rows.encoder)
         n_rows, parts = fitted.transform_parts(rows, display.progress)
         write_parts(out, parts, n_rows, "mahalo")

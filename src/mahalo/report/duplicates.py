@@ -11,7 +11,7 @@ import numpy as np
 
 from ..dedupe import Duplicates
 from ..persistence import write_bytes
-from ..tables.text import shorten
+from ..tables.formatting import shorten
 from .html import asset, render, template_environment
 
 __all__ = ["write_duplicates_page"]

@@ -134,7 +134,7 @@ class Chooser:
         Among a few rows, two for every five answers, the pair of groups with the largest P(same) (size · size)^¼, by
         the distance of their nearest rows: until the groups of these rows are known.
         """
-        index, same = self._known(answers)
+        index, same = self._consistent_pairs(answers)
         model, _ = _similarity(self._learning, metric, index, same, self._seed)
         answered = {a.key for a in answers.pairs} | set(answers.skipped)
         for rows in self._rows_in_play(index):
@@ -144,12 +144,12 @@ class Chooser:
                 return "pair", found.rows, found.why
         return None if found is None else ("pair", found.rows, found.why)
 
-    def _known(self, answers: Answers) -> tuple[np.ndarray, np.ndarray]:
+    def _consistent_pairs(self, answers: Answers) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs whose answers do not contradict each other, and whether they are the same."""
         sq = self._learning.distances(self._learning.ordinary, np.array([a.rows for a in answers.pairs]))
-        known, _ = consistent(answers.pairs, sq)
-        index = np.array([a.rows for a in known], dtype=np.intp).reshape(-1, 2)
-        return index, np.array([a.same for a in known], dtype=bool)
+        kept, _ = consistent(answers.pairs, sq)
+        index = np.array([a.rows for a in kept], dtype=np.intp).reshape(-1, 2)
+        return index, np.array([a.same for a in kept], dtype=bool)
 
     def _rows_in_play(self, index: np.ndarray) -> Iterator[np.ndarray]:
         """Yield growing sets of rows: all that were asked about, then others in a random order."""
@@ -170,7 +170,7 @@ class Chooser:
 
         By turns any open pair of groups of the rows in play, and one of the ten nearest by the ordinary distance.
         """
-        index, same = self._known(answers)
+        index, same = self._consistent_pairs(answers)
         answered = {a.key for a in answers.pairs} | set(answers.skipped)
         for rows in self._rows_in_play(index):
             groups = _Groups.of(rows, index, same, self._learning.transform(self._learning.ordinary, rows))

@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..linalg import Matrix
+from .formatting import list_some, one_line
 from .table import Table
-from .text import list_some, one_line
 
 __all__ = ["number_columns", "read_array", "read_svmlight", "stack"]
 

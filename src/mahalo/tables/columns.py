@@ -13,9 +13,9 @@ import numpy as np
 
 from ..validation import warn
 from .files import TableFiles
+from .formatting import list_some
 from .options import RowOptions
 from .table import ReadOptions, Table, TableSource, read_table
-from .text import list_some
 from .vectors import is_vector
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ __all__ = [
     "warn_row_names",
 ]
 
-_ROW_INDEX = re.compile(r"|__index_level_\d+__|Unnamed: \d+")  # as pandas calls it: in .csv, .parquet, read and written
-_FEWEST = 3  # rows that count up by more than chance
+_ROW_INDEX = re.compile(r"|__index_level_\d+__|Unnamed: \d+")  # in .csv, in .parquet, and read back by pandas
+_FEWEST = 3  # rows; fewer may count up by chance
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def is_numeric(column_type: pa.DataType) -> bool:
 def warn_row_names(table: Table, names: Sequence[str], choice: ColumnChoice, options: RowOptions) -> None:
     """Warn of row numbers, and of codes such as 00017 that are all different, in columns that --columns does not name.
 
-    The files of `options` are read again as text: codes lose their zeros as numbers.
+    The files of `options` are read again as text: read as numbers, codes have lost their zeros.
     """
     from pyarrow import types
 
@@ -157,7 +157,7 @@ def warn_constants(table: TableSource, constant: Sequence[str]) -> None:
 
 
 def _counts_up(values: np.ndarray) -> bool:
-    """Return True if the values count up by one from 0 or 1."""
+    """Return whether values count up by one from 0 or 1."""
     return values[0] in (0, 1) and bool((np.diff(values) == 1).all())
 
 

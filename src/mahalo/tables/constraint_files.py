@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..constraints import Constraints
+from .formatting import float_array, list_some
+from .options import RowOptions
 from .table import ReadOptions, Table, read_table
-from .text import float_array, list_some
 
 __all__ = ["read_constraints", "read_labelled_pairs", "read_pair_rows"]
 
@@ -18,13 +19,11 @@ _ENDS = ("first", "second")
 _Columns = dict[str, list[object]]
 
 
-def read_constraints(
-    pairs: str | None, triplets: str | None, n_rows: int, ids: list[str] | None, encoding: str = "utf-8"
-) -> Constraints | None:
+def read_constraints(options: RowOptions, n_rows: int, ids: list[str] | None) -> Constraints | None:
     """Return the constraints of both files, or None without files; rows are named by `ids`, or numbered."""
-    found = [] if pairs is None else [_read_pairs(pairs, n_rows, ids, encoding)]
-    if triplets is not None:
-        table, columns = _read_columns(triplets, encoding)
+    found = [] if options.pairs is None else [_read_pairs(options.pairs, n_rows, ids, options.encoding)]
+    if options.triplets is not None:
+        table, columns = _read_columns(options.triplets, options.encoding)
         found.append(Constraints.from_triplets(_row_numbers(table, columns, 3, n_rows, ids), n_rows=n_rows))
     return None if not found else found[0] if len(found) == 1 else found[0] + found[1]
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..progress import Progress
+from .formatting import is_number, list_some, one_line
 from .table import ReadOptions, check_unique, require_pyarrow
-from .text import is_number, list_some, one_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +24,7 @@ _LONGEST_LINE = 32 << 20  # bytes; a longer line is refused before it is in memo
 def read_csv(file: Path, delimiter: str, options: ReadOptions, progress: Progress) -> pa.Table:
     """Read a file; columns in `options.text`, or outside `options.numbers`, as strings.
 
-    Missing among numbers are the words that programs write for it, such as NA; among strings only empty ones.
+    Among numbers, words such as NA are missing values; among strings, only empty ones are.
     """
     require_pyarrow()
     import pyarrow as pa
@@ -41,7 +41,7 @@ def read_csv(file: Path, delimiter: str, options: ReadOptions, progress: Progres
             parse_options=arrow_csv.ParseOptions(delimiter=delimiter),
             convert_options=arrow_csv.ConvertOptions(column_types=dict.fromkeys(strings, pa.string())),
         )
-        names = frame.column_names  # decoded only now
+        names = frame.column_names  # only now decoded by pyarrow
     except (UnicodeDecodeError, LookupError) as error:
         raise encoding_error(file, encoding, error) from None
     except (pa.lib.ArrowException, OSError) as error:

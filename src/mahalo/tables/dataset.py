@@ -23,10 +23,10 @@ from .column_stats import ColumnStats
 from .columns import ColumnChoice, numeric_names, select_columns, split_names, warn_constants, warn_row_names
 from .constraint_files import read_constraints
 from .encoding import Encoding, check_matrix, encode, fit_encoding, mixed_encoding
+from .formatting import list_some
 from .labels_and_ids import Classes, check_value_columns, read_ids, read_labels
 from .options import RowOptions
 from .table import Piece, ReadOptions, Table, TableSource, open_table, read_table
-from .text import list_some
 from .text_columns import join_texts
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def load_dataset(
     in_memory: bool = False,
     supervised: bool = True,
 ) -> Dataset:
-    """Load and check a dataset, which, if `supervised`, must have labels, pairs or triplets.
+    """Load and check a dataset; if `supervised`, it must have labels, pairs or triplets.
 
     Parquet files too large for memory stay on disk, unless `in_memory`. `kernel` is the one to learn with: for rows on
     disk it must be linear.
@@ -153,16 +153,16 @@ def load_dataset(
     choice = ColumnChoice.of(options, table)
     if not options.text and table.matrix is None:
         select_columns(table, choice)  # before rows on disk are read
-    y = read_labels(table, options.label, options.labels, options.encoding)
+    y = read_labels(table, options)
     if supervised and y is None and options.pairs is None and options.triplets is None:
         raise ValueError(
             f"there is nothing to learn from about the rows of {table.source}: give --label COLUMN, --labels FILE, "
             "--pairs FILE or --triplets FILE."
         )
-    ids = read_ids(table, options.id, options.ids, options.encoding)
+    ids = read_ids(table, options)
     if table.n_rows < 2:
         raise ValueError(f"{table.source} has one row; at least 2 are needed to learn a distance.")
-    constraints = read_constraints(options.pairs, options.triplets, table.n_rows, ids, options.encoding)
+    constraints = read_constraints(options, table.n_rows, ids)
     rows = (
         _encode_texts(table, choice, options, progress)
         if options.text

@@ -14,8 +14,8 @@ from ..metric.input_checks import names_of_columns
 from ..progress import Progress
 from ..types import Matrix
 from .columns import ColumnChoice, is_numeric, select_columns
+from .formatting import is_number, list_some
 from .table import Piece, Table, TableSource, merge_pieces
-from .text import is_number, list_some
 from .vectors import check_vectors, is_list, vector_lengths, vector_matrix
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ __all__ = [
     "raise_if_missing",
 ]
 
-_MOST_VALUES = 200  # of a one-hot column
+_MOST_VALUES = 200  # largest number of values of a one-hot column
 
 
 @dataclass(frozen=True)

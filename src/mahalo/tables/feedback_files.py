@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .formatting import float_array, list_some
 from .table import ReadOptions, Table, read_table
-from .text import float_array, list_some
 
 __all__ = ["JudgedQueries", "read_feedback"]
 

@@ -1,4 +1,4 @@
-"""Paths, globs and folders on the command line, resolved to table files in the order of their rows."""
+"""Paths, globs and folders, resolved to table files in the order of their rows."""
 
 from __future__ import annotations
 

@@ -11,17 +11,17 @@ import numpy as np
 
 from ..constraints.labels import Labels
 from .columns import check_column
+from .formatting import is_number, list_some
 from .options import RowOptions
 from .table import ReadOptions, TableSource, read_table
-from .text import is_number, list_some
 from .vectors import is_list
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Classes", "check_value_columns", "read_ids", "read_labels"]
+__all__ = ["Classes", "check_value_columns", "name_rows", "read_ids", "read_labels"]
 
-_MOST_CLASSES = 1_000_000
+_MOST_CLASSES = 1_000_000  # largest number of different labels
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,12 @@ def _check_value_column(table: TableSource, name: str, what: str) -> None:
         raise ValueError(f"{name!r} of {table.source} holds lists; wanted one {what} a row. Name another column.")
 
 
-def read_labels(table: TableSource, column: str | None, file: str | None, encoding: str = "utf-8") -> np.ndarray | None:
+def read_labels(table: TableSource, options: RowOptions) -> np.ndarray | None:
     """Return one label for each row, None if unlabelled; svmlight files hold their own."""
+    column, file = options.label, options.labels
     _refuse_column_and_file("label", column, file)
     if file is not None:
-        return _refuse_measurements(_read_value_file(file, table, "labels", encoding), file)
+        return _refuse_measurements(_read_value_file(file, table, "labels", options.encoding), file)
     if column is None and table.matrix is not None and list(table.arrays) == ["label"]:
         column = "label"
     return None if column is None else _refuse_measurements(_read_column(table, column, "label"), column)
@@ -77,12 +78,18 @@ def _refuse_measurements(labels: np.ndarray, name: str) -> np.ndarray:
     return labels
 
 
-def read_ids(table: TableSource, column: str | None, file: str | None, encoding: str = "utf-8") -> list[str] | None:
+def read_ids(table: TableSource, options: RowOptions) -> list[str] | None:
     """Return one unique name for each row, as text."""
+    column, file = options.id, options.ids
     _refuse_column_and_file("id", column, file)
     if column is not None:
         return _check_ids(_read_column(table, column, "id"), table, column)
-    return None if file is None else _check_ids(_read_value_file(file, table, "ids", encoding), table, file)
+    return None if file is None else _check_ids(_read_value_file(file, table, "ids", options.encoding), table, file)
+
+
+def name_rows(rows: np.ndarray, ids: list[str] | None) -> np.ndarray:
+    """Return the ids of rows, or their numbers if they have none."""
+    return rows if ids is None else np.array(ids, dtype=object)[rows]
 
 
 def _refuse_column_and_file(what: str, column: str | None, file: str | None) -> None:

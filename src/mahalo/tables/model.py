@@ -17,17 +17,27 @@ from ..progress import SILENT, Progress
 from ..text import TextEncoder, load_encoder_for
 from .columns import numeric_columns
 from .encoding import Encoding, check_matrix, encode, numbers_beside_texts
+from .formatting import list_some
 from .labels_and_ids import read_ids
 from .options import RowOptions
 from .output_files import Part
 from .table import ReadOptions, Table, TableSource, open_table, read_table
-from .text import list_some
 from .text_columns import join_texts
 from .vectors import vector_lengths
 
-__all__ = ["FittedModel"]
+__all__ = ["FittedModel", "ModelRows"]
 
-_PART = 50_000  # rows that are transformed at once
+_PART = 50_000  # rows to transform at once
+
+
+@dataclass(frozen=True)
+class ModelRows:
+    """Rows for a model: options with the columns of labels and ids, the table, its ids, and its rows as numbers."""
+
+    options: RowOptions
+    table: Table
+    ids: list[str] | None
+    X: Matrix
 
 
 @dataclass(frozen=True)
@@ -73,15 +83,20 @@ class FittedModel:
         """Names of the features, None if the model has none."""
         return None if self._encoding is None else self._encoding.names
 
-    def open(self, rows: RowOptions, progress: Progress = SILENT) -> TableSource:
-        """Open a table; columns that the model does not measure, above all ids and labels, are read as text."""
-        return open_table(rows.data, self._read_options(rows), progress)
+    def read(self, rows: RowOptions, progress: Progress = SILENT) -> ModelRows:
+        """Read all rows of a table; labels and ids by the options, or by the columns of the fit that the table has."""
+        table = read_table(rows.data, self._read_options(rows), progress)
 
-    def read(self, rows: RowOptions, progress: Progress = SILENT) -> Table:
-        """Read all rows of a table, as `open` does."""
-        return read_table(rows.data, self._read_options(rows), progress)
+        def column(name: str | None, file: str | None, fitted: str | None) -> str | None:
+            has = fitted in table.names or fitted in table.arrays
+            return fitted if name is None and file is None and has else name
+
+        label = column(rows.label, rows.labels, self.record.label)
+        rows = replace(rows, label=label, id=column(rows.id, rows.ids, self.record.id))
+        return ModelRows(rows, table, read_ids(table, rows), self.encode(table, progress))
 
     def _read_options(self, rows: RowOptions) -> ReadOptions:
+        """Return the options by which columns that the model does not measure, above all ids and labels, are text."""
         record = self.record
         text = [name for name in (record.id, rows.id, rows.label or record.label) if name is not None]
         return ReadOptions(
@@ -92,26 +107,10 @@ class FittedModel:
             svmlight_base=record.svmlight_base,
         )
 
-    def fill_in(self, rows: RowOptions, table: Table) -> RowOptions:
-        """Return the options; where they name no labels or ids, with the columns of the fit that the table has."""
-
-        def column(name: str | None, file: str | None, fitted: str | None) -> str | None:
-            has = fitted in table.names or fitted in table.arrays
-            return fitted if name is None and file is None and has else name
-
-        label = column(rows.label, rows.labels, self.record.label)
-        return replace(rows, label=label, id=column(rows.id, rows.ids, self.record.id))
-
-    def read_rows(self, rows: RowOptions, progress: Progress = SILENT) -> tuple[Matrix, list[str] | None]:
-        """Return rows for the metric and their ids, by the options or the id column of the fit."""
-        table = self.read(rows, progress)
-        rows = self.fill_in(rows, table)
-        return self.encode(table, progress), read_ids(table, rows.id, rows.ids, rows.encoding)
-
     def encode(self, table: Table, progress: Progress = SILENT) -> Matrix:
         """Return the rows of a table as numbers: columns by name, in the order of the fit, others left out.
 
-        Texts are encoded, those in the cache excepted.
+        Texts are encoded unless their vectors are cached.
         """
         if self.record.text:
             E = self.text_encoder.encode(join_texts(table, self.record.text), progress)
@@ -163,7 +162,7 @@ class FittedModel:
 
     def transform_parts(self, rows: RowOptions, progress: Progress = SILENT) -> tuple[int, Iterator[Part]]:
         """Return the number of rows, and an iterator over parts: columns to copy, and transformed rows."""
-        table = self.open(rows, progress)
+        table = open_table(rows.data, self._read_options(rows), progress)
         return table.n_rows, self._parts(table, progress)
 
     def _parts(self, table: TableSource, progress: Progress) -> Iterator[Part]:

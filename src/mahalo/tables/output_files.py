@@ -12,8 +12,8 @@ import numpy as np
 
 from ..persistence import replacing
 from .files import existing_files
+from .formatting import list_some
 from .table import require_pyarrow
-from .text import list_some
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,11 +31,15 @@ Part: TypeAlias = tuple[Mapping[str, Column], np.ndarray | None]  # columns by n
 def check_output(
     path: Path,
     force: bool,
-    suffixes: tuple[str, ...] = (*_TABLES, *_ARRAYS),
+    suffixes: Sequence[str] | None = None,
     option: str = "--out",
     inputs: Sequence[str | Path | None] = (),
 ) -> None:
-    """Raise before the work if a file cannot be written, exists without --force, or is one of the `inputs`."""
+    """Raise before the work if a file cannot be written, exists without --force, or is one of the `inputs`.
+
+    `suffixes` are the possible ones, by default those of tables and arrays.
+    """
+    suffixes = (*_TABLES, *_ARRAYS) if suffixes is None else suffixes
     if path.suffix.lower() not in suffixes:
         raise ValueError(f"{option} {path.name} ends in {path.suffix!r}; wanted {' or '.join(suffixes)}.")
     if path.is_dir():

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ..progress import SILENT, Progress
 from .files import TableFiles
+from .formatting import one_line
 from .table import Piece, Table, check_unique, matching_shards, require_pyarrow
-from .text import one_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ParquetShards", "fits_memory"]
 
-MEMORY_LIMIT = 1 << 30  # bytes of numbers that are in memory at once at most
-PIECE_SIZE = 1 << 25  # bytes of numbers that are read at once: some row groups, at least one
+MEMORY_LIMIT = 1 << 30  # bytes; files with more numbers stay on disk
+PIECE_SIZE = 1 << 25  # bytes of numbers in a piece, which has at least one row group
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def load_records(
             joined = join_texts(table, texts)
             columns = text_columns({name: read_texts(table, name) for name in texts}, encoder, progress) | columns
             shown = [f"{text}, {more}" for text, more in zip(joined, shown, strict=True)] if plain else joined
-        ids = read_ids(table, options.id, None, options.encoding)
+        ids = read_ids(table, options)
         found.append(Records(table.source, table.n_rows, ids, shown, columns))
     return found[0], found[1] if len(found) == 2 else None
 

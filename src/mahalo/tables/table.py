@@ -18,7 +18,7 @@ import numpy as np
 from ..progress import SILENT, Progress
 from ..types import Matrix
 from .files import TableFiles
-from .text import list_some, one_line
+from .formatting import list_some, one_line
 
 if TYPE_CHECKING:
     import pyarrow as pa

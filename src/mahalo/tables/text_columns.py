@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .columns import check_column
+from .formatting import list_some
 from .table import Table
-from .text import list_some
 
 __all__ = ["join_texts", "read_texts"]
 

@@ -1,4 +1,4 @@
-"""Numbers in text, and names in messages."""
+"""Names of columns, files and errors in messages, and numbers that files write as text."""
 
 from __future__ import annotations
 
