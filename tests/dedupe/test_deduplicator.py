@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mahalo.dedupe import Deduplicator, fold_text, number_columns, propose_pairs, text_columns
+from mahalo.dedupe.groups import find_groups
 from mahalo.text import load_encoder
 
 
@@ -161,3 +162,30 @@ def test_bad_input_is_named(change, message):
 def test_precision_is_a_share(value):
     with pytest.raises(ValueError, match="precision must be a share between 0 and 1"):
         Deduplicator(precision=value).fit(np.eye(3), [[0, 1], [0, 2]], [1, 0])
+
+
+def test_a_long_chain_is_given_up_before_its_pairs_are_listed(monkeypatch):
+    n, triu_indices, repeat, n_listed = 2_000, np.triu_indices, np.repeat, []
+    monkeypatch.setattr(np, "triu_indices", lambda n, k: n_listed.append(n * (n - 1) // 2) or triu_indices(n, k))
+    monkeypatch.setattr(np, "repeat", lambda rows, k: n_listed.append(len(rows) * k) or repeat(rows, k))
+    chain = np.column_stack([np.arange(n - 1), np.arange(1, n)])
+    for pairs, n_other in ((chain, None), (np.concatenate([chain, chain[:, ::-1]]), n)):
+        find_groups(pairs, lambda pairs: np.full(len(pairs), 0.99), 0.95, n, n_other)
+    assert n_listed and max(n_listed) <= 10 * len(pairs)
+
+
+@pytest.mark.parametrize(
+    ("columns", "against", "message"),
+    [
+        ({"a": [1.0, 2.0], "b": [0.0, 1.0]}, {"b": [1.0, 2.0], "a": [0.0, 1.0]}, "same columns; got a, b and b, a"),
+        (
+            {"a": np.ones((4, 3))},
+            {"a": np.ones((4, 1))},
+            "'a' must have vectors of one length in both tables; got 3 and 1",
+        ),
+        ({"a": [1.0]}, None, "at least 2 rows are needed to find duplicates in a table; got 1"),
+    ],
+)
+def test_pairs_are_proposed_for_tables_that_can_be_compared_only(columns, against, message):
+    with pytest.raises(ValueError, match=message):
+        propose_pairs(columns, 5, against=against)

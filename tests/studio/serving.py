@@ -45,7 +45,7 @@ def served(studio):
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     port = listening.getsockname()[1]
-    tokens = Tokens()
+    tokens = Tokens(port)
     app = make_app(studio, tokens, {f"127.0.0.1:{port}"})
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)

@@ -92,6 +92,10 @@ def test_a_damaged_line_is_named(path):
     path.write_bytes(lines[0] + b"{oops\n" + lines[2])
     with pytest.raises(ValueError, match="line 2: not a line of an answer log"):
         AnswerLog(path, DATA)
+    path.write_bytes(lines[0] + b"".join(lines[1:]) + b"{oops\n")
+    for _ in range(2):
+        with pytest.raises(ValueError, match="line 4: not a line of an answer log"):
+            log.refresh()
     path.write_bytes(lines[0] + b'{"id":"x","kind":"pair","rows":[0,77],"answer":"same"}\n')
     with pytest.raises(ValueError, match=r"line 2: a pair has 2 different rows, numbers from 0 to 9; got \[0, 77\]"):
         AnswerLog(path, DATA)
@@ -150,6 +154,19 @@ def test_lines_are_on_disk_before_append_returns(path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda descriptor: (synced.append(path.read_bytes()), fsync(descriptor)))
     AnswerLog(path, DATA).append(pair("a"))
     assert synced[-1] == path.read_bytes() and b'"a"' in synced[-1]
+
+
+@pytest.mark.parametrize("cut", [None, 0, 30])
+def test_a_log_that_was_removed_or_cut_takes_no_more_answers(path, cut):
+    log = AnswerLog(path, DATA)
+    log.append(pair("a"))
+    whole = path.read_bytes()
+    path.unlink() if cut is None else path.write_bytes(whole[:cut])
+    with pytest.raises(ValueError, match="removed or cut short by another program"):
+        log.append(pair("b"))
+    path.write_bytes(whole)
+    log.append(pair("b"))
+    assert [entry.id for entry in AnswerLog(path, DATA).entries] == ["a", "b"]
 
 
 def test_without_a_path_answers_are_kept_in_memory():

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from mahalo.studio.questions import Question
 from mahalo.studio.server.app import make_app
-from mahalo.studio.server.security import COOKIE, Tokens
+from mahalo.studio.server.security import Tokens
 
 HOST = "127.0.0.1:8765"
 ORIGIN = {"Origin": f"http://{HOST}"}
@@ -23,9 +23,9 @@ ORIGIN = {"Origin": f"http://{HOST}"}
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     studio, y = make_studio(tmp_path_factory.mktemp("server"))
-    tokens = Tokens()
+    tokens = Tokens(8765)
     with TestClient(make_app(studio, tokens, {HOST}), base_url=f"http://{HOST}") as client:
-        client.cookies.set(COOKIE, tokens.cookie)
+        client.cookies.set(tokens.cookie_name, tokens.cookie)
         yield client, studio, y, tokens
 
 
@@ -45,7 +45,7 @@ def post(client, name, **body):
 
 def test_the_token_is_exchanged_once_for_a_strict_cookie(tmp_path):
     studio, _ = make_studio(tmp_path, n=20)
-    tokens = Tokens()
+    tokens = Tokens(8765)
     app = make_app(studio, tokens, {HOST})
     with TestClient(app, base_url=f"http://{HOST}") as first:
         assert first.get("/").status_code == first.get("/api/setup").status_code == 403
@@ -58,7 +58,15 @@ def test_the_token_is_exchanged_once_for_a_strict_cookie(tmp_path):
         first.cookies.clear()
         assert first.get("/open", params={"token": tokens.token}).status_code == 403
         for wrong in ("é".encode(), b"x" * 40):
-            assert first.get("/", headers={"Cookie": COOKIE.encode() + b"=" + wrong}).status_code == 403
+            assert first.get("/", headers={"Cookie": tokens.cookie_name.encode() + b"=" + wrong}).status_code == 403
+
+
+def test_cookies_of_other_programs_on_this_machine_do_no_harm(served):
+    client, _, _, tokens = served
+    for others in ('a={"x": 1}', "b[1]=2", "no value", f"mahalo_studio_8766={'x' * 43}"):
+        cookies = f"{others}; {tokens.cookie_name}={tokens.cookie}"
+        assert client.get("/api/setup", headers={"Cookie": cookies}).status_code == 200
+    assert Tokens(8766).cookie_name != tokens.cookie_name
 
 
 def test_every_answer_has_headers_that_keep_the_page_to_itself(client):

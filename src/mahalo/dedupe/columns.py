@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ..progress import SILENT, Progress
 from ..text import TextEncoder
 
-__all__ = ["Columns", "check_columns", "fold_text", "number_columns", "scaled_rows", "text_columns"]
+__all__ = ["Columns", "check_tables", "fold_text", "number_columns", "scaled_rows", "text_columns"]
 
 Columns = Mapping[str, np.ndarray]  # by name: one row of numbers for each row of the table
 
@@ -53,7 +53,29 @@ def number_columns(
     return blocks
 
 
-def check_columns(columns: Columns | ArrayLike) -> dict[str, np.ndarray]:
+def check_tables(
+    columns: Columns | ArrayLike, against: Columns | ArrayLike | None
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray] | None]:
+    """Return the blocks of a table, and of the one it is compared with, which must have the same columns."""
+    blocks = _check_columns(columns)
+    if against is None:
+        n_rows = len(next(iter(blocks.values())))
+        if n_rows < 2:
+            raise ValueError(f"at least 2 rows are needed to find duplicates in a table; got {n_rows}.")
+        return blocks, None
+    others = _check_columns(against)
+    if list(others) != list(blocks):
+        raise ValueError(f"both tables must have the same columns; got {', '.join(blocks)} and {', '.join(others)}.")
+    for name, block in blocks.items():
+        if block.shape[1] != others[name].shape[1]:
+            raise ValueError(
+                f"column {name!r} must have vectors of one length in both tables; got {block.shape[1]} and "
+                f"{others[name].shape[1]}."
+            )
+    return blocks, others
+
+
+def _check_columns(columns: Columns | ArrayLike) -> dict[str, np.ndarray]:
     """Return blocks of two dimensions with one number of rows; an array has one block for each of its columns."""
     if not isinstance(columns, Mapping):
         X = np.asarray(columns, dtype=np.float64)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..validation import as_indices, check_count, warn
 from .candidates import Neighborhood, sq_pair_distances
-from .columns import Columns, check_columns, scaled_rows
+from .columns import Columns, check_tables, scaled_rows
 from .groups import Duplicates, find_groups
 from .logistic import PairModel, fit_falling
 
@@ -106,7 +106,7 @@ class Deduplicator(BaseEstimator):
             Second table: duplicates are sought between the two.
         """
         self.check_parameters()
-        blocks, others = _check_tables(columns, against)
+        blocks, others = check_tables(columns, against)
         index, answers = _check_pairs(pairs, same, blocks, others)
         sample_weight = self._sample_weights(answers)
         D = _column_distances(blocks, others, index)
@@ -120,7 +120,7 @@ class Deduplicator(BaseEstimator):
     def find(self, columns: Columns | ArrayLike, *, against: Columns | ArrayLike | None = None) -> Duplicates:
         """Return the duplicates of a table, or between it and another."""
         check_is_fitted(self, "model_")
-        blocks, others = _check_tables(columns, against)
+        blocks, others = check_tables(columns, against)
         if list(blocks) != list(self.weights_):
             raise ValueError(f"columns are {', '.join(blocks)}; learned from {', '.join(self.weights_)}.")
         near = self._neighborhood(blocks, others)
@@ -139,7 +139,7 @@ class Deduplicator(BaseEstimator):
     ) -> np.ndarray:
         """Return the probability that each pair of rows is the same, beside all other rows of the tables."""
         check_is_fitted(self, "model_")
-        blocks, others = _check_tables(columns, against)
+        blocks, others = check_tables(columns, against)
         index = _check_index(pairs, blocks, others)
         near = self._neighborhood(blocks, others)
         return self.model_.probability(near.distances(index), _equal(_column_distances(blocks, others, index)))
@@ -173,18 +173,6 @@ def _column_distances(blocks: Columns, others: Columns | None, pairs: np.ndarray
 def _equal(sq_distances: np.ndarray) -> np.ndarray:
     """Return 1.0 where a column does not tell two rows apart, up to rounding, else 0.0."""
     return (sq_distances < _EQUAL).astype(np.float64)
-
-
-def _check_tables(
-    columns: Columns | ArrayLike, against: Columns | ArrayLike | None
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray] | None]:
-    blocks = check_columns(columns)
-    if against is None:
-        return blocks, None
-    others = check_columns(against)
-    if list(others) != list(blocks):
-        raise ValueError(f"both tables must have the same columns; got {', '.join(blocks)} and {', '.join(others)}.")
-    return blocks, others
 
 
 def _check_index(pairs: ArrayLike, blocks: Mapping[str, np.ndarray], others: Columns | None) -> np.ndarray:

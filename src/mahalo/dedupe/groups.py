@@ -127,7 +127,12 @@ def _implied_pairs(groups: np.ndarray, n_rows: int, n_other: int | None, most: i
     rows = np.flatnonzero(groups >= 0)
     rows = rows[np.argsort(groups[rows], kind="stable")]
     parts = np.split(rows, np.flatnonzero(np.diff(groups[rows])) + 1)
-    found, total = [], 0
+    n_members = np.array([len(members) for members in parts])
+    n_own = np.array([(members < n_rows).sum() for members in parts])
+    n_pairs = n_members * (n_members - 1) // 2 if n_other is None else n_own * (n_members - n_own)
+    if n_pairs.sum() > most:  # before the pairs of a long chain fill the memory
+        return None
+    found = []
     for members in parts:
         if n_other is None:
             first, second = np.triu_indices(len(members), 1)
@@ -135,8 +140,5 @@ def _implied_pairs(groups: np.ndarray, n_rows: int, n_other: int | None, most: i
         else:
             own, others = members[members < n_rows], members[members >= n_rows] - n_rows
             pairs = np.column_stack([np.repeat(own, len(others)), np.tile(others, len(own))])
-        total += len(pairs)
-        if total > most:
-            return None
         found.append(pairs)
     return np.concatenate(found)

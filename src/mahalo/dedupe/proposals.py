@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ..validation import Seed, as_generator, check_count
 from .candidates import near_pairs, sq_pair_distances
-from .columns import Columns, check_columns, scaled_rows
+from .columns import Columns, check_tables, scaled_rows
 
 __all__ = ["propose_pairs"]
 
@@ -43,10 +43,10 @@ def propose_pairs(
     """
     check_count(n_pairs, "n_pairs")
     rng = as_generator(random_state)
-    blocks = check_columns(columns)
+    blocks, others = check_tables(columns, against)
     equal = dict.fromkeys(blocks, 1.0)
     rows = scaled_rows(blocks, equal)
-    other = None if against is None else scaled_rows(check_columns(against), equal)
+    other = None if others is None else scaled_rows(others, equal)
     near, further = near_pairs(rows, other, _NEAREST, _FURTHER)
     first = _draw(near, rows, other, round(_NEAREST_SHARE * n_pairs), rng)
     pairs = np.unique(np.concatenate([first, _draw(further, rows, other, n_pairs - len(first), rng)]), axis=0)

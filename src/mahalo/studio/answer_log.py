@@ -117,6 +117,7 @@ class AnswerLog:
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600)
             try:
                 with locked(descriptor):
+                    self._check_length(descriptor)
                     self._read_complete_lines(descriptor)
                     self._mend_end(descriptor)
                     if self._end == 0:
@@ -153,8 +154,8 @@ class AnswerLog:
         while part := _read_all(descriptor):
             complete = part.rfind(b"\n") + 1
             for line in part[:complete].splitlines(keepends=True):
-                self._n_lines += 1
                 self._read_line(line)
+                self._n_lines += 1
                 self._end += len(line)
             if complete < len(part):
                 return
@@ -163,8 +164,8 @@ class AnswerLog:
         values = _parse(line)
         if values is None:
             raise ValueError(
-                f"{self.path}, line {self._n_lines}: not a line of an answer log. The file has been changed by another "
-                "program; mend or remove this line, or use another log."
+                f"{self.path}, line {self._n_lines + 1}: not a line of an answer log. The file has been changed by "
+                "another program; mend or remove this line, or use another log."
             )
         if self._end == 0:
             self._check_header(values)
@@ -177,7 +178,7 @@ class AnswerLog:
             entry = Entry(**{**values, "rows": tuple(rows)})  # type: ignore[arg-type]
             check_entry(entry, self.data.n_rows)
         except (TypeError, KeyError, ValueError) as error:
-            raise ValueError(f"{self.path}, line {self._n_lines}: {error}") from None
+            raise ValueError(f"{self.path}, line {self._n_lines + 1}: {error}") from None
         return entry
 
     def _add(self, entry: Entry) -> None:
@@ -202,6 +203,14 @@ class AnswerLog:
             )
 
     # -- writing ---------------------------------------------------------------------------------------------------
+
+    def _check_length(self, descriptor: int) -> None:
+        """Raise ValueError if the file is shorter than what was read: its header is not there any more."""
+        if os.fstat(descriptor).st_size < self._end:
+            raise ValueError(
+                f"{self.path} was removed or cut short by another program, so that no answer can be added. Put it "
+                "back, or start again with another log."
+            )
 
     def _mend_end(self, descriptor: int) -> None:
         """Complete or remove a last line without an end: what a killed process left."""

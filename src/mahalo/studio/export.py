@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -107,7 +108,7 @@ def export_answers(
 
 
 def csv_text(header: Sequence[str], table: Sequence[Sequence[object]]) -> bytes:
-    """Return a CSV file; an apostrophe precedes cells that a spreadsheet would run as formulas."""
+    """Return a CSV file; an apostrophe precedes texts, but not numbers, that a spreadsheet would run as formulas."""
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([_harmless(cell) for cell in header])
@@ -116,9 +117,17 @@ def csv_text(header: Sequence[str], table: Sequence[Sequence[object]]) -> bytes:
 
 
 def _harmless(cell: object) -> object:
-    if isinstance(cell, str) and cell.lstrip().startswith(_FORMULA):
+    if isinstance(cell, str) and cell.lstrip().startswith(_FORMULA) and not _is_number(cell):
         return f"'{cell}"
     return cell
+
+
+def _is_number(text: str) -> bool:
+    """Return whether a text is a number, such as the label "-1", and nothing more."""
+    try:
+        return text == text.strip() and np.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _write_report(path: Path, X: np.ndarray, answers: Answers, learned: Consolidation, rows: RowNames) -> str | None:
@@ -152,4 +161,5 @@ def _usage(rows: RowNames) -> tuple[str, str]:
         f'metric = mahalo.load(folder / "{MODEL}")\n'
         "print(metric)  # metric.distances(X), metric.transform(X)\n"
     )
-    return python, f"mahalo neighbors {MODEL} --index {rows.source} --query {rows.source} -k 10"
+    command = ("mahalo", "neighbors", MODEL, "--index", rows.source, "--query", rows.source, "-k", "10")
+    return python, shlex.join(command)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,7 +34,7 @@ class Worker:
     ----------
     session : Session
     notify : callable
-        Called with the name of what is new: "answers", "metric", "map" or "error".
+        Called with the name of what is new: "answers", "metric", "map" or "failure".
     """
 
     def __init__(self, session: Session, notify: Callable[[str], None]) -> None:
@@ -65,18 +64,20 @@ class Worker:
     def _run(self) -> None:
         n_seen = -1
         while not self._stopped.is_set():
+            n = -1
             try:
                 n = self._session.log.refresh()
                 if n != n_seen:
-                    n_seen = n
                     self._notify("answers")
                     self._learn()
-                self.error = None
-            except Exception as error:  # the page goes on and shows what went wrong
+                    self.error = None
+                    self._notify("metric")
+            except Exception as error:  # shown on the page until answers are learned from again
                 traceback.print_exc()
                 self.error = f"{type(error).__name__}: {error}"
-                self._notify("error")
-                time.sleep(_POLL_SECONDS)
+                self._notify("failure")  # a page's EventSource has an "error" of its own
+                self._stopped.wait(_POLL_SECONDS)
+            n_seen = n
             self._wake.wait(_POLL_SECONDS)
             self._wake.clear()
 
@@ -90,7 +91,6 @@ class Worker:
                 self._notify("metric")
         finally:
             self.busy = False
-        self._notify("metric")
 
     def _draw(self) -> None:
         session = self._session

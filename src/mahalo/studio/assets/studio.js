@@ -66,6 +66,7 @@ async function start() {
   await Promise.all([map, know()]);
   const events = new EventSource("/api/events");
   events.addEventListener("answers", know);
+  events.addEventListener("failure", know);
   events.addEventListener("metric", () => { know(); refreshNeighbors(); if ($("colour").value !== "label") paint(); });
   events.addEventListener("map", draw);
   events.addEventListener("doubtful", () => { showLabels(); if ($("colour").value === "doubt") paint(); });

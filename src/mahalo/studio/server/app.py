@@ -17,7 +17,7 @@ from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from . import views
-from .security import COOKIE, BodyTooLarge, Guard, Tokens
+from .security import BodyTooLarge, Guard, Tokens
 from .studio import Studio
 
 __all__ = ["make_app"]
@@ -67,7 +67,7 @@ def make_app(studio: Studio, tokens: Tokens, hosts: set[str]) -> Starlette:
                 "This address was used already, or is not complete. Start `mahalo studio` again for a new one.", 403
             )
         response = Response(_OPENED, media_type="text/html")
-        response.set_cookie(COOKIE, tokens.cookie, httponly=True, samesite="strict", path="/")
+        response.set_cookie(tokens.cookie_name, tokens.cookie, httponly=True, samesite="strict", path="/")
         return response
 
     def download(request: Request) -> Response:

@@ -88,7 +88,8 @@ def write_corrected(folder: Path, items: Items, decisions: Mapping[int, Entry]) 
     """Write the table with its labels as decided, without dropped rows; return the name of the file."""
     assert items.labels is not None
     folder.mkdir(parents=True, exist_ok=True)
-    header = [items.id_name, *items.columns, items.label_name]
+    id_names = [] if items.ids is None else [items.id_name]
+    header = [*id_names, *items.columns, items.label_name]
     lines = []
     for row in range(items.n_rows):
         decision = decisions.get(row)
@@ -96,6 +97,7 @@ def write_corrected(folder: Path, items: Items, decisions: Mapping[int, Entry]) 
             continue
         label = decision.label if decision is not None and decision.answer == "change" else items.labels[row]
         values = ["" if column[row] is None else column[row] for column in items.columns.values()]
-        lines.append([items.id_of(row), *values, label])
+        ids = [] if items.ids is None else [items.id_of(row)]
+        lines.append([*ids, *values, label])
     write_bytes(folder / CORRECTED, csv_text(header, lines))
     return CORRECTED

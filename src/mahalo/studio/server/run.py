@@ -53,7 +53,7 @@ def serve(
         listening.close()
         raise OSError(error.errno, f"port {port} is taken; pass --port 0 for any that is free") from None
     number = listening.getsockname()[1]
-    tokens = Tokens()
+    tokens = Tokens(number)
     hosts = {f"{name}:{number}" for name in (_HOST, "localhost")}
     app = make_app(Studio(session, table, out), tokens, hosts)
     address = f"http://{_HOST}:{number}/open?token={tokens.token}"

@@ -5,15 +5,14 @@ from __future__ import annotations
 import hmac
 import secrets
 import threading
-from http.cookies import CookieError, SimpleCookie
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["COOKIE", "Guard", "Tokens"]
+__all__ = ["BodyTooLarge", "Guard", "Tokens"]
 
-COOKIE = "mahalo_studio"
 _MAX_BODY = 65_536
 _HEADERS = {
     "Content-Security-Policy": (
@@ -30,9 +29,17 @@ _HEADERS = {
 
 
 class Tokens:
-    """The token of the address, exchanged once, and the value of the cookie that it is exchanged for."""
+    """The token of the address, exchanged once, and the cookie that it is exchanged for.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    port : int
+        Port of the server. It is part of the cookie's name, because browsers send cookies to all ports of a host: two
+        servers would overwrite each other's.
+    """
+
+    def __init__(self, port: int) -> None:
+        self.cookie_name = f"mahalo_studio_{port}"
         self.token = secrets.token_urlsafe(32)
         self.cookie = secrets.token_urlsafe(32)
         self._spent = False
@@ -48,11 +55,7 @@ class Tokens:
 
     def knows(self, headers: Headers) -> bool:
         """Return whether a request has the cookie."""
-        try:
-            morsel = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-        except CookieError:
-            return False
-        return morsel is not None and _equal(morsel.value, self.cookie)
+        return _equal(cookie_parser(headers.get("cookie", "")).get(self.cookie_name, ""), self.cookie)
 
 
 class Guard:
