@@ -30,7 +30,7 @@ _DOUBT_SHARE = 0.1  # at most this share of all answers is doubtful
 
 
 class NoQuestion(LookupError):
-    """Every question has been answered, or follows from answers."""
+    """Error of a session in which every question has been answered, or follows from answers."""
 
 
 @dataclass(frozen=True)
