@@ -110,7 +110,7 @@ class FileKind:
             metadata = file.metadata() or {}
         header = self._checked_header(path, metadata)
         with _opened(path) as file:
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            arrays = {name: _array(file, name) for name in file.keys()}  # noqa: SIM118
         as_written = json.dumps(header) == metadata["mahalo"]
         if header.pop("sha256", None) != _digest(header, arrays) or not as_written:
             raise ValueError(f"{str(path)!r} is damaged: its numbers are not those that were written; save it again.")
@@ -325,6 +325,14 @@ def _opened(path: Path) -> Iterator[safe_open]:
             f"{str(path)!r} is not a whole safetensors file ({error}). It may be damaged, truncated or of another "
             "kind; save it again."
         ) from None
+
+
+def _array(file: safe_open, name: str) -> np.ndarray:
+    """Return one array of a file; raise TypeError if its numbers are of a type that another package taught numpy."""
+    array = file.get_tensor(name)
+    if array.dtype.isbuiltin != 1:
+        raise TypeError(f"{name!r} holds numbers of type {array.dtype}")
+    return array
 
 
 def _digest(header: dict, arrays: dict[str, np.ndarray]) -> str:

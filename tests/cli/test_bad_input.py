@@ -524,6 +524,8 @@ def test_weights_of_another_library_are_no_model(trees, run):
         refused(run, *command, words=["other.safetensors", "header does not say 'mahalo"])
     with_bfloat16("other.safetensors", mahalo=ours)
     refused(run, "transform", "other.safetensors", "trees.csv", "--out", "o.csv", words=["bfloat16", "another kind"])
+    pytest.importorskip("ml_dtypes")  # which teaches numpy bfloat16
+    refused(run, "transform", "other.safetensors", "trees.csv", "--out", "o.csv", words=["bfloat16", "another kind"])
 
 
 @pytest.mark.parametrize("name", ["y.txt", "y.csv"])

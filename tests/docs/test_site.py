@@ -49,7 +49,10 @@ def test_the_home_page_opens_with_a_headline_figure_and_the_report(pages):
 def test_the_reference_is_grouped_by_what_people_do():
     sections = re.findall(r"^## (.+)$", (DOCS / "api.md").read_text(encoding="utf-8"), flags=re.M)
     tasks = "Learn a metric, Choose settings and compare, Constraints, Use a metric, Search, Texts, "
-    tasks += "Learn from searches, Classify pairs, Cluster, Learn online and ask for pairs, Explain, Report and draw, "
+    tasks += (
+        "Learn from searches, Classify pairs, Find duplicates, Ask people, Cluster, Learn online and ask for pairs, "
+    )
+    tasks += "Explain, Report and draw, "
     parts = "Losses, Features, Bases, Priors, Kernels for sets, Compatibility with metric-learn, Errors"
     assert sections == (tasks + parts).split(", ")
 

@@ -92,7 +92,9 @@ for found in pkgutil.walk_packages(mahalo.__path__, "mahalo."):
             importlib.import_module(found.name)
         except ImportError as error:
             assert 'pip install "mahalo[' in str(error), error
-    elif not found.name.startswith(("mahalo.cli.", "mahalo.rows.dask", "mahalo.metric.torch_module")):  # need extras
+    elif not found.name.startswith(
+        ("mahalo.cli.", "mahalo.rows.dask", "mahalo.metric.torch_module", "mahalo.studio.server")
+    ):  # need extras
         importlib.import_module(found.name)
 """
 
