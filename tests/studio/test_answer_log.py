@@ -113,6 +113,7 @@ def test_a_damaged_line_is_named(path):
         pair("a", "maybe"),
         pair(""),
         pair("a" * 20_000),
+        pair("a", annotator="\ud800"),
         Entry("a", "guess", (0, 1), "same"),
         Entry("a", "triplet", (0, 1, 2), "same"),
     ],

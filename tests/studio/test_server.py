@@ -210,6 +210,23 @@ def test_labels_are_decided_and_a_corrected_table_is_written(served):
     assert client.get("/api/file/corrected.csv").text == text
 
 
+def test_what_fails_is_not_taken_for_a_wrong_request(tmp_path, monkeypatch):
+    studio, _ = make_studio(tmp_path, n=20)
+    tokens = Tokens(8765)
+    app = make_app(studio, tokens, {HOST})
+    with TestClient(app, base_url=f"http://{HOST}", raise_server_exceptions=False) as client:
+        client.cookies.set(tokens.cookie_name, tokens.cookie)
+        studio.out.write_text("a file where the folder should be")
+        answer = post(client, "correct")
+        assert answer.status_code == 500 and str(studio.out) in answer.json()["error"]
+
+        def broken(annotator):
+            raise KeyError("a mistake in the program")
+
+        monkeypatch.setattr(studio.session, "question", broken)
+        assert client.get("/api/question").status_code == 500
+
+
 @pytest.mark.slow
 def test_everything_can_be_taken_home(served):
     client, studio, _, _ = served

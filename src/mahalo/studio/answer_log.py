@@ -258,8 +258,11 @@ class _Writer:
 def check_entry(entry: Entry, n_rows: int) -> None:
     """Raise ValueError if an entry is not an answer about these rows."""
     texts = (entry.id, entry.kind, entry.answer, entry.annotator, entry.why, entry.label)
-    if not all(isinstance(text, str) and len(text) <= _MAX_TEXT for text in texts) or not entry.id:
-        raise ValueError(f"id, answer, annotator and label must be texts of at most {_MAX_TEXT:,} characters.")
+    if (
+        not all(isinstance(text, str) and len(text) <= _MAX_TEXT and _is_unicode(text) for text in texts)
+        or not entry.id
+    ):
+        raise ValueError(f"id, answer, annotator and label must be texts of at most {_MAX_TEXT:,} Unicode characters.")
     if entry.kind == "undo":
         return
     if entry.kind not in _ANSWERS:
@@ -272,6 +275,15 @@ def check_entry(entry: Entry, n_rows: int) -> None:
         raise ValueError(
             f"a {entry.kind} has {length} different rows, numbers from 0 to {n_rows - 1}; got {list(entry.rows)}."
         )
+
+
+def _is_unicode(text: str) -> bool:
+    """Return whether a text has no lone surrogates, which JSON can hold and UTF-8 cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _parse(line: bytes) -> dict[str, object] | None:

@@ -14,7 +14,7 @@ from ..metric import Metric
 from .answers import HELD_OUT_EVERY, Answer, Answers, Contradiction, consistent, contradictions
 from .learning import Learning
 
-__all__ = ["Chooser", "Doubt", "Key", "Question", "doubts"]
+__all__ = ["Chooser", "Doubt", "Key", "NoQuestion", "Question", "doubts"]
 
 Key = tuple[str, tuple[int, ...]]  # kind and rows of a question, in ascending order after a triplet's anchor
 
@@ -27,6 +27,10 @@ _AGAIN_EVERY = 6  # at most every sixth question repeats an earlier one
 _DOUBT, _DOUBT_AGAIN = 0.6, 0.8  # probabilities that an answer is wrong: it is doubtful; it is asked again
 _N_FOLDS = 5  # of answers, for their doubts
 _DOUBT_SHARE = 0.1  # at most this share of all answers is doubtful
+
+
+class NoQuestion(LookupError):
+    """Error of a session in which every question has been answered, or follows from answers."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +127,7 @@ class Chooser:
         else:
             found = self._pair(answers, metric, avoid)
         if found is None:
-            raise LookupError("all questions about these rows have been answered, or follow from answers.")
+            raise NoQuestion("all questions about these rows have been answered, or follow from answers.")
         return found
 
     def _pair(

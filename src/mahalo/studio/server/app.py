@@ -104,7 +104,7 @@ def make_app(studio: Studio, tokens: Tokens, hosts: set[str]) -> Starlette:
         *(Route(f"/api/{name}", get(view)) for name, view in views.READ.items()),
         *(Route(f"/api/{name}", _post(studio, view), methods=["POST"]) for name, view in views.WRITE.items()),
     ]
-    handlers = {HTTPException: _refused, ValueError: _refused, LookupError: _refused, BodyTooLarge: _too_large}
+    handlers = {HTTPException: _refused, ValueError: _refused, OSError: _failed, BodyTooLarge: _too_large}
     return Starlette(
         routes=routes,
         middleware=[Middleware(Guard, tokens=tokens, hosts=hosts)],
@@ -155,6 +155,11 @@ def _row(request: Request) -> int:
 def _refused(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 400
     return JSONResponse({"error": str(error.detail if isinstance(error, HTTPException) else error)}, status)
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    """Answer that a file could not be read or written, such as an export to a full disk."""
+    return JSONResponse({"error": str(error)}, 500)
 
 
 def _too_large(request: Request, error: Exception) -> Response:

@@ -12,7 +12,7 @@ from ..answers import Answer
 from ..export import MODEL, PAIRS, REPORT, TRIPLETS, USE
 from ..judging import HeldOut
 from ..neighbors import Neighbors
-from ..questions import Question
+from ..questions import NoQuestion, Question
 from .corrections import CORRECTED
 from .studio import Studio
 
@@ -51,7 +51,7 @@ def question(studio: Studio, query: Query) -> Json:
     """Return the next question and the rows it is about."""
     try:
         found = studio.session.question(_annotator(studio, query))
-    except LookupError as error:
+    except NoQuestion as error:
         return {"question": None, "reason": str(error)}
     return _question(studio, found)
 
