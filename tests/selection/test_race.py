@@ -58,6 +58,14 @@ def test_the_race_ends_when_one_solution_is_left_but_not_before_all_rows_were_he
     assert np.isfinite(learner.best_score_) and len(learner.fold_best_index_) == len(run)
 
 
+def test_folds_that_hold_out_the_same_rows_race_twice_at_least():
+    X, y = load_iris(return_X_y=True)
+    test, train = np.arange(0, 150, 2), np.arange(1, 150, 2)
+    one = {"kernel": "linear", "features": None, "prior": "identity", "strategy": "random", "normalize": False}
+    cv = MetricLearnerCV(gammas=[1.0], cv=[(train, test), (train[::2], test)], **one).fit(X, y)
+    assert max(cv.cv_results_["n_folds"]) == len(cv.fold_best_index_) == 2
+
+
 def test_a_gamma_with_the_smooth_scores_of_a_dropped_one_stays():
     """In this half of iris the two largest γ lead, and have the smooth scores of a smaller γ that is dropped."""
     X, y = load_iris(return_X_y=True)

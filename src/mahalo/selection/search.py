@@ -102,7 +102,12 @@ class CandidateSearch:
         return race.table
 
     def _is_pass_over(self, k: int) -> bool:
-        """Return whether every row that any fold holds out has been held out in the first folds, up to this one."""
+        """Return whether every row that any fold holds out has been held out in the first folds, up to this one.
+
+        Two folds at least: the choice without one of them needs the other.
+        """
+        if k == 0:
+            return False
         held_out = [
             np.unique(np.concatenate([fold.test for fold in folds])) for folds in (self.folds[: k + 1], self.folds)
         ]
