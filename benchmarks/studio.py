@@ -223,7 +223,7 @@ def _person_at_the_page(work: Path, checks: list[Check], rows: list[tuple[str, s
                 wanted = f"() => document.getElementById('counts').dataset.consolidated === '{k}'"
                 page.wait_for_function(wanted, timeout=3e5)
             _press(page, y)
-    session = Session(X, log=work / "answers.jsonl")
+    session = Session(np.load(work / "rows.npy"), log=work / "answers.jsonl")
     ours, groups = rise(session.final().metric), rise(by_groups(X, y, 0))
     rows.append(("person at the page: rise in AUC, and by groups in Python", f"{ours:.4f}, {groups:.4f}"))
     checks.append(Check("person at the page: above groups by", ours - groups, 0.0))

@@ -53,7 +53,7 @@ _LEGEND = {
     "10-NN error": "share of held-out rows that the vote of their ten nearest training rows gets wrong "
     "(ties go to nearer rows; scikit-learn's vote may differ by a point or two).",
     "AUC": "chance that a training row of a held-out row's class is closer to it than another.",
-    "learned": "MetricLearnerCV at its defaults: start, pairs and γ are chosen inside the training half.",
+    "learned": "MetricLearnerCV at its defaults: space, start, pairs and γ are chosen inside the training half.",
     "certificate": "relative duality gap: proof that no metric has an objective lower by more than this share.",
 }
 

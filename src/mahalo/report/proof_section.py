@@ -145,20 +145,29 @@ def _candidate_scores(choice: Choice) -> CandidateScores:
     varied = [k for k in _SETTINGS if len({str(c.settings.get(k)) for c in candidates}) > 1]
     has_intervals = choice.chosen.interval is not None
     caption = f"In colour the chosen settings{', with their interval over folds' * has_intervals}; in grey the others."
+    if choice.is_prior(choice.chosen):
+        caption = "The prior alone was chosen (dashed line); in grey the candidates that learn from it."
+    is_race = len({c.n_folds for c in choice.candidates}) > 1
     return CandidateScores(
         has_intervals,
         len(choice.candidates),
-        len({c.n_folds for c in choice.candidates}) > 1,
+        is_race,
         Chart("scores", "Score of every candidate on held-out rows against γ", caption, _curves(choice, varied)),
-        _candidate_table(choice, candidates, varied, has_intervals),
+        _candidate_table(choice, candidates, varied, has_intervals, is_race),
         choice.chosen.space,
         {space: f"{behind:.3f}" for space, behind in choice.spaces_behind.items()},
     )
 
 
-def _candidate_table(choice: Choice, candidates: list[Candidate], varied: list[str], has_intervals: bool) -> Table:
+def _candidate_table(
+    choice: Choice, candidates: list[Candidate], varied: list[str], has_intervals: bool, is_race: bool
+) -> Table:
+    """Return the best candidates; in a race those scored on more folds come first, with the number of folds."""
+    if is_race:
+        candidates = sorted(candidates, key=lambda c: (-(c.n_folds or 0), -c.score))
     columns = [Column("γ", True), *(Column(_SETTINGS[k]) for k in varied), Column("Score", True)]
     columns += [Column("± 95 %", True)] if has_intervals else []
+    columns += [Column("Folds", True)] if is_race else []
     rows = []
     for c in _best_and_chosen(candidates):
         score = f"{c.score:.3f} chosen" if c.chosen else f"{c.score:.3f}"
@@ -168,9 +177,11 @@ def _candidate_table(choice: Choice, candidates: list[Candidate], varied: list[s
                 *(Cell(_setting(k, c.settings.get(k))) for k in varied),
                 Cell(score, f"{c.score:.6f}", strong=c.chosen),
                 *([_interval_cell(c.interval)] if has_intervals else []),
+                *([Cell(str(c.n_folds or 0))] if is_race else []),
             ]
         )
-    return Table("Candidates, best first", columns, rows, "candidates-table")
+    title = "Candidates, those scored on more folds first" if is_race else "Candidates, best first"
+    return Table(title, columns, rows, "candidates-table")
 
 
 def _interval_cell(interval: float | None) -> Cell:
@@ -185,7 +196,8 @@ def _curves(choice: Choice, varied: list[str]) -> ScoresChart:
     """Return scores against γ, one curve for each combination of the other settings."""
     groups: dict[tuple[str, ...], list[Candidate]] = {}
     candidates = [c for c in choice.candidates if np.isfinite(c.score)]
-    prior_scores = [c.score for c in candidates if choice.is_prior(c)]
+    n_folds = max((c.n_folds or 0 for c in candidates if choice.is_prior(c)), default=0)
+    prior_scores = [c.score for c in candidates if choice.is_prior(c) and (c.n_folds or 0) == n_folds]
     for c in candidates:
         if np.isfinite(c.gamma) and not choice.is_prior(c):
             groups.setdefault(tuple(str(c.settings.get(k)) for k in varied), []).append(c)

@@ -102,7 +102,7 @@ def export_answers(
         files.append(REPORT)
     else:
         notes.append(reason)
-    python, command = _usage(rows)
+    python, command = _usage(folder, rows)
     write_bytes(folder / USE, python.encode("utf-8"))
     return Export(folder, (*files, USE), python, command, tuple(notes))
 
@@ -151,7 +151,7 @@ def _write_report(path: Path, X: np.ndarray, answers: Answers, learned: Consolid
     return None
 
 
-def _usage(rows: RowNames) -> tuple[str, str]:
+def _usage(folder: Path, rows: RowNames) -> tuple[str, str]:
     """Return the Python lines and the command that use the files of a folder."""
     python = (
         '"""Use the distance that was learned in the studio."""\n\n'
@@ -161,5 +161,5 @@ def _usage(rows: RowNames) -> tuple[str, str]:
         f'metric = mahalo.load(folder / "{MODEL}")\n'
         "print(metric)  # metric.distances(X), metric.transform(X)\n"
     )
-    command = ("mahalo", "neighbors", MODEL, "--index", rows.source, "--query", rows.source, "-k", "10")
+    command = ("mahalo", "neighbors", str(folder / MODEL), "--index", rows.source, "--query", rows.source, "-k", "10")
     return python, shlex.join(command)

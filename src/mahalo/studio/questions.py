@@ -301,7 +301,7 @@ class _Groups:
 def _reason(p: float, n_left: int, n_right: int) -> str:
     """Return why a pair of groups of these sizes is asked about."""
     if n_left == n_right == 1:
-        return "new region: nothing is known about either" if p < 0.5 else "likely the same, and neither is known yet"
+        return ("likely the same" if p >= 0.5 else "new region") + ": neither row is in a group yet"
     if n_left * n_right == 1 or min(n_left, n_right) == 1:
-        return f"new: does it belong to a group of {max(n_left, n_right)}?"
+        return f"to learn whether a row belongs to a group of {max(n_left, n_right)}"
     return f"uncertain: the answer holds for groups of {n_left} and {n_right} rows"
