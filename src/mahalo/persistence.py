@@ -26,24 +26,6 @@ from .types import Matrix
 if TYPE_CHECKING:
     from safetensors import safe_open
 
-__all__ = [
-    "CLASSIFIER",
-    "FEEDBACK",
-    "HYBRID",
-    "INDEX",
-    "METRIC",
-    "STREAM",
-    "Contents",
-    "FileKind",
-    "FileParts",
-    "Json",
-    "as_plain",
-    "kind_of_file",
-    "matrix_arrays",
-    "replacing",
-    "write_bytes",
-]
-
 _MOST_NUMBERS = 10_000  # of an array in a header
 
 

@@ -15,7 +15,7 @@ from .linalg import Matrix, Scatter, scatter_of_differences, spd_factor, spd_roo
 from .rows import MappedRows, Needs, Rows, VectorRows
 from .validation import in_double
 
-__all__ = ["Covariance", "Prior", "Supervision", "Within", "as_prior", "prior_needs"]
+__all__ = ["Covariance", "Within"]
 
 _NAMES = ("identity", "diagonal", "covariance", "within")
 

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["SILENT", "Countdown", "Progress", "progress_for"]
-
 _INTERVAL = 1.0  # seconds between plain lines
 _WIDTH = 80  # columns of a line
 

@@ -15,33 +15,6 @@ from sklearn.utils import check_random_state
 
 from .types import RowsLike, RowsT
 
-__all__ = [
-    "Seed",
-    "as_generator",
-    "as_indices",
-    "as_numbers",
-    "as_objects",
-    "as_row_count",
-    "as_rows",
-    "as_weights",
-    "at_least_single",
-    "check_bounds",
-    "check_count",
-    "check_gamma",
-    "check_gram",
-    "check_percentiles",
-    "check_positive",
-    "check_sampling",
-    "in_double",
-    "is_linear",
-    "is_precomputed",
-    "len_of",
-    "schema_of",
-    "upcast_half",
-    "warn",
-    "warn_of_scales",
-]
-
 Seed = int | np.random.RandomState | np.random.Generator | None
 
 _LARGEST_GAMMA = 1e200

@@ -10,8 +10,6 @@ import scipy.sparse as sp
 from ..constraints import Constraints
 from ..validation import Seed, as_generator, check_count
 
-__all__ = ["AnswerClosure"]
-
 
 @dataclass(frozen=True, eq=False)
 class AnswerClosure:

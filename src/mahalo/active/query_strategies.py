@@ -17,8 +17,6 @@ from ..validation import Seed, as_generator, check_count, in_double
 from .answer_closure import AnswerClosure
 from .similarity_model import SimilarityModel
 
-__all__ = ["next_pairs"]
-
 _MAX_ALL_PAIRS = 1_000_000  # number of pairs up to which every pair is a candidate
 _ANCHORS, _NEIGHBOURS = 2_000, 50  # beyond it: rows whose nearest rows are candidates, and how many of these
 _POOL_PER_QUERY = 20  # candidates that "diverse" compares for each pair it selects

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["SimilarityModel"]
-
 _PRIOR_QUANTILE, _PRIOR_WEIGHT = 0.001, 2.0  # quantile of distances assumed similar, and its weight in answers
 
 

@@ -6,7 +6,6 @@ from .clusters import ClassBasis, KernelKMeans, KMeansBasis, SpectralBasis
 from .elementary import Landmarks, RandomCombination, RandomSubset, SingularVectors
 
 __all__ = [
-    "Basis",
     "BetweenBasis",
     "ClassBasis",
     "KMeansBasis",
@@ -16,5 +15,4 @@ __all__ = [
     "RandomSubset",
     "SingularVectors",
     "SpectralBasis",
-    "as_basis",
 ]

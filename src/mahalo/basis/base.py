@@ -17,8 +17,6 @@ from ..progress import SILENT, Progress
 from ..rows import NearestCentre, Needs, Rows, combine, per_class_limit
 from ..validation import check_count, warn
 
-__all__ = ["Basis", "BasisData", "FixedBasis", "as_basis", "basis_needs", "indicator"]
-
 GRAM_ROWS = 5_000  # most rows of a Gram matrix
 EIGEN_ROWS = 2_000  # most rows of a matrix whose eigenvectors are all computed
 SUPPORT_ROWS = 20_000  # most rows that a basis combines in a feature space, and most vectors clustered at once

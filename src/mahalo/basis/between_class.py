@@ -12,8 +12,6 @@ from ..types import Matrix
 from ..validation import check_count, warn
 from .base import EIGEN_ROWS, Basis, BasisData, indicator
 
-__all__ = ["BetweenBasis"]
-
 _MOST_PAIRS = 20_000
 
 

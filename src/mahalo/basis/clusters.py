@@ -13,8 +13,6 @@ from ..rows import combine
 from ..validation import warn
 from .base import EIGEN_ROWS, GRAM_ROWS, SUPPORT_ROWS, Basis, BasisData, indicator
 
-__all__ = ["ClassBasis", "KMeansBasis", "KernelKMeans", "SpectralBasis"]
-
 _BLOCK_ROWS = 1_000  # rows of a kernel compared with all centres at once
 
 

@@ -8,8 +8,6 @@ import scipy.sparse as sp
 from ..rows import Needs
 from .base import EIGEN_ROWS, GRAM_ROWS, SUPPORT_ROWS, Basis, BasisData, indicator
 
-__all__ = ["Landmarks", "RandomCombination", "RandomSubset", "SingularVectors"]
-
 _LANDMARKS = 200  # default number of landmarks
 _BATCH = 20  # landmarks drawn at once
 

@@ -22,30 +22,4 @@ from .labels import (
 from .pair_split import PairSplit
 from .row_weights import weighted_by_rows
 
-__all__ = [
-    "ConstraintArrays",
-    "ConstraintReport",
-    "Constraints",
-    "Degeneracy",
-    "EdgeForms",
-    "Geometry",
-    "Labels",
-    "MappedGeometry",
-    "PairSplit",
-    "VectorGeometry",
-    "as_arrays",
-    "as_constraints",
-    "as_label_array",
-    "as_labels",
-    "class_codes",
-    "codes_by_appearance",
-    "codes_of",
-    "drop_degenerate",
-    "joint_codes",
-    "labels_by_appearance",
-    "none_if_unlabelled",
-    "reject_constraints",
-    "resolve_bounds",
-    "sq_distances",
-    "weighted_by_rows",
-]
+__all__ = ["ConstraintReport", "Constraints"]

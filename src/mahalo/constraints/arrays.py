@@ -14,8 +14,6 @@ from .matrices import split_into_edges
 if TYPE_CHECKING:
     from .collection import Constraints
 
-__all__ = ["ConstraintArrays", "as_arrays", "edge_forms"]
-
 
 @dataclass(frozen=True, eq=False)
 class ConstraintArrays:

@@ -10,8 +10,6 @@ import numpy as np
 from .collection import Constraints
 from .geometry import Geometry
 
-__all__ = ["resolve_bounds"]
-
 
 def resolve_bounds(
     constraints: Constraints,

@@ -22,8 +22,6 @@ from .relevance import check_grades, triplets_by_grade
 from .row_names import as_row_numbers, as_same_mask, resolve_row_count
 from .sampling import pairs_from_labels, target_laplacian, triplets_from_labels
 
-__all__ = ["Constraints", "as_constraints"]
-
 
 class Constraints:
     """A set of constraints on the distances between rows of a data matrix.

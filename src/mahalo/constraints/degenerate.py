@@ -13,8 +13,6 @@ from .groups import format_rows
 if TYPE_CHECKING:
     from .collection import Constraints
 
-__all__ = ["Degeneracy", "drop_degenerate", "impossible_quadruplets", "impossible_triplets"]
-
 
 @dataclass(frozen=True, eq=False)
 class Degeneracy:

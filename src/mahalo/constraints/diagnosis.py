@@ -17,8 +17,6 @@ from .groups import Pairs, format_rows
 if TYPE_CHECKING:
     from .collection import Constraints
 
-__all__ = ["ConstraintReport", "diagnose"]
-
 
 @dataclass(frozen=True)
 class ConstraintReport:

@@ -20,8 +20,6 @@ import scipy.sparse as sp
 from .._core.edges import edge_dots, edge_gram, edge_laplacian
 from ..linalg import in_threads
 
-__all__ = ["EdgeForms"]
-
 _FEW = 30_000  # largest (edges × columns) for which edges are expanded one by one
 _ONE_THREAD = 1 << 21  # multiply-adds below which a second thread does not pay
 _CHUNK = 1 << 21  # numbers in memory at once while edges are expanded

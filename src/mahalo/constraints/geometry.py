@@ -15,8 +15,6 @@ from ..linalg import nearest_of, row_slices, sq_norms
 from ..rows import InMemoryRows, Rows
 from ..types import Matrix, MatrixLike
 
-__all__ = ["Geometry", "MappedGeometry", "VectorGeometry", "geometry_of", "sq_distances"]
-
 SAMPLE = 20_000  # pairs whose distances give percentiles
 _FEW_DIFFERENCES = 1 << 24  # entries of rows up to which all distances are computed one by one
 _IN_MEMORY = 1 << 25  # numbers of rows in memory at once

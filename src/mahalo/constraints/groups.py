@@ -13,8 +13,6 @@ import scipy.sparse as sp
 
 from .matrices import Position, as_symmetric, laplacian, renumber
 
-__all__ = ["LinearForms", "Pairs", "Triplets", "check_satisfiable", "format_rows", "quadruplet_forms", "signs_of"]
-
 _NO_NUMBERS = partial(np.empty, 0)
 
 

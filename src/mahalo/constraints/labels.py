@@ -12,19 +12,6 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..validation import warn
 
-__all__ = [
-    "Labels",
-    "as_label_array",
-    "as_labels",
-    "class_codes",
-    "codes_by_appearance",
-    "codes_of",
-    "joint_codes",
-    "labels_by_appearance",
-    "none_if_unlabelled",
-    "reject_constraints",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Labels:

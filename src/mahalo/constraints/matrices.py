@@ -11,18 +11,6 @@ from numpy.typing import ArrayLike
 
 from ..types import MatrixLike
 
-__all__ = [
-    "Position",
-    "RowPositions",
-    "add_matrices",
-    "as_symmetric",
-    "as_symmetric_all",
-    "laplacian",
-    "renumber",
-    "restrict",
-    "split_into_edges",
-]
-
 
 class Position(Protocol):
     """Map from old to new row numbers, −1 for rows left out: an array, or `RowPositions`."""

@@ -13,8 +13,6 @@ from ..types import RowsLike
 from ..validation import Seed, as_generator, len_of
 from .collection import Constraints
 
-__all__ = ["PairSplit"]
-
 
 class PairSplit(BaseCrossValidator):
     """Splitter of rows, not pairs: no row is both learned from and evaluated on.

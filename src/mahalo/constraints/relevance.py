@@ -9,8 +9,6 @@ import numpy as np
 from ..validation import check_count
 from .row_names import as_row_numbers, as_tuples
 
-__all__ = ["check_grades", "triplets_by_grade"]
-
 
 def check_grades(triples: Iterable[Sequence], index: Sequence[Hashable] | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct (query, document) pairs as row numbers, and the grade of each."""

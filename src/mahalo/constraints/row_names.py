@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike
 
 from ..validation import as_indices
 
-__all__ = ["as_row_numbers", "as_same_mask", "as_tuples", "resolve_row_count"]
-
 _SHOWN = 3
 
 

@@ -9,8 +9,6 @@ import numpy as np
 from ..validation import as_weights
 from .collection import Constraints
 
-__all__ = ["weighted_by_rows"]
-
 
 def weighted_by_rows(constraints: Constraints, weight: np.ndarray) -> Constraints:
     """Return the constraints, the weight of each multiplied by those of its rows.

@@ -14,9 +14,6 @@ from .geometry import Geometry
 from .labels import class_codes
 from .matrices import laplacian
 
-__all__ = ["MANY_RANDOM", "pairs_from_labels", "target_laplacian", "triplets_from_labels"]
-
-
 # Default pairs of each kind per class. Neighbour pairs are few per row, so nearly all are taken.
 MANY_RANDOM, _MANY_NEIGHBOURS = 500, 10_000
 

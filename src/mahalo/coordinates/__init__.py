@@ -8,22 +8,3 @@ from .kernel_geometry import KernelGeometry
 from .linear import LinearCoordinates, LinearSpace, orthonormal
 from .protocol import Coordinates, PosedCoordinates, Space
 from .span import span_of
-
-__all__ = [
-    "BaseKernel",
-    "Coordinates",
-    "EmbeddedCoordinates",
-    "EmbeddedSpace",
-    "KernelCoordinates",
-    "KernelGeometry",
-    "KernelSpace",
-    "LinearCoordinates",
-    "LinearSpace",
-    "PosedCoordinates",
-    "Space",
-    "embedding",
-    "orthonormal",
-    "read_coordinates",
-    "resolve_width",
-    "span_of",
-]

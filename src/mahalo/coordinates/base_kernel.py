@@ -14,8 +14,6 @@ from ..linalg import sq_norms
 from ..types import Kernel, Matrix
 from ..validation import check_positive, is_precomputed, len_of
 
-__all__ = ["BaseKernel", "resolve_width"]
-
 _WIDTH_ROWS = 500  # rows between which the median squared distance is taken
 _BLOCK = 64  # objects in a block of which only the diagonal is wanted
 

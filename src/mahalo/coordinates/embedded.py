@@ -17,8 +17,6 @@ from .kernel import KernelCoordinates, KernelSpace
 from .linear import LinearCoordinates, LinearSpace
 from .protocol import PosedRows
 
-__all__ = ["EmbeddedCoordinates", "EmbeddedSpace", "embedding"]
-
 MOST_ROWS = 5_000  # whose span the coordinates are
 
 

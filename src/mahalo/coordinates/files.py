@@ -15,8 +15,6 @@ from .kernel import KernelCoordinates
 from .linear import LinearCoordinates
 from .protocol import Coordinates
 
-__all__ = ["read_coordinates"]
-
 
 def read_coordinates(contents: Contents, kernel: Kernel | None, points: Sequence | None) -> Coordinates:
     """Return the coordinates whose `file_parts` a file holds.

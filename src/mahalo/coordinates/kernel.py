@@ -22,8 +22,6 @@ from .base_kernel import BaseKernel
 from .kernel_geometry import KernelGeometry, MixedGeometry
 from .protocol import Coordinates, PosedRows, ReducedMetric
 
-__all__ = ["KernelCoordinates", "KernelSpace", "factor_kernel"]
-
 _BLOCK = 1 << 24  # similarities held at once
 _LARGEST = 8_000  # rows whose span is learned in as a whole
 _RANK_TOL = 1e-10  # pivots below this share of the largest (20 ε in single precision) are left to the offsets

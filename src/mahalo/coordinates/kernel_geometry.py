@@ -13,8 +13,6 @@ from ..progress import SILENT, Progress
 from ..types import Matrix
 from .base_kernel import BaseKernel
 
-__all__ = ["KernelGeometry", "MixedGeometry"]
-
 _DENSE_SHARE = 64  # entries per pair up to which the whole kernel matrix of the rows is computed at once
 _SAMPLE_ROWS = 200
 _CALL_ROWS = 100  # rows per call of a user's kernel function

@@ -21,8 +21,6 @@ from ..validation import in_double
 from .protocol import Coordinates, PosedRows, ReducedMetric
 from .span import span_of_edges
 
-__all__ = ["LinearCoordinates", "LinearSpace", "orthonormal"]
-
 
 @dataclass(frozen=True)
 class LinearCoordinates:

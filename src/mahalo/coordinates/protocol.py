@@ -11,8 +11,6 @@ from ..persistence import FileParts
 from ..progress import Progress
 from ..types import Matrix
 
-__all__ = ["Coordinates", "PosedCoordinates", "PosedRows", "ReducedMetric", "Space"]
-
 
 class PosedCoordinates(Protocol):
     """Coordinates in which a problem is solved."""

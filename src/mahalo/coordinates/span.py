@@ -10,8 +10,6 @@ import scipy.sparse as sp
 from ..constraints import EdgeForms
 from ..types import Matrix
 
-__all__ = ["Directions", "span_of", "span_of_edges"]
-
 _SPAN_PAYS_BELOW = 0.8  # of the number of features
 _LARGEST_RANK = 20_000  # beyond which r × r matrices are not attempted
 

@@ -22,26 +22,4 @@ from .panels import (
 )
 from .spectrum import Spectrum, learned_spectrum
 
-__all__ = [
-    "Convergence",
-    "PairHistogram",
-    "Spectrum",
-    "aligned_plane",
-    "as_json",
-    "chart_assets",
-    "draw_convergence",
-    "draw_distances",
-    "draw_maps",
-    "draw_path",
-    "draw_reliability",
-    "draw_scores",
-    "draw_spectrum",
-    "learned_spectrum",
-    "neighbor_maps",
-    "neighbor_plane",
-    "new_figure",
-    "overview",
-    "pair_histograms",
-    "require_matplotlib",
-    "save",
-]
+__all__ = ["overview", "save"]

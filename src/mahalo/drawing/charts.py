@@ -13,20 +13,6 @@ from ..evaluation import NeighborRanks
 from .histogram import PairHistogram
 from .spectrum import Spectrum
 
-__all__ = [
-    "ChartData",
-    "GapChart",
-    "HubChart",
-    "HubCurve",
-    "MapChart",
-    "MeasureRow",
-    "MeasuresChart",
-    "ScoreCurve",
-    "ScoresChart",
-    "as_json",
-    "chart_assets",
-]
-
 
 @dataclass(frozen=True)
 class MeasureRow:

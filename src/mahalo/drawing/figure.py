@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["new_figure", "require_matplotlib", "save"]
-
 # The "muted" scheme of Paul Tol: distinct for all common kinds of colour blindness.
 CLASS_COLOURS = (
     "#332288",

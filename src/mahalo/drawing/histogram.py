@@ -10,8 +10,6 @@ import numpy as np
 from ..evaluation import PairDistances
 from ..evaluation.pair_distances import END, N_BINS
 
-__all__ = ["PairHistogram", "pair_histograms"]
-
 _FEWEST_BINS, _MOST_BINS = 12, 48
 
 

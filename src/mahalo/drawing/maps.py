@@ -6,8 +6,6 @@ import numpy as np
 from scipy.linalg import orthogonal_procrustes
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-__all__ = ["aligned_plane", "neighbor_maps", "neighbor_plane"]
-
 
 def neighbor_maps(before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return two t-SNE maps within ±1 from two distance matrices of the same rows.

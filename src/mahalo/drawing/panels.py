@@ -37,18 +37,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "Convergence",
-    "draw_convergence",
-    "draw_distances",
-    "draw_maps",
-    "draw_path",
-    "draw_reliability",
-    "draw_scores",
-    "draw_spectrum",
-    "overview",
-]
-
 _MARKERS = "os^Dv<>pPX"
 _MOST_CLASSES_NAMED = 10
 _MOST_MAPPED = 1500  # rows on a map, a random sample of more

@@ -8,8 +8,6 @@ import numpy as np
 
 from ..metric import Metric
 
-__all__ = ["Spectrum", "learned_spectrum"]
-
 _MOST_DRAWN = 400
 
 

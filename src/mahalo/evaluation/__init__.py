@@ -3,6 +3,7 @@
 Arrays and distances come in, named results go out; the only thing fitted here is LDA, the reference.
 """
 
+from ..linalg import nearest_of
 from . import intervals
 from .before_after import VOTE_NOTE, BeforeAfter, ClassResult, Confusion, measure_title
 from .comparison import FoldScores, compare_folds
@@ -19,7 +20,6 @@ from .ranking import (
     knn_predict,
     known_pairs,
     ndcg_at,
-    nearest_of,
     nearest_rows,
     pair_auc,
     precision_at,
@@ -33,53 +33,4 @@ from .ranking import (
 from .row_comparison import Distance, compare_on_pairs, compare_on_rows, evaluate_pairs
 from .search_scores import SEARCH_MEASURES, score_searches
 
-__all__ = [
-    "LDA",
-    "N_NEIGHBORS",
-    "SEARCH_MEASURES",
-    "VOTE_NOTE",
-    "BeforeAfter",
-    "ClassResult",
-    "Confusion",
-    "Distance",
-    "Estimate",
-    "Estimates",
-    "FoldScores",
-    "HubCounts",
-    "NeighborRanks",
-    "PairDistances",
-    "QueryScores",
-    "View",
-    "auc_of_pairs",
-    "average_precision",
-    "choose_queries",
-    "choose_voters",
-    "compare_folds",
-    "compare_on_pairs",
-    "compare_on_rows",
-    "evaluate_pairs",
-    "hub_counts",
-    "intervals",
-    "knn_predict",
-    "known_pairs",
-    "lda_projection",
-    "measure_title",
-    "ndcg_at",
-    "nearest_of",
-    "nearest_rows",
-    "neighbor_ranks",
-    "pair_auc",
-    "pool",
-    "precision_at",
-    "ranked",
-    "ranked_auc",
-    "recall_at",
-    "score_neighbors",
-    "score_queries",
-    "score_searches",
-    "share_below",
-    "view",
-    "view_of_rows",
-    "vote",
-    "vote_confidence",
-]
+__all__ = ["BeforeAfter", "ClassResult", "Confusion", "PairDistances", "View", "knn_predict", "view", "vote"]

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 
 from .pair_distances import PairDistances
 
-__all__ = ["VOTE_NOTE", "BeforeAfter", "ClassResult", "Confusion", "measure_title"]
-
 VOTE_NOTE = "10-NN ties go to nearer rows; scikit-learn's vote may differ by a point or two"
 _TITLES = {
     "10-NN": "10-NN accuracy",

@@ -13,8 +13,6 @@ from .estimate import Estimate, Estimates, pool
 from .pair_distances import PairDistances
 from .queries import QueryScores
 
-__all__ = ["FoldScores", "compare_folds"]
-
 _MOST_CONFUSIONS = 200
 
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from . import intervals
 
-__all__ = ["Estimate", "Estimates", "pool"]
-
 
 @dataclass(frozen=True, eq=False)
 class Estimate:

@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import pdist
 from sklearn.metrics import euclidean_distances
 
-from .ranking import auc_of_pairs, knn_predict, nearest_of, vote
-
-__all__ = ["View", "view", "view_of_rows"]
+from ..linalg import nearest_of
+from .ranking import auc_of_pairs, knn_predict, vote
 
 _MOST_ROWS = 2000  # held-out rows beyond which pairs are formed among a random part of them
 

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .ranking import nearest_of
-
-__all__ = ["HubCounts", "hub_counts"]
+from ..linalg import nearest_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import stdtrit
 
-__all__ = ["of_mean", "over_rows"]
-
 
 def of_mean(values: np.ndarray) -> float | None:
     """Return the half-width t s/√n of a mean's 95% interval; None for a single value.

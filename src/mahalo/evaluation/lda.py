@@ -10,8 +10,6 @@ import scipy.sparse as sp
 
 from ..linalg import Matrix
 
-__all__ = ["LDA", "lda_projection"]
-
 LDA = "LDA"
 _MOST_COLUMNS = 2_000
 

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .ranking import nearest_of
-
-__all__ = ["NeighborRanks", "neighbor_ranks"]
+from ..linalg import nearest_of
 
 _BLOCK = 16_000_000  # comparisons at a time
 

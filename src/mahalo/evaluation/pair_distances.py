@@ -8,8 +8,6 @@ import numpy as np
 
 from .ranking import auc_of_pairs
 
-__all__ = ["PairDistances"]
-
 N_BINS, END = 150, 3.0  # distances are in units of their median; the last bin holds all that lie beyond
 
 

@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.metrics import accuracy_score, brier_score_loss, f1_score, log_loss, roc_auc_score
 
-__all__ = ["PAIR_SCORES", "calibration_error"]
-
 
 def calibration_error(same: ArrayLike, probability: ArrayLike, n_bins: int = 15) -> float:
     """Return the expected calibration error of probabilities that pairs are the same.

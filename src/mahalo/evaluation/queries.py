@@ -10,18 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..linalg import nearest_of
 from .estimate import Estimate, Estimates
-from .ranking import average_precision, nearest_of, precision_at, ranked_auc, recall_at, vote
-
-__all__ = [
-    "MEASURES",
-    "N_NEIGHBORS",
-    "QueryScores",
-    "choose_queries",
-    "choose_voters",
-    "score_neighbors",
-    "score_queries",
-]
+from .ranking import average_precision, precision_at, ranked_auc, recall_at, vote
 
 N_NEIGHBORS = 10
 MEASURES = ("10-NN", "P@1", "P@10", "MAP", "AUC")

@@ -9,25 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from ..constraints import Constraints, codes_by_appearance
-from ..linalg import Matrix, nearest_of
-
-__all__ = [
-    "auc_of_pairs",
-    "average_precision",
-    "knn_predict",
-    "known_pairs",
-    "ndcg_at",
-    "nearest_of",
-    "nearest_rows",
-    "pair_auc",
-    "precision_at",
-    "ranked",
-    "ranked_auc",
-    "recall_at",
-    "share_below",
-    "vote",
-    "vote_confidence",
-]
+from ..linalg import Matrix
 
 
 def vote(codes: np.ndarray) -> np.ndarray:

@@ -21,8 +21,6 @@ from .pair_distances import PairDistances
 from .queries import QueryScores, choose_queries, score_queries
 from .ranking import auc_of_pairs, known_pairs
 
-__all__ = ["Distance", "compare_on_pairs", "compare_on_rows", "evaluate_pairs"]
-
 _MOST_PAIRED = 2_000  # rows whose pairs are in the histograms
 _LDA_FOLDS = 5
 

@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
-from .ranking import ndcg_at, nearest_of
-
-__all__ = ["SEARCH_MEASURES", "score_searches"]
+from ..linalg import nearest_of
+from .ranking import ndcg_at
 
 _K = 10
 SEARCH_MEASURES = (f"nDCG@{_K}", "MRR", f"recall@{_K}")

@@ -5,4 +5,4 @@ from .mixin import ExplainMixin
 from .notes import fit_notes
 from .provenance import Provenance
 
-__all__ = ["ExplainMixin", "Provenance", "fingerprint", "fit_notes"]
+__all__ = ["Provenance", "fit_notes"]

@@ -9,8 +9,6 @@ from string import Template
 
 from ..solvers import Certificate
 
-__all__ = ["CertificateDiagramMixin"]
-
 
 class CertificateDiagramMixin:
     """scikit-learn's diagram of an estimator, followed by the certificate once it is fitted."""

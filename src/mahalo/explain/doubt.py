@@ -6,8 +6,6 @@ import numpy as np
 
 from ..linalg import nearest_of
 
-__all__ = ["N_NEIGHBOURS", "log_ratio"]
-
 N_NEIGHBOURS = 5
 _LARGEST_RATIO = 1e6  # identical rows would make it infinite
 

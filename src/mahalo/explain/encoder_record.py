@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from .json_values import Reader
 
-__all__ = ["EncoderRecord"]
-
 
 @dataclass(frozen=True)
 class EncoderRecord:

@@ -20,8 +20,6 @@ from .linear import LinearWeights
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["FeatureShares", "feature_shares", "sample_pairs"]
-
 _MOST_PAIRS = 500  # of either kind, to average contributions over
 _FEWEST_PAIRS, _MOST_NUMBERS = 50, 4_000_000  # fewer pairs of wide rows: so many numbers in all
 _MOST_CROSSED = 60  # features with the largest contributions, whose pairs are computed

@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike
 from ..constraints import as_labels
 from ..linalg import Matrix
 
-__all__ = ["Fingerprint", "checksum", "fingerprint", "fingerprint_of", "label_hashes"]
-
 _BLOCK = 1 << 20  # numbers at a time
 _ODD, _GOLDEN = np.uint64(0xD1342543DE82EF95), np.uint64(0x9E3779B97F4A7C15)
 

@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["Column", "check_row_names", "data_frame", "tuple_column"]
-
 
 Column: TypeAlias = np.ndarray | Sequence[object]
 

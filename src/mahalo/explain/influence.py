@@ -15,8 +15,6 @@ from .frames import Column, check_row_names, data_frame, tuple_column
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["InfluentialConstraints", "constraint_kinds", "constraint_rows", "influential", "most_influential"]
-
 _ACTIVE = 1e-9  # share of the largest multiplier above which a constraint is active
 
 

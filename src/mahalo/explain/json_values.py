@@ -9,8 +9,6 @@ from typing import TypeVar
 
 import numpy as np
 
-__all__ = ["Reader", "to_json_values"]
-
 T = TypeVar("T")
 
 

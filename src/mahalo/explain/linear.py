@@ -8,8 +8,6 @@ from ..linalg import Matrix, to_dense
 from ..metric import Metric
 from ..priors import Prior
 
-__all__ = ["LinearWeights"]
-
 
 class LinearWeights:
     """W = w W0 + P (F − wI) Pᵀ with P = W0^½ Q: its diagonal, some of its entries, its product with rows.

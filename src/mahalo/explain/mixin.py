@@ -28,8 +28,6 @@ from .suspects import LabelJudge, suspect_constraints, suspect_rows
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["ExplainMixin"]
-
 
 class ExplainMixin(CertificateDiagramMixin):
     """Methods `explain`, `influential` and `suspects` of metric learners."""

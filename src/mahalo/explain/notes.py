@@ -32,8 +32,6 @@ from .suspects import (
 if TYPE_CHECKING:
     from .mixin import ExplainMixin
 
-__all__ = ["N_NOTED", "FitNotes", "fit_notes"]
-
 N_NOTED = 50  # of each kind
 _KINDS = ("similar", "dissimilar", "triplet", "quadruplet", "linear")
 

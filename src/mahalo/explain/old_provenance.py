@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from .json_values import Reader
 
-__all__ = ["OLD_ENTRIES", "SETTINGS", "upgrade"]
-
 OLD_ENTRIES = ("mahalo", "fitted", "fit", "evaluation", "notes")  # of `Metric.about` in the second version
 
 SETTINGS = ("space", "prior", "strategy", "n_components", "residual", "normalize")  # of a candidate, beside γ

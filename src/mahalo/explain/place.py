@@ -15,8 +15,6 @@ from .frames import data_frame
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["PlaceWeights", "place_weights"]
-
 _MOST_ROWS = 200  # rows of each region, or in all, at which the local matrix is computed
 
 

@@ -28,8 +28,6 @@ from .old_provenance import OLD_ENTRIES, SETTINGS, upgrade
 if TYPE_CHECKING:
     from .mixin import ExplainMixin
 
-__all__ = ["Candidate", "Choice", "DataRecord", "FitRecord", "Provenance", "TableRecord", "provenance_of"]
-
 _MOST_STEPS = 200  # of the solver's history, the last ones
 
 

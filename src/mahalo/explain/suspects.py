@@ -34,20 +34,6 @@ if TYPE_CHECKING:
 
     from .mixin import ExplainMixin
 
-__all__ = [
-    "OPPOSITE",
-    "DoubtfulConstraints",
-    "DoubtfulRows",
-    "FoldMetric",
-    "LabelJudge",
-    "can_be_judged",
-    "doubtful_constraints",
-    "doubtful_rows",
-    "doubtful_rows_in_sample",
-    "suspect_constraints",
-    "suspect_rows",
-]
-
 _FOLDS, _MORE_FOLDS, _FEW_ROWS = 4, 10, 1_000  # more folds where rows are few and fits quick
 MOST_JUDGED = 10_000  # rows of a sample
 _MOST_DISTANCES = 5_000_000  # in memory at a time

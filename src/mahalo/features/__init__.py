@@ -5,17 +5,4 @@ from .files import FEATURE_KINDS, read_features
 from .local import Local, LocalMap
 from .quadratic import Quadratic, QuadraticMap
 
-__all__ = [
-    "FEATURE_KINDS",
-    "FeatureMap",
-    "Features",
-    "FeaturesLike",
-    "Local",
-    "LocalMap",
-    "Quadratic",
-    "QuadraticMap",
-    "UserFeatures",
-    "as_features",
-    "fit_features",
-    "read_features",
-]
+__all__ = ["Local", "Quadratic"]

@@ -11,17 +11,6 @@ from sklearn.base import BaseEstimator, clone
 
 from ..persistence import FileParts
 
-__all__ = [
-    "FeatureMap",
-    "Features",
-    "FeaturesLike",
-    "Standardisation",
-    "UserFeatures",
-    "as_features",
-    "fit_features",
-    "standardise",
-]
-
 
 class FeatureMap(Protocol):
     """Fitted map φ from rows to the columns that a metric is learned over."""

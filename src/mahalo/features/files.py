@@ -12,8 +12,6 @@ from .base import FeatureMap, Standardisation
 from .local import LocalMap
 from .quadratic import QuadraticMap
 
-__all__ = ["FEATURE_KINDS", "read_features"]
-
 FEATURE_KINDS = (QuadraticMap.kind, LocalMap.kind)
 
 

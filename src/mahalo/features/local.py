@@ -14,8 +14,6 @@ from ..persistence import FileParts
 from ..validation import check_count, check_positive
 from .base import Standardisation, standardise
 
-__all__ = ["Local", "LocalMap"]
-
 
 class Local(BaseEstimator):
     """Columns (x̃, √strength r_j(x̃) x̃), j = 1, …, k: one metric for each of k regions, joined smoothly.

@@ -12,8 +12,6 @@ from ..persistence import FileParts
 from ..validation import check_count
 from .base import Standardisation, standardise
 
-__all__ = ["Quadratic", "QuadraticMap"]
-
 _MAX_FACTORS = 40  # columns whose products are all formed
 
 

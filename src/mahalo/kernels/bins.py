@@ -8,8 +8,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["Bins", "UniformGrid", "VocabularyTree"]
-
 _BLOCK = 4096  # points compared with the children of their nodes at a time
 
 

@@ -8,8 +8,6 @@ import scipy.sparse as sp
 from .._core.intersections import LANES, intersect_rows
 from ..linalg import in_threads
 
-__all__ = ["histograms", "intersections"]
-
 
 def histograms(bins: np.ndarray, values: np.ndarray, sizes: list[int], n_bins: int) -> sp.csr_array:
     """Return `values` summed by bin, one row for each set; the first `sizes[0]` rows of `bins` are the first set."""

@@ -11,8 +11,6 @@ import scipy.sparse as sp
 from .bins import Bins, VocabularyTree
 from .histograms import histograms, intersections
 
-__all__ = ["PyramidMatch", "SpatialPyramidMatch"]
-
 
 @dataclass(frozen=True, eq=False)
 class PyramidMatch:

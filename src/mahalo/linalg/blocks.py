@@ -9,8 +9,6 @@ import scipy.sparse as sp
 
 from ..types import Matrix
 
-__all__ = ["Blocks", "row_blocks", "row_slices", "sq_norms", "to_dense"]
-
 Blocks = Callable[[], Iterable[Matrix]]
 
 _NUMBERS = 1 << 21  # numbers in a block

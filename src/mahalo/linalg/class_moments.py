@@ -21,8 +21,6 @@ from .blocks import row_slices
 from .covariance import centred_sums, scatter_around
 from .scatter import unit_of
 
-__all__ = ["ClassMoments", "ScatterKind"]
-
 ScatterKind = Literal["none", "variances", "scatter"]
 
 _NUMBERS = 1 << 19  # numbers centred at once, so that they stay in the cache

@@ -16,22 +16,6 @@ from ..types import Matrix
 from .blocks import Blocks, sq_norms
 from .scatter import ledoit_wolf_intensity
 
-__all__ = [
-    "Moments",
-    "centre_far_columns",
-    "centred_sums",
-    "column_variances",
-    "condense_rows",
-    "far_from_zero",
-    "make_invertible",
-    "moments",
-    "positive_variances",
-    "scaled_sq_norms",
-    "scatter_around",
-    "second_moment",
-    "shrunk_correlation",
-]
-
 _FAR = 3.0  # deviations; a column whose mean is farther from zero has few zeros: k of them make k μ² ≤ n σ²
 
 

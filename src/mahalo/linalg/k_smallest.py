@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["nearest_of"]
-
 
 def nearest_of(distances: np.ndarray, k: int) -> np.ndarray:
     """Return the columns of the k smallest entries of each row, smallest first; ties go to the first column."""

@@ -17,8 +17,6 @@ from scipy.linalg.lapack import dpotrf
 
 from .symmetric import log_det
 
-__all__ = ["add_outer", "from_upper", "log_det_of_upper", "rank_one_steps", "times_upper"]
-
 
 def rank_one_steps(
     F: np.ndarray, Z: np.ndarray, decide: Callable[[np.ndarray, np.ndarray], object]

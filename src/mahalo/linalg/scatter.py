@@ -15,8 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Scatter", "ledoit_wolf_intensity", "rounding_of", "unit_of"]
-
 _CONSTANT = 1e-12  # relative rounding error: of a deviation to the column's size, of a variance to the total variance
 _MIN_SHRINKAGE = 1e-6  # makes a singular covariance invertible
 

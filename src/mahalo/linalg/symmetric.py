@@ -8,16 +8,6 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 from ..errors import NotPositiveDefiniteError
 
-__all__ = [
-    "cholesky_or_none",
-    "inverse_factor",
-    "log_det",
-    "log_det_or_minus_infinity",
-    "spd_factor",
-    "spd_roots",
-    "symmetrize",
-]
-
 
 def symmetrize(A: np.ndarray) -> np.ndarray:
     """Return ½ (A + Aᵀ)."""

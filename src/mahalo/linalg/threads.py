@@ -12,8 +12,6 @@ from itertools import pairwise
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["in_threads"]
-
 # A further thread must have about this many multiply-adds to do before it pays.
 _WORTH_A_THREAD = 4_000_000
 

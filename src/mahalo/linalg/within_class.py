@@ -13,15 +13,6 @@ from .blocks import Blocks, row_slices, sq_norms, to_dense
 from .covariance import centred_sums, far_from_zero, scatter_around
 from .scatter import Scatter, rounding_of, unit_of
 
-__all__ = [
-    "MAX_DENSE_COLUMNS",
-    "MAX_SPARSE_COLUMNS",
-    "class_means",
-    "fourth_moment",
-    "scatter_of_differences",
-    "within_scatter",
-]
-
 MAX_SPARSE_COLUMNS, MAX_DENSE_COLUMNS = (
     3_000,
     5_000,

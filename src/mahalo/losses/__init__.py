@@ -8,19 +8,4 @@ from .slack import HardSlack, HingeSlack, LogSlack, Slack, SlackStack
 from .spectral import Loss, resting_point
 from .von_neumann import VonNeumann
 
-__all__ = [
-    "Frobenius",
-    "HardSlack",
-    "HingeSlack",
-    "LogDet",
-    "LogSlack",
-    "Loss",
-    "SDPFrobenius",
-    "SDPLogDet",
-    "Slack",
-    "SlackStack",
-    "VonNeumann",
-    "as_loss",
-    "check_loss",
-    "resting_point",
-]
+__all__ = ["Frobenius", "LogDet", "Loss", "SDPFrobenius", "SDPLogDet", "VonNeumann", "check_loss"]

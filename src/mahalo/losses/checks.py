@@ -10,8 +10,6 @@ from .sdp import SDPFrobenius, SDPLogDet
 from .spectral import Loss
 from .von_neumann import VonNeumann
 
-__all__ = ["as_loss", "check_loss"]
-
 _BY_NAME: dict[str, type] = {"logdet": LogDet, "vonneumann": VonNeumann, "frobenius": Frobenius}
 _OURS = (LogDet, VonNeumann, Frobenius, SDPFrobenius, SDPLogDet)
 _FUNCTIONS = ("value", "conjugate", "conjugate_slope", "conjugate_curvature")

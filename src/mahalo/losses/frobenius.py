@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import BaseEstimator
 
-__all__ = ["Frobenius"]
-
 
 class Frobenius(BaseEstimator):
     """Frobenius loss f(w) = ½ (w − η)²: half the squared Frobenius distance to η I.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import BaseEstimator
 
-__all__ = ["LogDet"]
-
 
 class LogDet(BaseEstimator):
     """LogDet loss f(w) = w − ln w − 1: the LogDet divergence to the identity, as a function of the eigenvalues.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import BaseEstimator
 
-__all__ = ["SDPFrobenius", "SDPLogDet"]
-
 
 class SDPFrobenius(BaseEstimator):
     """Frobenius-regularised SDP loss f(w) = ½ c w², for use with `Constraints.linear_objective`.

@@ -14,8 +14,6 @@ from typing import Protocol
 
 import numpy as np
 
-__all__ = ["HardSlack", "HingeSlack", "LogSlack", "Slack", "SlackStack"]
-
 
 class Slack(Protocol):
     """Protocol of a slack penalty, for all constraints at once, as solvers and certificate use it."""

@@ -6,8 +6,6 @@ from typing import Protocol
 
 import numpy as np
 
-__all__ = ["Loss", "divided_differences", "resting_point"]
-
 
 class Loss(Protocol):
     """Convex function f on w ≥ 0 with f ≥ 0 = f(η), and its conjugate f*(s) = sup_{w ≥ 0} (s w − f(w)).

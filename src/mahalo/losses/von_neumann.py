@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import BaseEstimator
 
-__all__ = ["VonNeumann"]
-
 
 class VonNeumann(BaseEstimator):
     """Von Neumann loss f(w) = w ln w − w + 1: the von Neumann divergence to the identity (quantum relative entropy).

@@ -8,14 +8,4 @@ from .pairwise import cosines, is_positive
 from .query_side import QuerySide
 from .scaling import Scaling, absorb_scaling
 
-__all__ = [
-    "CoordinateDistances",
-    "Metric",
-    "QuerySide",
-    "Scaling",
-    "absorb_scaling",
-    "cosines",
-    "is_positive",
-    "leading_part",
-    "load",
-]
+__all__ = ["Metric", "QuerySide", "load"]

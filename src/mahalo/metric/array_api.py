@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from .metric import Metric
 
-__all__ = ["MapConstants", "distances", "namespace_of", "pair_distances", "transform"]
-
 
 _CPU = 1  # kDLCPU of DLPack
 

@@ -13,8 +13,6 @@ from .pairwise import cosines, is_positive
 if TYPE_CHECKING:
     from .metric import Metric
 
-__all__ = ["CoordinateDistances"]
-
 
 class CoordinateDistances:
     """Squared distances of all rows of X to all rows of Y under κ = φᵀ F φ + w (κ0 − φᵀφ), for any F and w.

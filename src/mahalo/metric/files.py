@@ -17,8 +17,6 @@ from .leading import metric_of_directions
 from .metric import Metric
 from .scaling import Scaling
 
-__all__ = ["load", "pack", "save", "unpack"]
-
 _ROUNDING = 1e-8  # of symmetry and of the smallest eigenvalue, relative to the largest entry
 _ORTHONORMAL = 1e-6
 

@@ -16,8 +16,6 @@ from ..validation import as_objects, at_least_single
 if TYPE_CHECKING:
     from .metric import Metric
 
-__all__ = ["check_names", "checked_rows", "names_of_columns"]
-
 
 def checked_rows(metric: Metric, X: RowsLike) -> Matrix:
     """Return rows as a finite array, CSR array or array of objects; raise if they are not like the training rows."""

@@ -12,8 +12,6 @@ from ..rows import InMemoryRows, SampledRows
 from ..types import Matrix
 from .metric import Metric
 
-__all__ = ["leading_part", "metric_of_directions"]
-
 _LARGEST_GRAM = 20_000  # rows beyond which n × n matrices are not attempted
 
 

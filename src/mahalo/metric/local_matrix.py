@@ -13,8 +13,6 @@ from .input_checks import checked_rows
 if TYPE_CHECKING:
     from .metric import Metric
 
-__all__ = ["local_matrix"]
-
 
 def local_matrix(metric: Metric, x: ArrayLike) -> np.ndarray:
     """Return the matrix at one row, d × d: a small step δ from x has squared length δᵀ local_matrix(x) δ."""

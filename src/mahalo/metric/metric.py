@@ -29,8 +29,6 @@ from .similarities import BaseSimilarities, kernel_distances, self_similarity, s
 if TYPE_CHECKING:
     from .torch_module import MetricModule
 
-__all__ = ["Metric"]
-
 _MAX_DENSE_COLUMNS = 20_000  # features beyond which d × d matrices and dense outputs are refused
 _NOT_LINEAR = (
     "a metric in the feature space of a kernel, or over features, {}; use transform, distances or kernel, or learn "

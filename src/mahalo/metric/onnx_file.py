@@ -14,8 +14,6 @@ from .transform_parts import transform_parts
 if TYPE_CHECKING:
     from .metric import Metric
 
-__all__ = ["INPUT", "OUTPUT", "write_onnx"]
-
 INPUT, OUTPUT = "X", "transformed"
 _IR_VERSION = 8  # the oldest with this opset, so that older runtimes read it
 

@@ -13,8 +13,6 @@ from ..features import LocalMap, QuadraticMap
 from .scaling import Scaling
 from .transform_parts import KernelColumns, TransformParts
 
-__all__ = ["OPSET", "OnnxGraph", "OnnxNode", "build_graph"]
-
 OPSET = 18  # axes of all reductions are inputs from here on
 _FLOAT, _DOUBLE = 1, 11  # TensorProto.DataType
 

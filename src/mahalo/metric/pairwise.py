@@ -12,18 +12,6 @@ from ..linalg import in_threads, nearest_of, row_slices, sq_norms
 from ..types import Matrix
 from ..validation import len_of
 
-__all__ = [
-    "BLOCK_NUMBERS",
-    "all_distances",
-    "cosines",
-    "inverse_length",
-    "is_positive",
-    "nearest_among",
-    "paired_cosines",
-    "to_distances",
-    "unit_length",
-]
-
 BLOCK_NUMBERS = 1 << 24  # of similarities held beside the result
 
 

@@ -17,8 +17,6 @@ from .similarities import self_similarity
 if TYPE_CHECKING:
     from .metric import Metric
 
-__all__ = ["QuerySide", "query_side"]
-
 _BLOCK = 4_096  # rows whose similarity with themselves is worked out at once
 
 

@@ -14,8 +14,6 @@ from ..types import Matrix
 if TYPE_CHECKING:
     from .metric import Metric
 
-__all__ = ["Scaling", "absorb_scaling"]
-
 
 @dataclass(frozen=True, eq=False)
 class Scaling:

@@ -17,8 +17,6 @@ from .pairwise import BLOCK_NUMBERS, cosines, is_positive, paired_cosines, to_di
 if TYPE_CHECKING:
     from .metric import Metric
 
-__all__ = ["BaseSimilarities", "kernel_distances", "self_similarity", "similarity_blocks", "sq_pair_distances"]
-
 
 @dataclass(frozen=True, eq=False)
 class BaseSimilarities:

@@ -14,8 +14,6 @@ from .transform_parts import KernelColumns, transform_parts
 if TYPE_CHECKING:
     from .metric import Metric
 
-__all__ = ["MetricModule", "as_module"]
-
 
 class MetricModule(nn.Module):
     """Rows to rows in a space where the learned distance is the Euclidean one; constants are buffers.

@@ -17,8 +17,6 @@ from .scaling import Scaling
 if TYPE_CHECKING:
     from .metric import Metric
 
-__all__ = ["KernelColumns", "TransformParts", "transform_parts"]
-
 KERNELS = ("cosine", "laplacian", "linear", "poly", "polynomial", "rbf", "sigmoid")
 _REMEDY = "write metric.transform(X), or learn with kernel='linear' or 'rbf'"
 

@@ -9,8 +9,6 @@ from ..solvers import Certificate, Problem, Solution, certify, solve
 from .reservoir import StoredPairs
 from .stream import StepSchedule
 
-__all__ = ["batch_problem", "solve_from"]
-
 
 def batch_problem(stored: StoredPairs, rank: int, n_pairs: int, schedule: StepSchedule) -> Problem:
     """Return the problem in which each pair costs η times half the square of its relative violation, as in the stream.

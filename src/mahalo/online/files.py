@@ -22,8 +22,6 @@ from .reservoir import StoredPairs, StoredRows
 from .state import StreamState
 from .stream import Stream, StreamStats
 
-__all__ = ["SavedStream", "load_stream", "save_stream"]
-
 _PAIRS = ("Z", "offset", "bound", "sign", "eta", "number")
 _PLAIN = (str, int, float, bool, type(None))
 _ROOMS = {"prior": priors, "basis": bases}  # whose classes may be stored by name

@@ -39,8 +39,6 @@ from .stream import StepSchedule, Stream, StreamStats
 from .update import StreamBatch, StreamSettings, update_state
 from .validation import check_only_pairs, check_stream_parameters
 
-__all__ = ["OnlineMetricLearner"]
-
 
 class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Learn a Mahalanobis distance from a stream of pairs or labels.

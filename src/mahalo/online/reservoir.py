@@ -15,8 +15,6 @@ import scipy.sparse as sp
 from ..linalg import Matrix
 from .stream import PairBatch
 
-__all__ = ["Reservoir", "StoredPairs", "StoredRows", "pair_new_rows", "stream_uniforms"]
-
 
 @dataclass(frozen=True)
 class Reservoir:

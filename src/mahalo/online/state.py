@@ -15,8 +15,6 @@ from ..solvers import Certificate
 from .reservoir import StoredPairs, StoredRows
 from .stream import Stream, StreamStats
 
-__all__ = ["StreamState", "restore_on_error"]
-
 
 @dataclass(frozen=True, eq=False)
 class StreamState:

@@ -27,8 +27,6 @@ from .._core.edges import edge_rows
 from .._core.streams import SCRATCH_ROWS, follow_block, follow_pairs
 from ..linalg import add_outer, cholesky_or_none, from_upper, inverse_factor, rank_one_steps, symmetrize
 
-__all__ = ["PairBatch", "StepSchedule", "Stream", "StreamStats", "pad_columns"]
-
 _RECOMPUTE_EVERY = 4096  # pairs after which F is recomputed from its inverse
 _FADES_PER_HALF_LIFE = 32
 _MIN_RANK_FOR_BLOCKS, _BLOCK = 160, 64  # rank from which blocks beat rank-one updates; pairs in a block

@@ -17,8 +17,6 @@ from .state import StreamState
 from .stream import StepSchedule
 from .validation import embed_pairs, fill_bounds
 
-__all__ = ["StreamBatch", "StreamSettings", "update_state"]
-
 _MAX_HISTORY = 2000  # entries, beyond which every second is dropped
 
 

@@ -14,8 +14,6 @@ from ..linalg import Matrix
 from ..validation import check_count, in_double, warn
 from .stream import PairBatch, pad_columns
 
-__all__ = ["check_only_pairs", "check_stream_parameters", "embed_pairs", "fill_bounds"]
-
 _SCHEDULES = ("fixed", "decaying", "safe")
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["Calibration", "best_threshold"]
-
 _MIN_ISOTONIC_PAIRS = 1_000  # of either kind, from which "auto" is isotonic regression instead of a sigmoid
 _SIGMOID_SHARE = 1e-3  # of the sigmoid in the isotonic curve, so that no two distances are tied
 _MIN_PROBABILITY = 1e-6  # probabilities keep this distance from 0 and 1

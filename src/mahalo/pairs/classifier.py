@@ -22,8 +22,6 @@ from ..validation import Seed, as_indices, as_objects, len_of
 from .calibration import Calibration, best_threshold
 from .held_out_pairs import draw_pairs, fit_and_hold_out
 
-__all__ = ["PairClassifier", "pair_scorer"]
-
 
 class PairClassifier(BaseEstimator):
     """Classify pairs of rows as the same or not, with calibrated probabilities.

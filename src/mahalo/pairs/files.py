@@ -15,8 +15,6 @@ from .calibration import Calibration
 if TYPE_CHECKING:
     from .classifier import PairClassifier
 
-__all__ = ["load", "save"]
-
 _SETTINGS = ("threshold", "fpr", "calibration", "base_rate", "test_size", "holdout")
 
 

@@ -11,8 +11,6 @@ from ..learner import MetricLearner
 from ..linalg import Matrix
 from ..validation import Seed, as_generator, len_of
 
-__all__ = ["HeldOutPairs", "draw_pairs", "fit_and_hold_out"]
-
 _MAX_PAIRS = 20_000  # drawn from labels
 
 

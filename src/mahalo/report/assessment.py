@@ -14,8 +14,6 @@ from ..linalg import Matrix
 from ..selection import MetricLearnerCV
 from ..selection.held_out import evaluate_held_out, search_again
 
-__all__ = ["Assessment", "evaluate_with_learner", "stored_assessment"]
-
 _HELD_OUT = "Evaluated on held-out rows."
 _HELD_OUT_PAIRS = "held-out rows, each pair counted in every fold that holds it out"
 

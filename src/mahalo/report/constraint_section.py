@@ -8,8 +8,6 @@ from .findings import Findings
 from .formatting import number
 from .parts import Bar, Cell, Column, Table, row_cell, share_cell
 
-__all__ = ["ConstraintTable", "DoubtfulLabels", "doubtful_constraints", "doubtful_labels", "influential_constraints"]
-
 _LONG_NAME = 20  # characters of row names beyond which a cell names one neighbour instead of three
 
 

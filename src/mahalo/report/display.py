@@ -34,8 +34,6 @@ from ..validation import in_double, len_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["MetricDisplay"]
-
 _KINDS = ("overview", "map", "distances", "spectrum", "convergence", "choosing")
 _ROW_KINDS = ("overview", "map", "distances")
 _MOST_ROWS = 2_000  # drawn; a random sample of more

@@ -12,8 +12,6 @@ from ..evaluation import Distance
 from ..linalg import Matrix
 from ..metric import Metric
 
-__all__ = ["Euclidean", "NamedDistance", "distance_before", "distance_matrix"]
-
 
 @dataclass(frozen=True, eq=False)
 class Euclidean:

@@ -14,8 +14,6 @@ from ..persistence import write_bytes
 from ..tables.formatting import shorten
 from .html import asset, render, template_environment
 
-__all__ = ["write_duplicates_page"]
-
 _MOST_GROUPS = 500
 _MOST_CHARACTERS = 300  # of a row
 

@@ -14,8 +14,6 @@ from .parts import Cell, Chart, Column, Table, share_cell
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["FeatureTables", "feature_tables", "spectrum_chart"]
-
 _N_FEATURES, _N_PAIRS = 30, 20
 _HINT = "Squared distance that a difference of one standard deviation adds"
 

@@ -47,8 +47,6 @@ from .assessment import Assessment, evaluate_with_learner, stored_assessment
 from .distance_before import NamedDistance, distance_before, distance_matrix
 from .inputs import check_names, column_names, cover_rows, drawn_from_labels, metric_and_learner, rows_of_metric
 
-__all__ = ["Findings", "Missing"]
-
 _MOST_MAPPED = 1_500  # rows on the maps and in the counts of hubs
 _PAIR_KINDS = ("similar", "dissimilar")  # of constraints
 

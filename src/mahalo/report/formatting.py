@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["change_text", "gap_text", "joined", "measure_text", "number", "percent", "visible"]
-
 _SPACE = "\N{NO-BREAK SPACE}"
 
 

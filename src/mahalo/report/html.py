@@ -14,8 +14,6 @@ from .parts import NotShown
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["asset", "render", "template_environment"]
-
 
 def template_environment() -> Environment:
     """Return the templates, which escape every text and replace characters that cannot be printed."""

@@ -16,8 +16,6 @@ from ..metric import Metric
 from ..types import RowsLike
 from ..validation import as_objects, at_least_single
 
-__all__ = ["check_names", "column_names", "cover_rows", "drawn_from_labels", "metric_and_learner", "rows_of_metric"]
-
 
 def metric_and_learner(model: MetricLearner | Metric) -> tuple[Metric, MetricLearner | None]:
     """Return the metric of a model, and the learner unless it was loaded from a file."""

@@ -12,8 +12,6 @@ from .findings import Findings, Missing
 from .formatting import percent
 from .parts import Cell, Chart, Column, Table, row_cell
 
-__all__ = ["Hubs", "Maps", "hubs", "neighbourhood_maps"]
-
 _N_HUBS = 15
 _MOST_COLOURED = 12  # classes beyond which they have no colours of their own and can be searched by name
 _MOST_LINES = 400  # pairs on a map

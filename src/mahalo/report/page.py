@@ -31,8 +31,6 @@ from .word_section import word_table
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["write"]
-
 _SECTIONS = (
     Section("summary", "Summary", {"summary": summary, "notes": evaluation_notes}),
     Section("results", "Results", {"measures": measures, "by_class": class_tables}),

@@ -10,20 +10,6 @@ from ..drawing.charts import ChartData
 from .findings import Findings, Missing
 from .formatting import percent
 
-__all__ = [
-    "Bar",
-    "Cell",
-    "Chart",
-    "Column",
-    "NotShown",
-    "RowName",
-    "Section",
-    "Table",
-    "charts_of",
-    "row_cell",
-    "share_cell",
-]
-
 _LONG_CELL = 30  # characters beyond which a column is made wide
 _LONGEST_NAME = 70  # characters of a row's name that tables show
 _SHORT_NAME = 16  # characters of a name that is not broken into lines

@@ -12,8 +12,6 @@ from .findings import Findings, Missing
 from .formatting import gap_text, number, percent
 from .parts import Cell, Chart, Column, Table
 
-__all__ = ["CandidateScores", "Proof", "proof"]
-
 _N_CANDIDATES = 30
 _SETTINGS = {
     "space": "Space",

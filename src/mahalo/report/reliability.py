@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = ["ReliabilityDisplay"]
-
 
 class ReliabilityDisplay:
     """Share of pairs that are the same against their predicted probability; below it the number of pairs of each bin.

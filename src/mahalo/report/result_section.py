@@ -11,8 +11,6 @@ from .findings import Findings, Missing
 from .formatting import change_text, measure_text
 from .parts import Cell, Chart, Column, Table
 
-__all__ = ["ClassTables", "Histograms", "Measures", "class_tables", "distance_histograms", "measures", "short_title"]
-
 _MEASURES = {
     "10-NN": (
         "10-NN accuracy",

@@ -10,8 +10,6 @@ from .findings import Findings, Missing
 from .formatting import change_text, gap_text, joined, measure_text
 from .result_section import short_title
 
-__all__ = ["Summary", "Tile", "evaluation_notes", "summary"]
-
 _KINDS = {
     "similar": "similar pairs",
     "dissimilar": "dissimilar pairs",

@@ -7,8 +7,6 @@ from itertools import zip_longest
 from .findings import Findings
 from .parts import Cell, Column, Table
 
-__all__ = ["word_table"]
-
 _HINT = "Factor by which the metric stretches the vector of the word, relative to the median word"
 _EMPTY = (Cell(""), Cell(""))
 

@@ -6,18 +6,3 @@ from .nearest_centre import NearestCentre
 from .protocol import Rows, VectorRows, is_lazy
 from .sampled import Needs, SampledRows
 from .sampling import per_class_limit, stratified_sample
-
-__all__ = [
-    "InMemoryRows",
-    "JoinedRows",
-    "MappedRows",
-    "NearestCentre",
-    "Needs",
-    "Rows",
-    "SampledRows",
-    "VectorRows",
-    "combine",
-    "is_lazy",
-    "per_class_limit",
-    "stratified_sample",
-]

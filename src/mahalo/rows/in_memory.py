@@ -19,8 +19,6 @@ from ..linalg import (
 )
 from .protocol import VectorRows
 
-__all__ = ["MAX_CONDENSED_COLUMNS", "ArrayRows", "InMemoryRows"]
-
 MAX_CONDENSED_COLUMNS = 256  # up to here one d × d product costs less than reading some of the rows again
 _OBJECTS_PER_BLOCK = 1_000
 

@@ -12,8 +12,6 @@ from ..linalg import ClassMoments, Matrix
 from .nearest_centre import NearestCentre
 from .protocol import Rows
 
-__all__ = ["JoinedRows", "MappedRows", "combine"]
-
 
 @dataclass(frozen=True)
 class MappedRows(Rows):

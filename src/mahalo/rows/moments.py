@@ -22,19 +22,6 @@ from ..linalg import ClassMoments, ScatterKind, fourth_moment, scaled_sq_norms
 from ..types import Matrix
 from .sampling import hash_uniform
 
-__all__ = [
-    "BlockSummary",
-    "Centre",
-    "EncodeLabels",
-    "NumberedRows",
-    "SamplingPlan",
-    "SecondPass",
-    "SecondPassResult",
-    "as_block",
-    "merge_summaries",
-    "summarize_block",
-]
-
 
 class Encoded(Protocol):
     """Labels as codes: row i belongs to class `classes[codes[i]]`, or to none if its code is −1."""

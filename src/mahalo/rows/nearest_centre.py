@@ -11,8 +11,6 @@ from sklearn.metrics import pairwise_distances_argmin
 
 from ..linalg import ClassMoments, Matrix
 
-__all__ = ["NearestCentre"]
-
 
 @dataclass(frozen=True)
 class NearestCentre:

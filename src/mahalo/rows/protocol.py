@@ -10,8 +10,6 @@ import numpy as np
 from ..linalg import ClassMoments, Matrix, Scatter, class_means
 from .nearest_centre import NearestCentre
 
-__all__ = ["Rows", "VectorRows", "is_lazy"]
-
 
 def is_lazy(X: object) -> bool:
     """Return True if X is a Dask array or dataframe; Dask is not imported for this."""

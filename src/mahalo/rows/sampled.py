@@ -21,8 +21,6 @@ from .in_memory import MAX_CONDENSED_COLUMNS, ArrayRows
 from .moments import Centre
 from .nearest_centre import NearestCentre
 
-__all__ = ["FurtherPasses", "Needs", "SampledRows"]
-
 _ORDERS: tuple[ScatterKind, ...] = ("none", "variances", "scatter")
 
 

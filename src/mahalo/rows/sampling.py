@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["hash_uniform", "order_with_first", "per_class_limit", "stratified_sample"]
-
 
 def hash_uniform(numbers: np.ndarray, key: int) -> np.ndarray:
     """Map row numbers to deterministic uniforms in [0, 1) by the finaliser of SplitMix64 (Steele, Lea and Flood).

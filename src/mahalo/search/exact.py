@@ -17,8 +17,6 @@ from ..persistence import Contents, matrix_arrays
 from ..types import RowsLike
 from ..validation import in_double, len_of
 
-__all__ = ["SimilaritySearch", "VectorSearch", "transform_in_double"]
-
 _BLOCK = 1 << 22  # distances, or differences of entries, held at once
 _EXTRA_CANDIDATES = 8  # beyond k, in case rounding has changed the order
 

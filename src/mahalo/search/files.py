@@ -12,8 +12,6 @@ from .exact import SimilaritySearch, VectorSearch
 from .ids import ids_as_arrays, ids_from_arrays
 from .index import GRAPH_SEARCHES, Index, Searcher, check_options, require_backend
 
-__all__ = ["load_index", "save"]
-
 
 def save(index: Index, path: str | PathLike) -> None:
     """Write an index to a file."""

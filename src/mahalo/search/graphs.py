@@ -17,8 +17,6 @@ from ..persistence import Contents
 from ..types import RowsLike
 from .exact import VectorSearch, transform_in_double
 
-__all__ = ["FaissSearch", "UsearchSearch"]
-
 Graph: TypeAlias = Any  # faiss.IndexHNSWFlat or usearch.index.Index, whose hints lack what is used here
 
 

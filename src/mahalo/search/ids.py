@@ -8,8 +8,6 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["as_ids", "ids_as_arrays", "ids_from_arrays"]
-
 
 def as_ids(ids: ArrayLike | None, n: int, existing: np.ndarray | None = None) -> np.ndarray:
     """Return ids for n new rows, checked against the `existing` ones; by default the next integers."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     import dask.array as da
     import dask.dataframe as dd
 
-__all__ = ["GRAPH_SEARCHES", "Index", "Neighbors", "build_index", "check_options", "require_backend"]
-
 T = TypeVar("T", np.ndarray, list[np.ndarray])
 
 # Chosen for a recall above .95 of the exact ten on embeddings and on 100,000 rows; `python -m benchmarks search`.

@@ -9,15 +9,4 @@ from .newton import newton
 from .problem import Problem
 from .result import Solution, Step
 
-__all__ = [
-    "Certificate",
-    "Problem",
-    "Solution",
-    "Step",
-    "bregman",
-    "certify",
-    "contradiction_error",
-    "dual",
-    "newton",
-    "solve",
-]
+__all__ = ["Certificate", "Step"]

@@ -31,8 +31,6 @@ from .dual_state import ROUNDING, DualState
 from .problem import Problem
 from .system import Preconditioner, SystemSolution, solve_system
 
-__all__ = ["NewtonMultipliers", "ascent_step", "full_step", "newton_multipliers", "system_diagonal"]
-
 _FEW_NUMBERS = 40_000  # entries of all matrices R_k, up to which they are formed
 _SMALL_RANK = 10  # rank up to which systems over r × r matrices are formed
 _KINK_TOLERANCE, _KINK_TOLERANCE_SMALL = 0.5, 0.1  # residual that kinks may leave, relative to X

@@ -20,8 +20,6 @@ from .dual_state import ROUNDING, DualState
 from .problem import Problem
 from .system import Preconditioner, solve_system
 
-__all__ = ["Direction", "barrier_direction", "barrier_gradient", "barrier_line_search", "barrier_value"]
-
 _INEXACT, _INEXACT_HARD = 0.3, 0.03  # residual of a Newton system relative to its solution
 _FEW, _MANY_NUMBERS = 400, 4_000_000  # most constraints, and entries of all their matrices, for a direct solution
 _BOUNDARY_FRACTION = 0.99  # largest part of the way to λ = 0 for a step

@@ -30,8 +30,6 @@ from .farkas import farkas
 from .problem import Problem
 from .result import Solution, Step
 
-__all__ = ["KernelProjections", "Projections", "bregman"]
-
 _BLOCKED_FROM = 112  # rank from which blocks beat rank-one updates
 _BLOCK = 96
 _SMALL_KERNEL = 200  # points up to which K is projected on as printed

@@ -14,8 +14,6 @@ import scipy.sparse as sp
 
 from .problem import Problem
 
-__all__ = ["FEASIBLE", "Certificate", "certify", "form_matrix", "form_values"]
-
 FEASIBLE = 1e-8  # largest relative violation at which hard constraints count as satisfied
 _CHUNK = 1 << 21  # numbers in memory at once while edges are expanded
 

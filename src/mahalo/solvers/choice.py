@@ -11,8 +11,6 @@ from .newton import newton
 from .problem import Problem
 from .result import Solution, Step
 
-__all__ = ["METHODS", "solve"]
-
 METHODS: dict[str, Callable[..., Solution]] = {"newton": newton, "dual": dual, "bregman": bregman}
 
 

@@ -26,8 +26,6 @@ from .farkas import equalising_map, farkas
 from .problem import Problem
 from .result import Solution, Step
 
-__all__ = ["dual"]
-
 
 def dual(
     problem: Problem,

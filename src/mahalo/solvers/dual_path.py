@@ -16,8 +16,6 @@ from .farkas import farkas
 from .problem import Problem
 from .result import Step
 
-__all__ = ["WIDTH", "DualPath", "barrier_for"]
-
 WIDTH = 0.3  # width of the first barrier, in units of a constraint's scale
 _STRIDE = 3.0  # factor from one γ to the next
 _NEARLY_HARD = 10.0  # the γ before γ = ∞, and beyond which barriers do not grow

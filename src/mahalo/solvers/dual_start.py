@@ -11,8 +11,6 @@ from .dual_state import DualState
 from .problem import Problem
 from .result import Solution
 
-__all__ = ["LOOSE_GAP", "MAX_STEPS", "barrier_start", "start_without_barrier"]
-
 LOOSE_GAP = 0.05  # relative gap of intermediate problems
 MAX_STEPS = 500
 _WARM_WIDTH = 0.03  # width of the first barrier after a start at a smaller γ

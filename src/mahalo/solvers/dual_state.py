@@ -12,8 +12,6 @@ from ..losses.spectral import divided_differences
 from .problem import Problem
 from .result import Step
 
-__all__ = ["ROUNDING", "DualState"]
-
 ROUNDING = 1e-13  # relative rounding error of D
 
 

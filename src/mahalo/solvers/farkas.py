@@ -9,8 +9,6 @@ from ..linalg import symmetrize
 from .certificate import form_matrix
 from .problem import Problem
 
-__all__ = ["contradiction_error", "equalising_map", "farkas"]
-
 
 def farkas(problem: Problem, lam: np.ndarray) -> InfeasibleError | None:
     """Return the error that λ ≥ 0 proves about the hard constraints, or None if it proves nothing.

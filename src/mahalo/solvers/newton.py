@@ -28,8 +28,6 @@ from .problem import Problem
 from .result import Solution, Step
 from .system import Preconditioner, solve_system
 
-__all__ = ["newton"]
-
 _LOOSE_GAP = 0.05  # relative gap at which the path moves on to the next γ
 _FIRST_GRADIENT = 10.0
 _LONGEST_STRIDE, _SHORTEST_STRIDE = 10**0.5, 1.05  # factors between one γ and the next

@@ -12,8 +12,6 @@ import numpy as np
 from ..constraints.forms import EdgeForms
 from ..losses import HardSlack, HingeSlack, LogDet, LogSlack, Loss, Slack, SlackStack
 
-__all__ = ["Problem"]
-
 
 @dataclass(frozen=True)
 class Problem:

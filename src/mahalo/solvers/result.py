@@ -10,8 +10,6 @@ import numpy as np
 from .certificate import Certificate, certify
 from .problem import Problem
 
-__all__ = ["Solution", "Step"]
-
 
 @dataclass(frozen=True)
 class Step:

@@ -17,8 +17,6 @@ import numpy as np
 from .._core.systems import solve_small
 from ..constraints.forms import EdgeForms
 
-__all__ = ["Preconditioner", "SystemSolution", "solve_system"]
-
 _SMALL = 2_000_000  # multiply-adds of a product over edges, up to which the compiled loop pays
 _FEW_EDGES, _EDGES_A_ROW = 800, 3  # beyond the larger limit, products through the rows of Y are cheaper
 

@@ -20,8 +20,6 @@ from .source import Collection, check_columns, count_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["map_pairs", "map_rows", "nearest_rows", "pairwise_table"]
-
 Neighbours = tuple[np.ndarray, np.ndarray]  # distances, row numbers
 
 

@@ -41,8 +41,6 @@ from ..sampling import hash_uniform, order_with_first
 from .scheduler import Show, run
 from .source import Collection, Labels, Source, check_columns, count_rows, label_blocks
 
-__all__ = ["DaskRows", "merge_tree"]
-
 _SAMPLE_ROWS = 20_000  # drawn uniformly from all rows; as many as bases and bounds use in memory
 _MAX_SAMPLE_NUMBERS = 1 << 24  # rows × columns of a dense sample
 _MIN_SAMPLE_ROWS = 2_000

@@ -12,8 +12,6 @@ from dask.delayed import delayed
 from .passes import merge_tree
 from .scheduler import Show, run
 
-__all__ = ["merge_pieces", "read_in_pieces"]
-
 Piece = TypeVar("Piece", bound=Sized)
 Result = TypeVar("Result")
 

@@ -14,8 +14,6 @@ from dask.delayed import Delayed
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Show", "run"]
-
 Show = Callable[[str], None]
 
 _LOST_CONNECTION = ("FutureCancelledError", "CancelledError", "CommClosedError", "ClosedClientError")

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import dask.dataframe as dd
     from numpy.typing import ArrayLike
 
-__all__ = ["Collection", "Labels", "Source", "check_columns", "count_rows", "label_blocks"]
-
 Collection: TypeAlias = "da.Array | dd.DataFrame"
 Labels: TypeAlias = "da.Array | dd.Series | ArrayLike"
 LabelBlock: TypeAlias = Delayed | np.ndarray | None
