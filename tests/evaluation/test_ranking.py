@@ -90,6 +90,16 @@ def test_of_equal_distances_the_first_columns_are_nearest(rng, k):
     np.testing.assert_array_equal(nearest_of(distances, k), np.argsort(distances, axis=1, kind="stable")[:, :k])
 
 
+@pytest.mark.parametrize("n_values", [3, 300, 10**6])
+@pytest.mark.parametrize("k", [1, 5, 40, 500])
+def test_nearest_of_wide_rows_are_the_first_of_a_stable_sort(rng, k, n_values):
+    distances = rng.integers(0, n_values, (30, 1500)).astype(float)
+    distances[3:6, 7:] = np.inf  # fewer than k entries that are finite
+    distances[9] = np.sort(distances[9])
+    np.testing.assert_array_equal(nearest_of(distances, k), np.argsort(distances, axis=1, kind="stable")[:, :k])
+    assert nearest_of(distances[:0], k).shape == (0, k)
+
+
 def test_rows_of_a_score_must_be_as_many_as_there_are(rng):
     X, y = labelled_data(rng)
     learner = MetricLearner(pairs_per_class=10).fit(X, y)
