@@ -7,10 +7,12 @@ import json
 import lzma
 import os
 import resource
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +32,8 @@ __all__ = ["run"]
 
 N_DRAWS = 5
 MEASURES = ("P@1", "P@10", "MAP")
+SEARCHES = 5  # runs of each search, in turns; the quickest counts
+DISTINCT = 0.99  # of the texts are different ones: equal ones are encoded once
 START = "search of two texts"  # all that starting takes: imports, model, encoder
 FROZEN, LDA, OURS = "frozen", "LDA, shrunk", "EmbeddingAdapter"
 MOST_FIT, MOST_SEARCH, MOST_ENCODING, MOST_MEMORY = 90.0, 1.0, 15.0, 2.0  # seconds, seconds, seconds, GB
@@ -52,6 +56,7 @@ class _Command:
     seconds: float
     processor_seconds: float
     gigabytes: float
+    encoded: int  # texts that it added to the cache
 
 
 def run(settings: Settings) -> Report:
@@ -69,7 +74,7 @@ def run(settings: Settings) -> Report:
     commands = _run_commands(questions)
     return Report(
         name="texts",
-        checks=(*_score_checks(scores), *_command_checks(commands, encoding)),
+        checks=(*_score_checks(scores), *_command_checks(commands, encoding, len(E))),
         tables=(_score_table(scores), _command_table(commands)),
         notes=(
             f"banking77: {int(questions.is_train.sum()):,} training questions as index, the other "
@@ -147,35 +152,52 @@ def _run_commands(questions: _Questions) -> list[_Command]:
         fit = ("fit", "questions.csv", "--text", "text", "--label", "intent", "--force", "--out", "m.safetensors")
         question = "how do I reset my pin"
         (folder / "two.csv").write_text("text\nhow do I reset my pin\nwhere is my card\n", encoding="utf8")
-        return [
-            _measured("fit", fit, folder),
-            _measured("fit again", fit, folder),
-            _measured(START, ("search", "m.safetensors", "--index", "two.csv", question), folder),
-            _measured("search", ("search", "m.safetensors", "--index", "questions.csv", question), folder),
+        commands = [_measured("fit", fit, folder), _measured("fit again", fit, folder)]
+        tables = {START: "two.csv", "search": "questions.csv"}
+        rounds = [
+            [_measured(name, ("search", "m.safetensors", "--index", tables[name], question), folder) for name in tables]
+            for _ in range(SEARCHES)
         ]
+        return commands + [min(runs, key=lambda one: one.seconds) for runs in zip(*rounds, strict=True)]
 
 
 def _measured(name: str, arguments: tuple[str, ...], folder: Path) -> _Command:
-    environment = os.environ | {"MAHALO_CACHE_DIR": str(folder / "vectors")}
+    environment, cached = os.environ | {"MAHALO_CACHE_DIR": str(folder / "vectors")}, _n_cached(folder)
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     command = [sys.executable, "-m", "mahalo.cli", *arguments]
     subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
     seconds, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return _Command(name, seconds, spent, after.ru_maxrss * 1024 / 1e9)  # the largest child so far
+    largest = after.ru_maxrss * 1024 / 1e9  # of all commands so far
+    return _Command(name, seconds, spent, largest, _n_cached(folder) - cached)
 
 
-def _command_checks(commands: list[_Command], encoding: float) -> list[Check]:
+def _n_cached(folder: Path) -> int:
+    """Return the number of vectors in the cache."""
+    found = 0
+    for path in (folder / "vectors").glob("*.sqlite"):
+        with closing(sqlite3.connect(path)) as connection:
+            found += connection.execute("SELECT count(*) FROM vectors").fetchone()[0]
+    return found
+
+
+def _command_checks(commands: list[_Command], encoding: float, n_texts: int) -> list[Check]:
     by_name = {one.name: one for one in commands}
     start, fit, search = by_name[START], by_name["fit"], by_name["search"]
     return [
         Check("fit of all texts: seconds", fit.seconds, MOST_FIT, at_least=False),
         Check("encoding all texts: processor seconds", encoding, MOST_ENCODING, at_least=False),
+        Check("texts that the first fit encodes", fit.encoded, DISTINCT * n_texts),
+        Check("texts that the second fit encodes", by_name["fit again"].encoded, 0, at_least=False),
         Check("peak memory of the commands: GB", max(one.gigabytes for one in commands), MOST_MEMORY, at_least=False),
         Check("search beyond its start: seconds", search.seconds - start.seconds, MOST_SEARCH, at_least=False),
     ]
 
 
 def _command_table(commands: list[_Command]) -> Table:
-    rows = tuple((f"mahalo {one.name}", f"{one.seconds:.1f}", f"{one.processor_seconds:.1f}") for one in commands)
-    return Table("commands, each in a process of its own", ("command", "seconds", "processor seconds"), rows)
+    rows = tuple(
+        (f"mahalo {one.name}", f"{one.seconds:.1f}", f"{one.processor_seconds:.1f}", f"{one.encoded:,}")
+        for one in commands
+    )
+    names = ("command", "seconds", "processor seconds", "texts encoded")
+    return Table("commands, each in a process of its own", names, rows)
