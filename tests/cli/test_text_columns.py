@@ -88,7 +88,8 @@ def test_transform_reads_large_tables_in_pieces(text_model, run, monkeypatch):
     assert run("transform", text_model, "t.csv", "--out", "a.npy")[0] == 0
     code, _, err = run("transform", text_model, "t.parquet", "--out", "b.npy")
     assert code == 0, err
-    np.testing.assert_array_equal(np.load("a.npy"), np.load("b.npy"))
+    # A product of fewer rows may round differently.
+    np.testing.assert_allclose(np.load("a.npy"), np.load("b.npy"), rtol=0, atol=1e-6)
     refused(run, "fit", "t.parquet", *FIT_TEXTS[:-1], "n.safetensors", words=["--text", "memory", "fewer files"])
 
 
