@@ -231,7 +231,7 @@ def test_embeddings_keep_their_scale_and_the_name_of_their_encoder(trees, run):
 
 
 def test_a_fit_that_did_not_converge_is_written_and_said(trees, run, monkeypatch):
-    from mahalo.cli import estimation
+    from mahalo.workflows import estimation
 
     made = estimation.make_estimator
     monkeypatch.setattr(estimation, "make_estimator", lambda *args: made(*args).set_params(max_iter=1))

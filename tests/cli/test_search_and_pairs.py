@@ -200,7 +200,7 @@ def test_ids_of_an_index_are_said_be_they_text_or_numbers(fitted, run):
 
 
 def test_searching_says_how_far_it_is(model, run, monkeypatch):
-    monkeypatch.setattr("mahalo.cli.neighbor_search._QUERIES", 10)
+    monkeypatch.setattr("mahalo.workflows.neighbor_search._QUERIES", 10)
     monkeypatch.setattr("mahalo.cli.progress._PATIENCE", 0.0)
     code, _, err = run("neighbors", model, "--index", "trees.csv", "-k", 2)
     assert code == 0 and "searching: part 2 of " in err and "s left" in err

@@ -110,7 +110,7 @@ def test_options_mean_the_same(shards, run, monkeypatch, options):
 
 def test_mean_and_scale_are_those_of_all_rows(shards, run, monkeypatch):
     """By cosine both are in the file."""
-    from mahalo.cli import estimation
+    from mahalo.workflows import estimation
 
     chosen = estimation.make_estimator
     monkeypatch.setattr(estimation, "make_estimator", lambda *args: chosen(*args).set_params(normalize=True))

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import mahalo
-from mahalo.cli.text_search import Answer, Answers, print_answers
+from mahalo.cli.console import print_answers
 from mahalo.text import HybridIndex, load_encoder
+from mahalo.workflows.text_search import Answer, Answers
 
 pytest.importorskip("pyarrow")
 from sentence_tables import WordCounts, sentences, write_sentences

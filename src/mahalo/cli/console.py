@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from ..evaluation import BeforeAfter
-    from .estimation import FitOutcome, Outcome
-    from .feedback_fit import FeedbackOutcome
+    from ..workflows.estimation import FitOutcome, Outcome
+    from ..workflows.feedback_fit import FeedbackOutcome
+    from ..workflows.text_search import Answers
 
 __all__ = [
     "facts_grid",
+    "print_answers",
     "print_csv",
     "print_evaluation",
     "print_feedback",
@@ -33,6 +35,7 @@ __all__ = [
 ]
 
 _FORMATS = {"distance": ".6g", "probability": ".4f"}  # of columns of answers
+_SHOWN = 100  # characters of a text in the table of answers
 # Printed beside "converged", where violations would look like a fault.
 _SLACK = ", as a finite γ allows, each at its price"
 
@@ -99,6 +102,27 @@ def print_feedback(outcome: FeedbackOutcome, out: Path, data: str) -> None:
         facts["certificate"] = f"relative bound {certificate.relative_bound:.1e}, {ended}"
     search = shlex.join(["mahalo", "search", str(out), "--index", data, "your question"])
     _print_facts(facts | {"written": str(out), "next": search})
+
+
+def print_answers(answers: Answers) -> None:
+    """Print learned and frozen answers side by side."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from ..tables.formatting import shorten
+
+    table = Table(show_edge=False, pad_edge=False, header_style="dim")
+    table.add_column("", justify="right")
+    learned = "learned metric" if answers.bm25_weight is None else f"learned metric, BM25 {answers.bm25_weight:g}"
+    for name in (learned, "frozen vectors"):
+        table.add_column("distance", justify="right")
+        table.add_column(name, ratio=1)
+    for rank, pair in enumerate(zip(answers.learned, answers.frozen, strict=True), 1):
+        cells = [
+            cell for one in pair for cell in (f"{one.distance:.3f}", Text(f"{one.row}: {shorten(one.text, _SHOWN)}"))
+        ]
+        table.add_row(str(rank), *cells)
+    _console().print(table)
 
 
 def _next(outcome: FitOutcome, out: Path) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .options import OutputOptions, RowOptions, expand_options, result_option
+
+if TYPE_CHECKING:
+    from ..workflows.duplicate_search import DuplicateSummary
 
 __all__ = ["dedupe"]
 
@@ -45,8 +48,8 @@ def dedupe(
     `--columns` numbers; without both, all columns but the id are numbers.
     """
     from ..tables.output_files import check_output
+    from ..workflows.duplicate_search import Request, find_duplicates, write_proposals
     from .console import print_result
-    from .duplicate_search import Request, find_duplicates, write_proposals
 
     inputs = [*rows.data, rows.pairs, against]
     if page is not None:
@@ -59,8 +62,25 @@ def dedupe(
     with output.start(inputs, out, _TABLES) as display:
         if ask is None:
             found = find_duplicates(request, display.progress)
-            record, facts = found.to_dict(), found.facts()
+            record, facts = found.to_dict(), _facts(found)
         else:
             proposed = write_proposals(request, ask, seed, display.progress)
-            record, facts = proposed.to_dict(), proposed.facts()
+            record = proposed.to_dict()
+            facts = {
+                "written": f"{out}: {proposed.pairs:,} pairs",
+                "next": "write 1 or 0 into 'same', then give --pairs",
+            }
     print_result(output.json, record, facts)
+
+
+def _facts(found: DuplicateSummary) -> dict[str, str]:
+    """Return lines to print."""
+    heaviest = sorted(found.weights.items(), key=lambda item: -item[1])[:6]
+    facts = {
+        "labelled": f"{found.labelled_same:,} pairs the same, {found.labelled_different:,} different",
+        "weights": ", ".join(f"{name} {weight:.3g}" for name, weight in heaviest),
+        "groups": f"{found.groups:,}, of {found.pairs:,} pairs; {found.expected_precision:.1%} of them expected to be "
+        f"the same (probability of at least {found.threshold:.2f}, {found.candidates:,} candidates)",
+        "written": found.out,
+    }
+    return facts if found.page is None else facts | {"page": found.page}

@@ -47,8 +47,8 @@ def fit(
     Exit code 1: written, but not solved to the tolerance.
     """
     from ..tables.dataset import load_dataset
+    from ..workflows.estimation import learn_metric
     from .console import print_fit, print_json
-    from .estimation import learn_metric
 
     if feedback is not None:
         _fit_feedback(context, rows, feedback, learning.seed, out, output)
@@ -71,8 +71,8 @@ def _fit_feedback(
     context: typer.Context, rows: RowOptions, feedback: str, seed: int, out: Path, output: OutputOptions
 ) -> None:
     """Learn a matrix for queries, write it, and print both kinds of held-out searches."""
+    from ..workflows.feedback_fit import learn_from_feedback
     from .console import print_feedback, print_json
-    from .feedback_fit import learn_from_feedback
 
     written = options_on_command_line(context)
     if unused := [option for name, option in written.items() if name not in _WITH_FEEDBACK]:
@@ -99,8 +99,8 @@ def evaluate(rows: RowOptions, learning: LearningOptions, output: OutputOptions)
     that the others chose. Writes nothing.
     """
     from ..tables.dataset import load_dataset
+    from ..workflows.estimation import evaluate_metric
     from .console import print_evaluation, print_json
-    from .estimation import evaluate_metric
 
     if rows.encoder is not None and not rows.text:
         raise ValueError("--encoder is the model that encodes the texts of --text COLUMN; give both, or neither.")

@@ -38,55 +38,23 @@ def index(
     the place of rows, `mahalo.search.load_index` reads it in Python. With
     `--hybrid` it holds texts, for `mahalo search --index`.
     """
-    from ..search import build_index
-    from ..tables.model import FittedModel
-    from .console import print_result
-
-    if hybrid:
-        if backend is not Backend.exact:
-            raise ValueError("--hybrid compares with all texts; leave --backend out.")
-        _write_hybrid(model, rows, out, output)
-        return
-    with output.start([model, *rows.inputs], out, (".safetensors",)) as display:
-        fitted = FittedModel.load(model, rows.encoder)
-        found = fitted.read(rows, display.progress)
-        display.show(f"building: {found.X.shape[0]:,} rows")
-        built = build_index(fitted.metric, found.X, backend.value, ids=found.ids)
-        built.save(out)
-    print_result(
-        output.json,
-        {"rows": len(built), "backend": built.backend, "out": str(out)},
-        {
-            "written": f"{out}: {len(built):,} rows, {built.backend}",
-            "next": f"mahalo neighbors {model} --index {out} --query DATA",
-        },
-    )
-
-
-def _write_hybrid(model: Path, rows: RowOptions, out: Path, output: OutputOptions) -> None:
-    """Write a hybrid index of the texts of a table."""
     import shlex
 
-    from ..tables.model import FittedModel
-    from ..tables.text_columns import join_texts
-    from ..text import HybridIndex
+    from ..workflows.index_files import index_rows, index_texts
     from .console import print_result
 
+    if hybrid and backend is not Backend.exact:
+        raise ValueError("--hybrid compares with all texts; leave --backend out.")
     with output.start([model, *rows.inputs], out, (".safetensors",)) as display:
-        fitted = FittedModel.load(model, rows.encoder)
-        if not fitted.record.text:
-            raise ValueError(
-                f"{model.name} was not fitted on texts; --hybrid needs a model of mahalo fit --text COLUMN."
-            )
-        if fitted.is_mixed:
-            raise ValueError(f"{model.name} was fitted on texts and numbers; --hybrid is for texts alone.")
-        found = fitted.read(rows, display.progress)
-        texts = join_texts(found.table, fitted.record.text)
-        built = HybridIndex(texts, fitted.text_encoder, fitted.metric, ids=found.ids, progress=display.progress)
-        built.save(out)
-    search = ["mahalo", "search", str(model), "--index", str(out), "--hybrid", "your question"]
-    print_result(
-        output.json,
-        {"rows": built.n_texts, "backend": "hybrid", "out": str(out)},
-        {"written": f"{out}: {built.n_texts:,} texts with BM25", "next": shlex.join(search)},
-    )
+        if hybrid:
+            texts = index_texts(model, rows, display.progress)
+            texts.save(out)
+            n_rows, kind, what = texts.n_texts, "hybrid", f"{texts.n_texts:,} texts with BM25"
+            usage = shlex.join(["mahalo", "search", str(model), "--index", str(out), "--hybrid", "your question"])
+        else:
+            built = index_rows(model, rows, backend.value, display.progress)
+            built.save(out)
+            n_rows, kind, what = len(built), built.backend, f"{len(built):,} rows, {built.backend}"
+            usage = shlex.join(["mahalo", "neighbors", str(model), "--index", str(out), "--query", "DATA"])
+    record = {"rows": n_rows, "backend": kind, "out": str(out)}
+    print_result(output.json, record, {"written": f"{out}: {what}", "next": usage})

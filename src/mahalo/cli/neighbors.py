@@ -48,8 +48,8 @@ def neighbors(
     from dataclasses import replace
 
     from ..tables.output_files import write_table
+    from ..workflows.neighbor_search import find_neighbors
     from .console import print_csv, print_result
-    from .neighbor_search import find_neighbors
 
     if query_ids is not None and query is None:
         raise ValueError(

@@ -7,22 +7,21 @@ import inspect
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_type_hints
 
 import typer
-from typer.models import OptionInfo
+from typer.models import ArgumentInfo, OptionInfo
 
 from ..tables.options import RowOptions
+from ..workflows.options import LearningOptions
 
 if TYPE_CHECKING:
     from .progress import ProgressDisplay
 
 __all__ = [
     "NOT_LEARNING",
-    "Holdout",
     "LearningOptions",
     "Model",
     "OutputOptions",
@@ -47,15 +46,10 @@ _row_option, _learning_option = partial(_option, _ROWS), partial(_option, _LEARN
 result_option = partial(_option, _RESULT)
 
 
-class Holdout(StrEnum):
-    rows = "rows"
-    classes = "classes"
-
-
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `mahalo fit` or `metric.save` wrote.")]
 
 # Options of `RowOptions`, by field.
-_ROW_OPTIONS = {
+_ROW_OPTIONS: dict[str, OptionInfo | ArgumentInfo] = {
     "data": typer.Argument(metavar="DATA", help=f"Rows: {_KINDS}; files, a folder of shards, or a glob in quotes."),
     "label": _row_option("COLUMN", "Class column; unlabelled: empty, or −1 among numbers."),
     "labels": _row_option("FILE", "Classes, one a row: .npy, .txt or a table."),
@@ -79,37 +73,27 @@ _ROW_OPTIONS = {
 NOT_LEARNING = ("label", "labels", "columns", "drop", "one_hot", "text", "pairs", "triplets")  # rows for a fitted model
 
 
-@dataclass(frozen=True)
-class LearningOptions:
-    """Settings of a fit; None: chosen by cross-validation, or the default."""
-
-    embeddings: Annotated[
-        bool, _learning_option(None, "Rows are vectors of an encoder, whose name is `--encoder`.", "--embeddings")
-    ] = False
-    standardise: Annotated[
-        bool,
-        _learning_option(
-            None,
-            "Keep the units of columns. Else they get mean 0 and deviation 1, unless embeddings or sparse.",
-            " /--no-standardise",
-            show_default=False,
-        ),
-    ] = True
-    gamma: Annotated[
-        float | None, _learning_option("NUMBER", "Weight of the constraints. Default: chosen by cross-validation.")
-    ] = None
-    prior: Annotated[
-        str | None,
-        _learning_option("NAME", "Metric to start from: identity, diagonal, covariance or within. Default: chosen."),
-    ] = None
-    kernel: Annotated[
-        str, _learning_option("NAME", "auto: all spaces are tried. Or linear, rbf, poly, cosine, … as in scikit-learn.")
-    ] = "auto"
-    components: Annotated[int | None, _learning_option("N", "Number of directions of the metric.", min=1)] = None
-    holdout: Annotated[
-        Holdout, _learning_option("NAME", "Choose and evaluate by held-out `rows`, or by unseen `classes`.")
-    ] = Holdout.rows
-    seed: Annotated[int, _learning_option("N", "Seed of folds, and of pairs that are drawn.", min=0)] = 0
+# Options of `LearningOptions`, by field.
+_LEARNING_OPTIONS: dict[str, OptionInfo | ArgumentInfo] = {
+    "embeddings": _learning_option(None, "Rows are vectors of an encoder, whose name is `--encoder`.", "--embeddings"),
+    "standardise": _learning_option(
+        None,
+        "Keep the units of columns. Else they get mean 0 and deviation 1, unless embeddings or sparse.",
+        " /--no-standardise",
+        show_default=False,
+    ),
+    "gamma": _learning_option("NUMBER", "Weight of the constraints. Default: chosen by cross-validation."),
+    "prior": _learning_option(
+        "NAME", "Metric to start from: identity, diagonal, covariance or within. Default: chosen."
+    ),
+    "kernel": _learning_option(
+        "NAME", "auto: all spaces are tried. Or linear, rbf, poly, cosine, … as in scikit-learn."
+    ),
+    "components": _learning_option("N", "Number of directions of the metric.", min=1),
+    "holdout": _learning_option("NAME", "Choose and evaluate by held-out `rows`, or by unseen `classes`."),
+    "seed": _learning_option("N", "Seed of folds, and of pairs that are drawn.", min=0),
+}
+_OPTIONS = {RowOptions: _ROW_OPTIONS, LearningOptions: _LEARNING_OPTIONS}
 
 
 @dataclass(frozen=True)
@@ -177,8 +161,8 @@ def _parameter(group: type, field: dataclasses.Field[object]) -> inspect.Paramet
     annotation, default = get_type_hints(group, include_extras=True)[field.name], field.default
     if annotation == Sequence[str]:
         annotation, default = (list[str], inspect.Parameter.empty) if field.name == "data" else (list[str] | None, None)
-    if group is RowOptions:
-        annotation = Annotated[annotation, _ROW_OPTIONS[field.name]]
+    if group in _OPTIONS:
+        annotation = Annotated[annotation, _OPTIONS[group][field.name]]
     return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 

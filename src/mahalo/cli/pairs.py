@@ -70,7 +70,7 @@ def pairs(
     second, distance, probability, same.
     """
     from ..tables.output_files import check_output, write_table
-    from .pair_answers import Threshold, answer_pairs, learn_classifier, load_classifier, summarize
+    from ..workflows.pair_answers import Threshold, learn_classifier, load_classifier, summarize
 
     inputs = [*rows.inputs, model, ask]
     _check_task(model, save, ask, out)
@@ -85,15 +85,15 @@ def pairs(
     with output.start(inputs, out, (".csv", ".tsv", ".parquet", ".npz")) as display:
         if model is None:
             aim = Threshold(threshold, fpr, base_rate)
-            classifier, X, ids = learn_classifier(rows, learning, aim, display.progress)
+            found = learn_classifier(rows, learning, aim, display.progress)
         else:
-            classifier, X, ids = load_classifier(model, rows, display.progress)
+            found = load_classifier(model, rows, display.progress)
         if save is not None:
-            classifier.save(save)
-        answers = None if ask is None else answer_pairs(classifier, X, ids, ask, rows.encoding)
+            found.classifier.save(save)
+        answers = None if ask is None else found.answer_file(ask, rows.encoding)
         if answers is not None and out is not None:
             write_table(out, answers)
-    summary = summarize(classifier, model is None) | ({} if save is None else {"saved": str(save)})
+    summary = summarize(found.classifier, model is None) | ({} if save is None else {"saved": str(save)})
     _print(summary, answers, out, output.json)
 
 

@@ -33,8 +33,8 @@ def search(
     """
     from dataclasses import replace
 
-    from .console import print_json
-    from .text_search import print_answers, search_texts
+    from ..workflows.text_search import search_texts
+    from .console import print_answers, print_json
 
     with output.start([model, index, rows.ids]) as display:
         answers = search_texts(model, question, replace(rows, data=[index]), k, hybrid, display.progress)

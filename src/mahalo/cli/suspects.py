@@ -29,8 +29,8 @@ def suspects(
     above ½.
     """
     from ..tables.output_files import write_table
+    from ..workflows.doubtful_labels import find_doubtful
     from .console import print_result
-    from .doubtful_labels import find_doubtful
 
     with output.start(rows.inputs, out, (".csv", ".tsv", ".parquet")) as display:
         found = find_doubtful(rows, n, embeddings or bool(rows.text), seed, display.progress)

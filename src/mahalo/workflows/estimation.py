@@ -1,4 +1,4 @@
-"""Choice, evaluation and fit of a metric by the options of a command."""
+"""Choice, evaluation and fit of a metric for a dataset."""
 
 from __future__ import annotations
 

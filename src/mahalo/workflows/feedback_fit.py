@@ -1,4 +1,4 @@
-"""A matrix for queries from judged searches of a table of texts, by the options of a command."""
+"""A matrix for queries, fitted to judged searches of a table of texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fit from the command line solves, and what it reads."""
+"""Commands over vectors in half precision."""
 
 from __future__ import annotations
 
@@ -6,55 +6,9 @@ import json
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_wine
 
 import mahalo
 from mahalo.explain import fit_notes
-from mahalo.task import Task
-
-
-@pytest.fixture
-def solved(monkeypatch):
-    """A list with one entry for each problem that is solved."""
-    found = []
-    solve = Task.solve
-
-    def counted(self, *arguments, **options):
-        found.append(self)
-        return solve(self, *arguments, **options)
-
-    monkeypatch.setattr(Task, "solve", counted)
-    return found
-
-
-@pytest.fixture
-def wine(tmp_path, monkeypatch, run):
-    monkeypatch.chdir(tmp_path)
-    X, y = load_wine(return_X_y=True)
-    wrong = np.array([3, 40, 77, 110, 150])
-    y = y.copy()
-    y[wrong] = (y[wrong] + 1) % 3
-    np.savez("wine.npz", X=X, y=y)
-    return X, y, wrong
-
-
-def test_a_settled_fit_solves_one_problem_a_fold_and_its_own(run, wine, solved):
-    code, _, err = run("fit", "wine.npz", "--label", "y", "--gamma", "1", "--out", "m.safetensors", "--json")
-    assert code == 0, err
-    assert len(solved) == 9 + 1  # 178 rows: three folds, three times over
-
-
-def test_labels_are_doubted_by_the_metrics_of_the_evaluation(run, wine):
-    _, _, wrong = wine
-    for gamma in (("--gamma", "1"), ()):
-        code, _, err = run("fit", "wine.npz", "--label", "y", *gamma, "--out", "m.safetensors", "--force")
-        assert code == 0, err
-        noted = mahalo.load("m.safetensors").about["provenance"]["notes"]["doubtful_rows"]
-        assert noted["held_out"] and noted["judged"] == 178
-        assert {entry["row"] for entry in noted["rows"][: len(wrong)]} == set(wrong.tolist())
-
-
-# -- half precision ------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

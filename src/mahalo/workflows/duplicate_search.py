@@ -1,4 +1,4 @@
-"""Duplicates of tables by the options of a command: pairs to label, groups in a file, and a page."""
+"""Duplicates in tables: pairs to label, groups in a file, and a page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["DuplicateSummary", "ProposalSummary", "Request", "find_duplicates", 
 
 @dataclass(frozen=True)
 class Request:
-    """Options of `mahalo dedupe`."""
+    """Tables to search for duplicates, the precision wanted, and the files to write."""
 
     rows: RowOptions
     against: str | None
@@ -41,10 +41,6 @@ class ProposalSummary:
         """Return the fields."""
         return asdict(self)
 
-    def facts(self) -> dict[str, str]:
-        """Return lines to print."""
-        return {"written": f"{self.out}: {self.pairs:,} pairs", "next": "write 1 or 0 into 'same', then give --pairs"}
-
 
 @dataclass(frozen=True)
 class DuplicateSummary:
@@ -64,19 +60,6 @@ class DuplicateSummary:
     def to_dict(self) -> dict[str, object]:
         """Return the fields."""
         return asdict(self)
-
-    def facts(self) -> dict[str, str]:
-        """Return lines to print."""
-        heaviest = sorted(self.weights.items(), key=lambda item: -item[1])[:6]
-        learned = ", ".join(f"{name} {weight:.3g}" for name, weight in heaviest)
-        facts = {
-            "labelled": f"{self.labelled_same:,} pairs the same, {self.labelled_different:,} different",
-            "weights": learned,
-            "groups": f"{self.groups:,}, of {self.pairs:,} pairs; {self.expected_precision:.1%} of them expected to be "
-            f"the same (probability of at least {self.threshold:.2f}, {self.candidates:,} candidates)",
-            "written": self.out,
-        }
-        return facts if self.page is None else facts | {"page": self.page}
 
 
 def write_proposals(request: Request, n_pairs: int, seed: int, progress: Progress) -> ProposalSummary:

@@ -1,4 +1,4 @@
-"""Doubtful labels of a table, for `mahalo suspects`."""
+"""Doubtful labels of a table, by metrics learned from the other rows."""
 
 from __future__ import annotations
 

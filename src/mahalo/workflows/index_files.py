@@ -1,0 +1,34 @@
+"""Indexes of the rows or texts of a table, under the distance of a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..progress import SILENT, Progress
+from ..search import Index, build_index
+from ..tables.model import FittedModel
+from ..tables.options import RowOptions
+from ..tables.text_columns import join_texts
+from ..text import HybridIndex
+
+__all__ = ["index_rows", "index_texts"]
+
+
+def index_rows(model: Path, rows: RowOptions, backend: str, progress: Progress = SILENT) -> Index:
+    """Return an index of the rows of a table, for `mahalo neighbors`."""
+    fitted = FittedModel.load(model, rows.encoder)
+    found = fitted.read(rows, progress)
+    progress.show(f"building: {found.X.shape[0]:,} rows")
+    return build_index(fitted.metric, found.X, backend, ids=found.ids)
+
+
+def index_texts(model: Path, rows: RowOptions, progress: Progress = SILENT) -> HybridIndex:
+    """Return an index of the texts of a table with BM25, for `mahalo search --hybrid`."""
+    fitted = FittedModel.load(model, rows.encoder)
+    if not fitted.record.text:
+        raise ValueError(f"{model.name} was not fitted on texts; --hybrid needs a model of mahalo fit --text COLUMN.")
+    if fitted.is_mixed:
+        raise ValueError(f"{model.name} was fitted on texts and numbers; --hybrid is for texts alone.")
+    found = fitted.read(rows, progress)
+    texts = join_texts(found.table, fitted.record.text)
+    return HybridIndex(texts, fitted.text_encoder, fitted.metric, ids=found.ids, progress=progress)

@@ -1,0 +1,49 @@
+"""Settings of a fit to the rows of a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["Holdout", "LearningOptions"]
+
+
+class Holdout(StrEnum):
+    """What is held out to choose and evaluate by."""
+
+    rows = "rows"
+    classes = "classes"
+
+
+@dataclass(frozen=True)
+class LearningOptions:
+    """Settings of a fit; None: chosen by cross-validation, or the default.
+
+    Attributes
+    ----------
+    embeddings : bool
+        Rows are vectors of an encoder.
+    standardise : bool
+        Columns get mean 0 and deviation 1, unless rows are embeddings or sparse.
+    gamma : float, optional
+        Weight of the constraints.
+    prior : str, optional
+        Metric to start from.
+    kernel : str
+        "auto" to try all spaces, or a kernel of scikit-learn.
+    components : int, optional
+        Number of directions of the metric.
+    holdout : Holdout
+        Choose and evaluate by held-out rows, or by unseen classes.
+    seed : int
+        Seed of folds, and of pairs that are drawn.
+    """
+
+    embeddings: bool = False
+    standardise: bool = True
+    gamma: float | None = None
+    prior: str | None = None
+    kernel: str = "auto"
+    components: int | None = None
+    holdout: Holdout = Holdout.rows
+    seed: int = 0
