@@ -125,7 +125,7 @@ def test_pages_with_votes_of_neighbours_say_how_ties_are_broken(page):
 INNER = (
     "_core cli constraints coordinates drawing errors learner linalg metric persistence progress rows selection solvers"
 )
-INNER += " tables task types validation version"
+INNER += " tables task types validation version workflows"
 
 
 def listed_names() -> list[str]:

@@ -9,7 +9,7 @@ __all__ = ["Holdout", "LearningOptions"]
 
 
 class Holdout(StrEnum):
-    """What is held out to choose and evaluate by."""
+    """Unit of held-out data: rows of all classes, or whole classes."""
 
     rows = "rows"
     classes = "classes"
