@@ -5,13 +5,19 @@ from __future__ import annotations
 import csv
 import os
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from experiments.data import locate
+from mahalo import Constraints
 from mahalo.dedupe import Columns, Deduplicator, Duplicates, fold_text, number_columns, propose_pairs, text_columns
+from mahalo.dedupe.candidates import Neighborhood, sq_pair_distances
+from mahalo.dedupe.columns import scaled_rows
+from mahalo.dedupe.groups import find_groups
+from mahalo.pairs import PairClassifier
 from mahalo.text import load_encoder
 
 from .report import Check, Report, Table
@@ -38,7 +44,7 @@ class Records:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """Precision and recall of one draw, beside the recall of cosine at the same precision."""
+    """Precision and recall of one draw, beside the recall of cosine at the same precision, and of PairClassifier."""
 
     tables: str
     draw: int
@@ -46,7 +52,10 @@ class _Outcome:
     precision: float
     expected: float
     recall: float
+    n_pairs: int
+    n_doubtful: int
     cosine: float
+    classifier: tuple[float, float]  # precision and recall
     seconds: float
 
 
@@ -85,6 +94,8 @@ def run(settings: Settings) -> Report:
             f"{len(records.first['title']):,} and {len(records.second['title']):,} records with {', '.join(TEXTS)} and "
             f"{', '.join(NUMBERS)}; {len(records.matches):,} are the same",
             f"{N_LABELLED} pairs of `propose_pairs`, labelled by the truth; precision asked for: {PRECISION}",
+            "doubtful: pairs with a probability below 0.5 of their own; the precision is that of all together",
+            "PairClassifier: precision and recall by its probabilities, learned from the same distances of the pairs",
             "cosine: texts joined and encoded as one, recall at the threshold with the same precision",
         ),
         numbers={"draws": [vars(one) for one in outcomes]},
@@ -135,11 +146,51 @@ def _judge(
     began = time.perf_counter()
     pairs = propose_pairs(columns, N_LABELLED, against=against, random_state=seed)
     same = np.array([tuple(pair) in matches for pair in pairs.tolist()])
-    found = Deduplicator(precision=PRECISION).fit(columns, pairs, same, against=against).find(columns, against=against)
+    finder = Deduplicator(precision=PRECISION).fit(columns, pairs, same, against=against)
+    found = finder.find(columns, against=against)
     seconds = time.perf_counter() - began
     precision, recall = _precision_and_recall(found, matches)
-    cosine = _cosine_recall(similar, matches, precision)
-    return _Outcome(tables, seed, int(same.sum()), precision, found.expected_precision, recall, cosine, seconds)
+    return _Outcome(
+        tables,
+        seed,
+        int(same.sum()),
+        precision,
+        found.expected_precision,
+        recall,
+        len(found.pairs),
+        found.n_doubtful,
+        _cosine_recall(similar, matches, precision),
+        _precision_and_recall(_by_classifier(finder, columns, against, pairs, same), matches),
+        seconds,
+    )
+
+
+def _by_classifier(
+    finder: Deduplicator, columns: Columns, against: Columns | None, pairs: np.ndarray, same: np.ndarray
+) -> Duplicates:
+    """Return the groups by the probabilities of a PairClassifier of the distances that the finder has of a pair."""
+    others = columns if against is None else against
+    rows, other_rows = scaled_rows(columns, finder.weights_), scaled_rows(others, finder.weights_)
+    near = Neighborhood.search(rows, None if against is None else other_rows, finder.n_candidates, finder.backend)
+
+    def features(pairs: np.ndarray) -> np.ndarray:
+        sq = [sq_pair_distances(block, others[name], pairs) for name, block in columns.items()]
+        return np.sqrt(np.column_stack([*sq, near.distances(pairs)[:, 1]]))
+
+    F = features(pairs)
+    unit = F.std(axis=0)
+    # A pair is the row of its distances beside a row of zeros, so that a metric of rows weighs the distances.
+    ends = np.arange(2 * len(F)).reshape(2, -1).T
+    answered = Constraints.from_pairs(similar=ends[same], dissimilar=ends[~same])
+    X = np.vstack([np.zeros_like(F), F / unit])
+    with warnings.catch_warnings(action="ignore"):  # different pairs that agree in all columns
+        classifier = PairClassifier(random_state=0).fit(X, constraints=answered)
+
+    def probability(pairs: np.ndarray) -> np.ndarray:
+        G = features(pairs) / unit
+        return classifier.calibration_(classifier.metric_.pair_distances(np.zeros_like(G), G))
+
+    return find_groups(near.pairs, probability, PRECISION, len(rows), None if against is None else len(other_rows))
 
 
 def _precision_and_recall(found: Duplicates, matches: set[tuple[int, int]]) -> tuple[float, float]:
@@ -168,13 +219,17 @@ def _checks(one: _Outcome) -> list[Check]:
 
 
 def _table(outcomes: list[_Outcome]) -> Table:
-    columns = ("tables", "draw", "labelled the same", "precision", "expected", "recall", "recall of cosine", "seconds")
+    columns = ("tables", "draw", "labelled the same", "precision", "expected", "recall", "doubtful", "recall of cosine")
+    columns += ("PairClassifier", "seconds")
     rows = tuple(
         (
             one.tables,
             one.draw,
             f"{one.n_same} of {N_LABELLED}",
-            *(f"{value:.3f}" for value in (one.precision, one.expected, one.recall, one.cosine)),
+            *(f"{value:.3f}" for value in (one.precision, one.expected, one.recall)),
+            f"{one.n_doubtful} of {one.n_pairs:,}",
+            f"{one.cosine:.3f}",
+            "{:.3f}, {:.3f}".format(*one.classifier),
             f"{one.seconds:.0f}",
         )
         for one in outcomes

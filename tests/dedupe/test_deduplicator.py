@@ -64,6 +64,24 @@ def test_a_higher_precision_accepts_fewer_pairs(copies):
     assert counts[0] > counts[1] > counts[2]
 
 
+def test_pairs_that_are_more_likely_different_are_counted(copies):
+    first, second = copies
+    pairs = propose_pairs(first, 200, against=second)
+    finder = Deduplicator(precision=0.5).fit(first, pairs, pairs[:, 0] == pairs[:, 1], against=second)
+    found = finder.find(first, against=second)
+    assert found.n_doubtful == (finder.probability(first, found.pairs, against=second) < 0.5).sum() > 0
+    assert f"{found.n_doubtful} with a probability below 0.5" in str(found)
+
+
+def test_other_columns_than_those_learned_from_are_refused(copies):
+    first, second = copies
+    pairs = propose_pairs(first, 100, against=second)
+    finder = Deduplicator().fit(first, pairs, pairs[:, 0] == pairs[:, 1], against=second)
+    for ask in (finder.find, lambda columns: finder.probability(columns, [[0, 1]])):
+        with pytest.raises(ValueError, match="columns are name; learned from name, noise"):
+            ask({"name": first["name"]})
+
+
 def test_groups_hold_all_copies_of_a_thing(rng):
     things = np.repeat(rng.normal(size=(60, 5)), 3, axis=0) + 0.02 * rng.normal(size=(180, 5))
     pairs = propose_pairs(things, 250)
@@ -137,15 +155,15 @@ def test_nothing_certain_is_nothing_found(rng):
     table, pairs = rng.normal(size=(60, 2)), np.array([(k, k + 30) for k in range(30)])
     with pytest.warns(UserWarning, match="no pair is the same with enough certainty"):
         found = Deduplicator(precision=0.99).fit(table, pairs, np.arange(30) % 3 == 0).find(table)
-    assert len(found.pairs) == 0 and (found.groups == -1).all() and found.expected_precision == 1.0
-    assert str(found).startswith("0 groups of 0 rows")
+    assert len(found.pairs) == 0 and (found.groups == -1).all() and np.isnan(found.expected_precision)
+    assert str(found).startswith("No duplicates found: none of 356 candidates")
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"pairs": [[0, 9]]}, "pairs refer to row 9, but the table has 4 rows"),
-        ({"same": [1, 2]}, "same must hold 0 or 1 for each of the 2 pairs"),
+        ({"same": [1, 2]}, "same must hold 2 values, one for each pair.* got 2 for pair 1"),
         ({"same": [1, 1]}, "no labelled pair is different; both kinds are needed"),
         ({"columns": {"a": [1.0, 2.0], "b": [1.0]}}, "columns have different numbers of rows"),
         ({"columns": {"a": [1.0, np.nan, 1.0, 1.0]}}, "column 'a' must hold one finite number or vector"),

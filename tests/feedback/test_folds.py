@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mahalo.evaluation.judgements import Judgements, read_judgements
 from mahalo.feedback.folds import folds_with_feedback, folds_without_feedback
-from mahalo.feedback.judgements import Judgements, read_judgements
 from mahalo.feedback.negatives import draw_negatives, rank_others
 
 

@@ -67,6 +67,18 @@ def test_no_gain_can_be_measured_without_common_documents(rng):
     assert adapter.lam_ == np.inf
 
 
+def test_no_harm_can_be_excluded_if_all_queries_share_their_documents(rng):
+    queries, documents = rng.normal(size=(20, 5)), rng.normal(size=(20, 5))
+    adapter = QueryAdapter().fit(queries, documents, [(k, 0) for k in range(20)])
+    assert adapter.before_after_.without_feedback is None and adapter.lam_ == np.inf
+    assert "all queries share their documents" in adapter.before_after_.sentence
+
+
+def test_a_gain_is_printed_once(fitted):
+    """The sentence of the choice holds no figures beside those of the tables, which are judged by other folds."""
+    assert "+" not in fitted.before_after_.decision and "λ = " in fitted.before_after_.decision
+
+
 def test_a_lam_that_is_set_is_used_and_judged(rng):
     queries, documents = rng.normal(size=(30, 5)), rng.normal(size=(20, 5))
     relevance = [(k, int(rng.integers(20))) for k in range(30)]

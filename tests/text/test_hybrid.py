@@ -155,20 +155,22 @@ def test_the_better_kind_of_score_is_chosen(encoder):
 
 def test_queries_without_a_relevant_document_are_left_out(index):
     queries = ["card", "euros", "bank hours", "alpha"]
-    choice = fit_weight(index, queries, [(0, 1, 1), (1, 2, 2), (2, 3, 0), (3, 0, 1)], n_folds=2)
+    with pytest.warns(UserWarning, match=r"1 query has no relevant document .* the first is 2\."):
+        choice = fit_weight(index, queries, [(0, 1, 1), (1, 2, 2), (2, 3, 0), (3, 0, 1)], n_folds=2)
     assert (choice.n_queries, choice.n_left_out) == (3, 1)
 
 
 @pytest.mark.parametrize(
     ("relevance", "words"),
     [
-        ([(0, 9, 1)], r"relevance \(0, 9, 1\): expected the row number of one of 2 queries, of one of 5 documents"),
-        ([(2, 0, 1)], "one of 2 queries"),
-        ([(0, 0.5, 1)], "one of 5 documents"),
-        ([(0, 1, float("nan"))], "finite grade"),
-        ([(0, 1)], "relevance is"),
+        ([(0, 9, 1)], "relevance names document 9, but documents has 5 rows"),
+        ([(2, 0, 1)], "relevance names query 2, but queries has 2 rows"),
+        ([(0, 0.5, 1)], r"relevance \(document\)"),
+        ([(0, 1, float("nan"))], "grades must be finite"),
+        ([(0,)], r"\(query, document\) or \(query, document, grade\) rows"),
+        ([(0, 1, 1), (0, 1, 2)], "have another grade already"),
         ([(0, 1, 1)], "1 queries have a relevant document; 2 are needed"),
-        ([], "0 queries have a relevant document"),
+        ([(0, 1, 0)], "no query has a relevant document"),
     ],
 )
 def test_bad_judgements_are_named(index, relevance, words):

@@ -11,8 +11,6 @@ from ..coordinates import LinearCoordinates
 from ..metric import Metric
 from ..search import build_index
 
-__all__ = ["Neighborhood", "near_pairs", "sq_pair_distances"]
-
 _BLOCK = 1 << 22  # differences of entries held at once
 
 

@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike
 from ..progress import SILENT, Progress
 from ..text import TextEncoder
 
-__all__ = ["Columns", "check_tables", "fold_text", "number_columns", "scaled_rows", "text_columns"]
-
 Columns = Mapping[str, np.ndarray]  # by name: one row of numbers for each row of the table
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from numbers import Real
 from typing import Self
 
@@ -11,13 +10,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from ..constraints.row_names import as_same_mask
 from ..validation import as_indices, check_count, warn
 from .candidates import Neighborhood, sq_pair_distances
 from .columns import Columns, check_tables, scaled_rows
-from .groups import Duplicates, find_groups
+from .groups import Duplicates, Probability, find_groups
 from .logistic import PairModel, fit_falling
-
-__all__ = ["Deduplicator"]
 
 _EQUAL = 1e-9  # squared distance below which two values of a column are equal
 _FEW = 10  # labelled pairs of either kind below which probabilities mean little
@@ -107,7 +105,9 @@ class Deduplicator(BaseEstimator):
         """
         self.check_parameters()
         blocks, others = check_tables(columns, against)
-        index, answers = _check_pairs(pairs, same, blocks, others)
+        n_rows, n_others = (len(next(iter(table.values()))) for table in (blocks, others or blocks))
+        index = _check_index(pairs, n_rows, n_others)
+        answers = _check_answers(same, len(index))
         sample_weight = self._sample_weights(answers)
         D = _column_distances(blocks, others, index)
         self.weights_ = dict(zip(blocks, fit_falling(D, answers, sample_weight).tolist(), strict=True))
@@ -119,16 +119,8 @@ class Deduplicator(BaseEstimator):
 
     def find(self, columns: Columns | ArrayLike, *, against: Columns | ArrayLike | None = None) -> Duplicates:
         """Return the duplicates of a table, or between it and another."""
-        check_is_fitted(self, "model_")
-        blocks, others = check_tables(columns, against)
-        if list(blocks) != list(self.weights_):
-            raise ValueError(f"columns are {', '.join(blocks)}; learned from {', '.join(self.weights_)}.")
-        near = self._neighborhood(blocks, others)
-        n_other = None if others is None else len(near.other)
-
-        def probability(pairs: np.ndarray) -> np.ndarray:
-            return self.model_.probability(near.distances(pairs), _equal(_column_distances(blocks, others, pairs)))
-
+        near, probability = self._compare(columns, against)
+        n_other = None if against is None else len(near.other)
         found = find_groups(near.pairs, probability, self.precision, len(near.rows), n_other)
         if not len(found.pairs):
             warn(f"no pair is the same with enough certainty for a precision of {self.precision:g}: label more pairs.")
@@ -138,11 +130,8 @@ class Deduplicator(BaseEstimator):
         self, columns: Columns | ArrayLike, pairs: ArrayLike, *, against: Columns | ArrayLike | None = None
     ) -> np.ndarray:
         """Return the probability that each pair of rows is the same, beside all other rows of the tables."""
-        check_is_fitted(self, "model_")
-        blocks, others = check_tables(columns, against)
-        index = _check_index(pairs, blocks, others)
-        near = self._neighborhood(blocks, others)
-        return self.model_.probability(near.distances(index), _equal(_column_distances(blocks, others, index)))
+        near, probability = self._compare(columns, against)
+        return probability(_check_index(pairs, len(near.rows), len(near.other)))
 
     def check_parameters(self) -> None:
         """Raise ValueError if a parameter is invalid."""
@@ -157,6 +146,21 @@ class Deduplicator(BaseEstimator):
             return np.ones(len(same))
         share = same.mean()
         return np.where(same, self.base_rate / share, (1.0 - self.base_rate) / (1.0 - share))
+
+    def _compare(
+        self, columns: Columns | ArrayLike, against: Columns | ArrayLike | None
+    ) -> tuple[Neighborhood, Probability]:
+        """Return the candidates of tables, and the function from pairs of their rows to probabilities."""
+        check_is_fitted(self, "model_")
+        blocks, others = check_tables(columns, against)
+        if list(blocks) != list(self.weights_):
+            raise ValueError(f"columns are {', '.join(blocks)}; learned from {', '.join(self.weights_)}.")
+        near = self._neighborhood(blocks, others)
+
+        def probability(pairs: np.ndarray) -> np.ndarray:
+            return self.model_.probability(near.distances(pairs), _equal(_column_distances(blocks, others, pairs)))
+
+        return near, probability
 
     def _neighborhood(self, blocks: Columns, others: Columns | None) -> Neighborhood:
         rows = scaled_rows(blocks, self.weights_)
@@ -175,28 +179,21 @@ def _equal(sq_distances: np.ndarray) -> np.ndarray:
     return (sq_distances < _EQUAL).astype(np.float64)
 
 
-def _check_index(pairs: ArrayLike, blocks: Mapping[str, np.ndarray], others: Columns | None) -> np.ndarray:
+def _check_index(pairs: ArrayLike, n_rows: int, n_others: int) -> np.ndarray:
     index = as_indices(pairs, 2, "pairs")
-    for side, table in enumerate((blocks, blocks if others is None else others)):
-        n = len(next(iter(table.values())))
-        if index[:, side].max(initial=-1) >= n:
-            raise ValueError(f"pairs refer to row {index[:, side].max()}, but the table has {n} rows (0 to {n - 1}).")
+    for largest, n in zip(index.max(axis=0, initial=-1), (n_rows, n_others), strict=True):
+        if largest >= n:
+            raise ValueError(f"pairs refer to row {largest}, but the table has {n} rows (0 to {n - 1}).")
     return index
 
 
-def _check_pairs(
-    pairs: ArrayLike, same: ArrayLike, blocks: Columns, others: Columns | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return pairs and answers as arrays; raise ValueError unless there are pairs of both kinds."""
-    index = _check_index(pairs, blocks, others)
-    answers = np.asarray(same)
-    if answers.shape != (len(index),) or not np.isin(answers, (0, 1)).all():
-        raise ValueError(f"same must hold 0 or 1 for each of the {len(index)} pairs.")
-    answers = answers.astype(bool)
+def _check_answers(same: ArrayLike, n_pairs: int) -> np.ndarray:
+    """Return answers as an array of bool; raise ValueError unless there are some of both kinds."""
+    answers = as_same_mask(same, n_pairs)
     counts = {"the same": int(answers.sum()), "different": int((~answers).sum())}
     fewest = min(counts, key=counts.__getitem__)
     if not counts[fewest]:
         raise ValueError(f"no labelled pair is {fewest}; both kinds are needed.")
     if counts[fewest] < _FEW:
         warn(f"only {counts[fewest]} labelled pairs are {fewest}: the precision may be far from the one asked for.")
-    return index, answers
+    return answers

@@ -9,8 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-__all__ = ["Duplicates", "find_groups"]
-
 _MOST_IMPLIED = 10  # times the pairs accepted; groups that imply more are chains, not duplicates
 
 Probability = Callable[[np.ndarray], np.ndarray]
@@ -33,7 +31,7 @@ class Duplicates:
     threshold : float
         Least probability of the candidate pairs that were accepted.
     expected_precision : float
-        Mean probability of `pairs`: the share expected to be right; 1.0 if there are none.
+        Mean probability of `pairs`: the share expected to be right; NaN if there are none.
     n_candidates : int
         Candidate pairs that were compared.
     """
@@ -51,13 +49,20 @@ class Duplicates:
         """Number of groups of two rows or more."""
         return int(self.groups.max(initial=-1)) + 1
 
+    @property
+    def n_doubtful(self) -> int:
+        """Number of `pairs` that are more likely different than the same: sure pairs make up for them in the mean."""
+        return int((self.probability < 0.5).sum())
+
     def __str__(self) -> str:
+        if not len(self.pairs):
+            return f"No duplicates found: none of {self.n_candidates:,} candidates is certain enough."
         n_rows = int((self.groups >= 0).sum())
         n_rows += 0 if self.other_groups is None else int((self.other_groups >= 0).sum())
         return (
             f"{self.n_groups:,} groups of {n_rows:,} rows; {len(self.pairs):,} pairs, {self.expected_precision:.1%} of "
-            f"them expected to be the same, from {self.n_candidates:,} candidates with a probability of at least "
-            f"{self.threshold:.2f}."
+            f"them expected to be the same, {self.n_doubtful:,} with a probability below 0.5, from "
+            f"{self.n_candidates:,} candidates."
         )
 
 
@@ -71,42 +76,37 @@ def find_groups(
     p = probability(candidates)
     order = np.argsort(-p, kind="stable")
     means = np.cumsum(p[order]) / np.arange(1, len(p) + 1)
-    best: Duplicates | None = None
-    least, most = 0, int(np.flatnonzero(means >= precision).max(initial=-1)) + 1
-    length = most
-    while length > least:  # bisection: groups of fewer pairs are more precise
+
+    def group(length: int) -> Duplicates | None:
+        """Return the groups of the most probable candidates; None if they imply too many other pairs."""
         accepted = order[:length]
-        found = _group(candidates[accepted], probability, float(p[accepted[-1]]), n_rows, n_other, len(candidates))
+        numbers = _components(candidates[accepted], n_rows, n_other)
+        implied = _implied_pairs(numbers, n_rows, n_other, _MOST_IMPLIED * length)
+        if implied is None:
+            return None
+        chances = probability(implied) if length else np.empty(0)
+        listed = np.argsort(-chances, kind="stable")
+        return Duplicates(
+            pairs=implied[listed],
+            probability=chances[listed],
+            groups=numbers[:n_rows],
+            other_groups=None if n_other is None else numbers[n_rows:],
+            threshold=float(p[accepted].min(initial=1.0)),
+            expected_precision=float(chances.mean()) if length else np.nan,
+            n_candidates=len(candidates),
+        )
+
+    best, least = group(0), 0
+    most = int(np.flatnonzero(means >= precision).max(initial=-1)) + 1
+    while least < most:  # bisection: groups of fewer pairs are more precise
+        length = (least + most + 1) // 2
+        found = group(length)
         if found is not None and found.expected_precision >= precision:
             best, least = found, length
         else:
             most = length - 1
-        length = (least + most + 1) // 2
-    if best is not None:
-        return best
-    none = np.full(n_rows, -1, dtype=np.intp)
-    others = None if n_other is None else np.full(n_other, -1, dtype=np.intp)
-    return Duplicates(np.empty((0, 2), dtype=np.intp), np.empty(0), none, others, 1.0, 1.0, len(candidates))
-
-
-def _group(
-    accepted: np.ndarray,
-    probability: Probability,
-    threshold: float,
-    n_rows: int,
-    n_other: int | None,
-    n_candidates: int,
-) -> Duplicates | None:
-    """Return the groups of accepted pairs; None if they imply too many others."""
-    numbers = _components(accepted, n_rows, n_other)
-    implied = _implied_pairs(numbers, n_rows, n_other, _MOST_IMPLIED * len(accepted))
-    if implied is None:
-        return None
-    chances = probability(implied)
-    order = np.argsort(-chances, kind="stable")
-    others = None if n_other is None else numbers[n_rows:]
-    mean = float(chances.mean())
-    return Duplicates(implied[order], chances[order], numbers[:n_rows], others, threshold, mean, n_candidates)
+    assert best is not None  # nothing implies nothing
+    return best
 
 
 def _components(pairs: np.ndarray, n_rows: int, n_other: int | None) -> np.ndarray:

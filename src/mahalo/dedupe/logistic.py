@@ -8,8 +8,6 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-__all__ = ["PairModel", "fit_falling"]
-
 _RIDGE = 1.0 / 3000.0  # on weights of standardised distances: only keeps separable pairs finite
 _EQUALITY_RIDGE = 1.0  # on weights of equality: few labelled pairs may hold for it
 _EVIDENCE = 2.0  # times log n by which twice the log-likelihood must grow for a column's equality to be used

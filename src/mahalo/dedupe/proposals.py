@@ -9,8 +9,6 @@ from ..validation import Seed, as_generator, check_count
 from .candidates import near_pairs, sq_pair_distances
 from .columns import Columns, check_tables, scaled_rows
 
-__all__ = ["propose_pairs"]
-
 _NEAREST, _FURTHER = (1, 2), (1, 2, 4, 8)  # ranks of each row's nearest ones, among which pairs are drawn
 _NEAREST_SHARE = 0.8  # of the pairs that are of the two nearest; the others reach beyond groups of copies
 _BINS = 30  # of equal width in the distance

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from ..evaluation.judgements import read_judgements
 from ..metric import Metric
 from ..progress import Progress, progress_for
 from ..validation import Seed, as_generator, check_count, warn
@@ -20,12 +21,9 @@ from .certificate import FeedbackCertificate, certify
 from .choice import FROZEN, Candidate, SearchScores, score_candidates
 from .evaluation import FeedbackEvaluation
 from .folds import WITH, WITHOUT, folds_with_feedback, folds_without_feedback
-from .judgements import read_judgements
 from .posing import WEIGHTS, Searches
 from .problem import spanning_basis
 from .solver import minimise
-
-__all__ = ["QueryAdapter"]
 
 _LAMS = (10.0, 5.0, 3.0, 2.0, 1.0, 0.5, 0.3, 0.1, 0.03, 0.01)
 _TEMPERATURES = (0.03, 0.1)

@@ -13,8 +13,6 @@ from scipy.special import logsumexp
 
 from .problem import Basis, FeedbackProblem
 
-__all__ = ["FeedbackCertificate", "certify"]
-
 _CHUNK = 1 << 21  # numbers in memory at once
 
 

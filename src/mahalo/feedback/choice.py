@@ -23,8 +23,6 @@ from .posing import Searches
 from .problem import spanning_basis
 from .solver import minimise
 
-__all__ = ["FROZEN", "Candidate", "Lead", "SearchScores", "score_candidates"]
-
 PRIMARY = SEARCH_MEASURES[0]
 _LOOSE_TOL = 1e-3  # of solutions that are only ranked
 
@@ -127,21 +125,25 @@ class SearchScores:
 
     def explain(self, chosen: Candidate, max_loss: float | None) -> str:
         """Return a sentence that says what was chosen, and why."""
-        if chosen is FROZEN and WITH not in self.queries:
+        if chosen is not FROZEN:
+            why = " as set" if max_loss is None else ", the candidate of the surest gain for documents with feedback"
+            return f"Queries are adapted (λ = {chosen.lam:g}, T = {chosen.temperature:g}{why})."
+        if WITH not in self.queries:
             return (
                 "Frozen vectors stay: no held-out query has a relevant document that is relevant to another query too, "
                 "so that no gain could be measured."
             )
-        shown = self.choose(None) if chosen is FROZEN else chosen
-        k = self.candidates.index(shown)
-        gains = [f"{lead} for {kind}" for kind in (WITH, WITHOUT) if (lead := self.lead(kind, k)) is not None]
-        named = f"λ = {shown.lam:g}, T = {shown.temperature:g}"
-        gained = f"the gain in {PRIMARY} is {' and '.join(gains)}"
-        if chosen is not FROZEN:
-            return f"Queries are adapted ({named}{' as set' * (max_loss is None)}): {gained}."
+        if WITHOUT not in self.queries:
+            return (
+                "Frozen vectors stay: all queries share their documents, so that no search for documents without "
+                "feedback could be held out."
+            )
+        best = self.choose(None)
+        k = self.candidates.index(best)
+        gains = " and ".join(f"{self.lead(kind, k)} for {kind}" for kind in (WITH, WITHOUT))
         return (
             f"Frozen vectors stay: for no candidate the intervals exclude a loss of more than {max_loss:g} for both "
-            f"kinds of documents; with the best ({named}) {gained}."
+            f"kinds of documents; the best (λ = {best.lam:g}, T = {best.temperature:g}) gains {gains} in {PRIMARY}."
         )
 
     def table(self) -> dict[str, np.ndarray]:

@@ -8,8 +8,6 @@ from typing import Any
 from ..evaluation import BeforeAfter
 from .folds import WITH, WITHOUT
 
-__all__ = ["FeedbackEvaluation"]
-
 
 @dataclass(frozen=True)
 class FeedbackEvaluation:

@@ -17,8 +17,6 @@ from .evaluation import FeedbackEvaluation
 if TYPE_CHECKING:
     from .adapter import QueryAdapter
 
-__all__ = ["load", "save"]
-
 _SETTINGS = ("lam", "temperature", "n_negatives", "weights", "n_components", "max_loss", "n_folds", "tol", "max_iter")
 
 Adapter = TypeVar("Adapter", bound="QueryAdapter")

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .judgements import Judgements
-
-__all__ = ["WITH", "WITHOUT", "Fold", "folds_with_feedback", "folds_without_feedback"]
+from ..evaluation.judgements import Judgements
 
 WITH, WITHOUT = "documents with feedback", "documents without"
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..evaluation.judgements import Judgements
 from ..linalg import nearest_of
-from .judgements import Judgements
-
-__all__ = ["draw_negatives", "rank_others"]
 
 _DEPTH = 20  # documents that are not relevant, from the nearest on, among which negatives are drawn
 _BLOCK = 8_000_000  # scores held at a time

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .judgements import Judgements
+from ..evaluation.judgements import Judgements
 from .negatives import draw_negatives, rank_others
 from .problem import FeedbackProblem
-
-__all__ = ["WEIGHTS", "Searches"]
 
 WEIGHTS = ("query", "pair", "grade")
 

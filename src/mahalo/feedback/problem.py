@@ -15,8 +15,6 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["Basis", "FeedbackProblem", "spanning_basis"]
-
 _CHUNK = 1 << 21  # numbers in memory at once while rows of documents are gathered
 _RANK = 1e-10  # singular values below this part of the largest count as zero
 

@@ -9,8 +9,6 @@ from scipy.optimize import OptimizeResult, minimize
 
 from .problem import Basis, FeedbackProblem, ReducedObjective
 
-__all__ = ["Minimum", "minimise"]
-
 _MEMORY = 20  # pairs of steps and gradients that L-BFGS remembers
 
 

@@ -19,8 +19,6 @@ from ..explain.encoder_record import EncoderRecord
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["WORDLLAMA", "Backend", "CallableModel", "WordVectors", "file_digest", "load_wordllama"]
-
 WORDLLAMA = "wordllama"  # name of the default encoder
 _WORD_START = "▁"  # begins a token that begins a word
 _SHORTEST_WORD = 3

@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["ENGLISH", "BM25Scores", "Stemmer"]
-
 Stemmer = str | Callable[[list[str]], list[str]] | None
 ENGLISH = "english"
 _INSTALL = 'pip install "mahalo[text]"'

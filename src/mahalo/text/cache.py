@@ -18,8 +18,6 @@ import numpy as np
 
 from ..explain.encoder_record import EncoderRecord
 
-__all__ = ["CACHE_VARIABLE", "VectorCache", "cache_folder"]
-
 CACHE_VARIABLE = "MAHALO_CACHE_DIR"
 _TABLE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL)"
 _HAS_TABLE = "SELECT 1 FROM sqlite_master WHERE name = 'vectors'"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 
-__all__ = ["MAX_CHARACTERS", "check_texts", "is_blank", "warn_of_numbers"]
-
 MAX_CHARACTERS = 100_000  # of one text; the mean over more words than these says nothing
 _MISSING = ("None", "nan", "<NA>", "NaT")  # missing values of Python, NumPy and pandas, as they print
 _SHOWN = 40  # characters of a wrong value in a message

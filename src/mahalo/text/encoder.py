@@ -18,8 +18,6 @@ from .cache import VectorCache, cache_folder
 from .checks import check_texts, is_blank, warn_of_numbers
 from .local_models import load_folder
 
-__all__ = ["Cache", "Encoder", "EncoderSource", "TextEncoder", "load_encoder"]
-
 EncoderSource = str | PathLike | Callable[[list[str]], ArrayLike] | None
 Cache = bool | str | PathLike
 _BATCH = 1024  # texts between two lines of progress and two writes of the cache

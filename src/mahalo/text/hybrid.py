@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from os import PathLike
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import KFold
 
 from ..evaluation import intervals, ndcg_at
+from ..evaluation.judgements import read_judgements
 from ..linalg import nearest_of
 from ..metric import Metric
 from ..metric.files import pack, unpack
@@ -23,8 +23,6 @@ from .bm25 import ENGLISH, BM25Scores, Stemmer
 from .checks import check_texts, is_blank
 from .encoder import TextEncoder
 from .identity import check_encoder
-
-__all__ = ["HybridIndex", "HybridResults", "WeightChoice", "fit_weight"]
 
 DEFAULT_WEIGHT = 0.3  # of BM25; best on three collections of abstracts, and flat from 0.2 to 0.6
 _WEIGHTS = tuple(np.linspace(0.0, 1.0, 11).round(1).tolist())
@@ -239,7 +237,7 @@ class WeightChoice:
 def fit_weight(
     index: HybridIndex,
     queries: Iterable[str],
-    relevance: Iterable[Sequence[float]],
+    relevance: Iterable[Sequence],
     *,
     weights: Sequence[float] = _WEIGHTS,
     k: int = 10,
@@ -252,8 +250,9 @@ def fit_weight(
     ----------
     index : HybridIndex
     queries : iterable of str
-    relevance : iterable of (query, document, grade)
-        Row numbers of a query and of a document, and how relevant it is; 0 and less is not relevant.
+    relevance : sequence of (query, document) or (query, document, grade), or a data frame
+        Row numbers of a query and of a document. Documents are relevant if their grade is above 0; without a grade
+        they are.
     weights : sequence of float
         Candidates. Default: 0, 0.1, …, 1.
     k : int, default=10
@@ -271,8 +270,8 @@ def fit_weight(
     texts, candidates = check_queries(queries), sorted({_check_weight(weight) for weight in weights})
     if not candidates:
         raise ValueError("weights= is empty; pass at least one weight from 0 to 1.")
-    grades = _grade_table(relevance, len(texts), index.n_texts)
-    judged = np.flatnonzero(np.diff(grades.indptr))
+    relevant = read_judgements(relevance, len(texts), index.n_texts).relevant()
+    grades, judged = relevant.matrix(), relevant.queries
     if len(judged) < max(2, n_folds):
         raise ValueError(
             f"{len(judged)} queries have a relevant document; {max(2, n_folds)} are needed for {n_folds} folds."
@@ -310,28 +309,6 @@ def _quality(index: HybridIndex, queries: list[str], grades: np.ndarray, weights
     scores = index.scores(queries)
     orders = (np.argsort(-fuse(*scores, weight), axis=1, kind="stable") for weight in weights)
     return np.column_stack([ndcg_at(np.take_along_axis(grades, order, axis=1), k) for order in orders])
-
-
-def _grade_table(relevance: Iterable[Sequence[float]], n_queries: int, n_texts: int) -> sp.csr_array:
-    """Return positive grades of shape (n_queries, n_texts); raise ValueError for unknown rows."""
-    found: dict[tuple[int, int], float] = {}
-    for judgement in relevance:
-        if len(judgement) != 3:
-            raise ValueError(f"relevance is (query, document, grade); got {judgement!r}.")
-        query, document, grade = judgement
-        if not (_is_row(query, n_queries) and _is_row(document, n_texts) and np.isfinite(grade)):
-            raise ValueError(
-                f"relevance {tuple(judgement)!r}: expected the row number of one of {n_queries} queries, of one of "
-                f"{n_texts} documents, and a finite grade."
-            )
-        found[int(query), int(document)] = float(grade)
-    relevant = [(*pair, grade) for pair, grade in found.items() if grade > 0.0]
-    rows, columns, grades = np.array(relevant).reshape(-1, 3).T
-    return sp.csr_array((grades, (rows.astype(int), columns.astype(int))), shape=(n_queries, n_texts))
-
-
-def _is_row(value: float, n: int) -> bool:
-    return 0 <= value < n and int(value) == value
 
 
 def check_queries(texts: Iterable[str]) -> list[str]:

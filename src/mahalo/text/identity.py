@@ -10,8 +10,6 @@ from ..metric import Metric
 from .backends import WORDLLAMA
 from .encoder import Cache, Encoder, EncoderSource, TextEncoder, load_encoder
 
-__all__ = ["check_encoder", "encoder_of", "load_encoder_for", "with_encoder"]
-
 
 def with_encoder(metric: Metric, encoder: Encoder) -> Metric:
     """Return the metric with the identity of the encoder that made its vectors, which files keep."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["LibraryQuestions", "load_library_questions"]
-
 
 @dataclass(frozen=True)
 class LibraryQuestions:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from model2vec import StaticModel
     from sentence_transformers import SentenceTransformer
 
-__all__ = ["load_folder"]
-
 _PICKLED = {".bin", ".ckpt", ".joblib", ".msgpack", ".pickle", ".pkl", ".pt", ".pth", ".h5"}
 _MODULES = "sentence_transformers."
 _EXPORTS = {"onnx", "openvino"}  # folders of other runtimes, which are not read

@@ -15,8 +15,6 @@ from .checks import check_texts
 from .encoder import TextEncoder
 from .identity import check_encoder
 
-__all__ = ["WordWeights", "frequent_words", "word_weights"]
-
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
 

@@ -13,8 +13,6 @@ from scipy.sparse.csgraph import connected_components
 from ..constraints.row_names import as_row_numbers, as_tuples
 from ..validation import warn
 
-__all__ = ["Judgements", "read_judgements"]
-
 
 @dataclass(frozen=True, eq=False)
 class Judgements:
@@ -113,7 +111,7 @@ def _require_relevant(found: Judgements, query_index: Sequence[Hashable] | None)
         )
     without = np.setdiff1d(found.queries, relevant)
     if len(without):
-        first = without[0] if query_index is None else query_index[without[0]]
+        first = int(without[0]) if query_index is None else query_index[without[0]]
         count = "1 query has" if len(without) == 1 else f"{len(without)} queries have"
-        warn(f"{count} no relevant document (grade above 0) and cannot be learned from; the first is {first!r}.")
+        warn(f"{count} no relevant document (grade above 0); left out, the first is {first!r}.")
     return found
