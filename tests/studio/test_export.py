@@ -19,6 +19,25 @@ def test_numbers_stay_numbers_and_formulas_become_texts():
     assert lines == ["cell", "-1", "+1", "-2.5e3", "'=1+1", "'-1+cmd", "'@x", "' =1", "'-inf", "plain"]
 
 
+def test_answers_about_ids_that_look_like_formulas_can_be_learned_from_again(tmp_path):
+    pytest.importorskip("pyarrow", reason="tables need pyarrow: pip install 'mahalo[tables]'")
+    from mahalo.tables.dataset import load_dataset
+    from mahalo.tables.options import RowOptions
+
+    ids = ["=sum", "+a", "-b", "@c", "-1", "plain", "'quoted", " =space"]
+    X, table = np.random.default_rng(0).standard_normal((len(ids), 2)), tmp_path / "rows.csv"
+    lines = [f'"{name}",{a},{b}' for name, (a, b) in zip(ids, X, strict=True)]
+    table.write_text("\n".join(["name,x,y", *lines]) + "\n")
+    session = Session(X)
+    for k in range(len(ids) - 1):
+        session.log.append(Entry(str(k), "pair", (k, k + 1), "same" if k % 2 else "different"))
+    export_answers(tmp_path, X, session.answers(), session.final(), RowNames(ids, source=str(table)))
+    options = RowOptions(data=[str(table)], id="name", pairs=str(tmp_path / "answers.csv"))
+    pairs = load_dataset(options).constraints.pairs
+    assert pairs.index.tolist() == [[k, k + 1] for k in range(len(ids) - 1)]
+    assert (pairs.sign > 0).tolist() == [bool(k % 2) for k in range(len(ids) - 1)]
+
+
 def test_the_command_quotes_the_path_of_the_table(tmp_path):
     session = Session(np.eye(4))
     source = "my rows; echo $HOME.csv"

@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike
 from ..constraints import Constraints
 from ..metric import Metric
 from ..persistence import write_bytes
+from ..tables.formatting import escape_formula
 from .answers import Answers
 from .learning import Consolidation
 
 __all__ = ["Export", "RowNames", "csv_text", "export_answers"]
 
 MODEL, PAIRS, TRIPLETS, REPORT, USE = "metric.safetensors", "answers.csv", "triplets.csv", "report.html", "use.py"
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
@@ -108,26 +108,16 @@ def export_answers(
 
 
 def csv_text(header: Sequence[str], table: Sequence[Sequence[object]]) -> bytes:
-    """Return a CSV file; an apostrophe precedes texts, but not numbers, that a spreadsheet would run as formulas."""
+    """Return a CSV file; an apostrophe precedes texts that a spreadsheet would run as formulas."""
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([_harmless(cell) for cell in header])
-    writer.writerows([[_harmless(cell) for cell in line] for line in table])
+    writer.writerow(_escape(header))
+    writer.writerows(map(_escape, table))
     return buffer.getvalue().encode("utf-8", "replace")
 
 
-def _harmless(cell: object) -> object:
-    if isinstance(cell, str) and cell.lstrip().startswith(_FORMULA) and not _is_number(cell):
-        return f"'{cell}"
-    return cell
-
-
-def _is_number(text: str) -> bool:
-    """Return whether a text is a number, such as the label "-1", and nothing more."""
-    try:
-        return text == text.strip() and np.isfinite(float(text))
-    except ValueError:
-        return False
+def _escape(cells: Sequence[object]) -> list[object]:
+    return [escape_formula(cell) if isinstance(cell, str) else cell for cell in cells]
 
 
 def _write_report(path: Path, X: np.ndarray, answers: Answers, learned: Consolidation, rows: RowNames) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..constraints import Constraints
-from .formatting import float_array, list_some
+from .formatting import escape_formula, float_array, list_some
 from .options import RowOptions
 from .table import ReadOptions, Table, read_table
 
@@ -127,7 +127,9 @@ def _remedy(columns: _Columns, width: int) -> str:
 
 
 def _find_ids(ends: np.ndarray, source: str, ids: list[str]) -> np.ndarray:
+    """Return the row number of each id, also of one that was written with an apostrophe for spreadsheets."""
     place = {name: k for k, name in enumerate(ids)}
+    place = {escape_formula(name): k for name, k in place.items()} | place
     names = [str(name) for name in ends.ravel()]
     unknown = list(dict.fromkeys(name for name in names if name not in place))
     if unknown:

@@ -7,9 +7,10 @@ from typing import TypeVar
 
 import numpy as np
 
-__all__ = ["float_array", "is_number", "list_some", "one_line", "shorten"]
+__all__ = ["escape_formula", "float_array", "is_number", "list_some", "one_line", "shorten"]
 
 _SHOWN = 3
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 T = TypeVar("T")
 
@@ -32,6 +33,13 @@ def is_number(text: str) -> bool:
     except ValueError:
         return False
     return "_" not in text
+
+
+def escape_formula(text: str) -> str:
+    """Return a text with an apostrophe before it if a spreadsheet would run it as a formula; numbers stay."""
+    is_formula = text.lstrip().startswith(_FORMULA)
+    is_finite = is_formula and text == text.strip() and is_number(text) and np.isfinite(float(text))
+    return f"'{text}" if is_formula and not is_finite else text
 
 
 def float_array(values: Sequence[object]) -> np.ndarray | None:
