@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 
 import numpy as np
 import pytest
@@ -60,6 +61,29 @@ def test_a_model_of_other_columns_is_refused(table, tmp_path):
         load_studio(options, log=None, model=tmp_path / "other.safetensors")
 
 
+def test_a_model_is_matched_to_the_table_by_the_names_of_columns(table, tmp_path):
+    path, _, y = table
+    options = RowOptions(data=[str(path)], label="kind", id="name", drop=["note"])
+    session = load_studio(options, log=None).session
+    for _ in range(12):
+        question = session.question()
+        session.answer(question, reply(question, y))
+    loaded = load_studio(options, log=None)
+    loaded.table.finish(session.final().metric).save(tmp_path / "m.safetensors")
+    lines = list(csv.reader(path.open(newline="")))
+    for name, header in {"turned": "name,kind,d,c,b,a,note", "other": "name,kind,a,b,c,e,note"}.items():
+        place = [lines[0].index(column if column != "e" else "d") for column in header.split(",")]
+        with (tmp_path / f"{name}.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([header.split(","), *([line[k] for k in place] for line in lines[1:])])
+    turned = dataclasses.replace(options, data=[str(tmp_path / "turned.csv")])
+    again = load_studio(turned, log=None, model=tmp_path / "m.safetensors").session
+    expected = session.final().metric.distances(session.X[:5], session.X)
+    np.testing.assert_allclose(again.metric_.distances(again.X[:5], again.X), expected, rtol=1e-5, atol=1e-6)
+    other = dataclasses.replace(options, data=[str(tmp_path / "other.csv")])
+    with pytest.raises(ValueError, match="was fitted on 'd', which the rows lack; they have 'e' instead"):
+        load_studio(other, log=None, model=tmp_path / "m.safetensors")
+
+
 def test_arrays_need_no_labels_and_stay_as_they_are(tmp_path):
     X, _ = planted(30)
     np.save(tmp_path / "rows.npy", X.astype(np.float32))
@@ -76,3 +100,8 @@ def test_texts_are_encoded_and_typed_ones_too(tmp_path):
     assert loaded.table.items.item(0).fields[0].text == "how do I reset my pin"
     point = loaded.table.encode("reset the pin")
     assert loaded.session.index.nearest(loaded.session.metric_, point, 2).after[0] == 0
+    loaded.table.finish(loaded.session.metric_).save(tmp_path / "texts.safetensors")
+    load_studio(RowOptions(data=[str(path)], text=["question"]), log=None, model=tmp_path / "texts.safetensors")
+    np.save(tmp_path / "rows.npy", loaded.session.X)
+    with pytest.raises(ValueError, match="was fitted on texts of 'question', and rows are numbers; pass the table"):
+        load_studio(RowOptions(data=[str(tmp_path / "rows.npy")]), log=None, model=tmp_path / "texts.safetensors")

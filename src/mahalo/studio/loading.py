@@ -12,11 +12,13 @@ import numpy as np
 from ..explain.provenance import Provenance
 from ..linalg import to_dense
 from ..metric import Metric, absorb_scaling, load
+from ..metric.input_checks import names_of_columns
 from ..progress import SILENT, Progress
 from ..tables.dataset import Dataset, load_dataset
+from ..tables.formatting import list_some
 from ..tables.options import RowOptions
 from ..tables.table import Table
-from ..text import load_encoder
+from ..text import check_encoder, load_encoder
 from .items import Items
 from .session import Session
 from .studio_table import StudioTable
@@ -66,13 +68,8 @@ def load_studio(
         X = np.asarray(dataset.scaled(scaling))
     prior = None
     if model is not None:
-        earlier = load(model)
-        if earlier.n_features != X.shape[1]:
-            raise ValueError(
-                f"{model} is a metric of {earlier.n_features} columns, the table has {X.shape[1]}; pass the table that "
-                "it was learned from, or leave --model out."
-            )
-        prior = earlier.matrix if scaling is None else scaling.scale[:, None] * earlier.matrix * scaling.scale
+        earlier = _matrix_of(Path(model), dataset)
+        prior = earlier if scaling is None else scaling.scale[:, None] * earlier * scaling.scale
     session = Session(X, log=log, kinds=kinds, random_state=seed, annotator=annotator, prior=prior)
 
     def finish(metric: Metric) -> Metric:
@@ -84,6 +81,38 @@ def load_studio(
     names = None if dataset.encoding is None or dataset.encoding.vectors else tuple(dataset.encoding.names)
     table = StudioTable(_items(dataset, options), names, options.data[0], finish, _encoder(dataset, options))
     return Loaded(session, table)
+
+
+def _matrix_of(model: Path, dataset: Dataset) -> np.ndarray:
+    """Return the matrix of a metric in the order of the columns of a table; ValueError if these are others."""
+    metric, n = load(model), dataset.X.shape[1]
+    fitted, names = Provenance.of(metric).table, None if dataset.encoding is None else dataset.encoding.names
+    remedy = "pass the table that it was learned from, or leave --model out"
+    if fitted.text != dataset.text and (fitted.text or fitted.columns is not None):
+        raise ValueError(
+            f"{model.name} was fitted on {_described(fitted.text)}, and rows are {_described(dataset.text)}; {remedy}."
+        )
+    if dataset.text:
+        try:
+            check_encoder(metric, load_encoder(dataset.options.encoder))
+        except ValueError as error:
+            raise ValueError(f"{model.name}: {error}") from None
+    if metric.n_features != n:
+        raise ValueError(f"{model.name} is a metric of {metric.n_features} columns, the table has {n}; {remedy}.")
+    if names is None or fitted.columns is None:
+        return metric.matrix
+    learned = names_of_columns(vars(fitted))
+    if set(learned) != set(names):
+        lacking, more = (list_some(sorted(set(a) - set(b))) for a, b in ((learned, names), (names, learned)))
+        raise ValueError(
+            f"{model.name} was fitted on {lacking}, which the rows lack; they have {more} instead; {remedy}."
+        )
+    order = [learned.index(name) for name in names]
+    return metric.matrix[np.ix_(order, order)]
+
+
+def _described(text: tuple[str, ...]) -> str:
+    return f"texts of {list_some(text)}" if text else "numbers"
 
 
 def _items(dataset: Dataset, options: RowOptions) -> Items:
