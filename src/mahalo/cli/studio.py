@@ -15,7 +15,7 @@ __all__ = ["studio"]
 @expand_options(omit=("pairs", "triplets"))
 def studio(
     rows: RowOptions,
-    port: Annotated[int, typer.Option(metavar="N", help="Port on loopback; 0: any that is free.", min=0)] = 8765,
+    port: Annotated[int, typer.Option(metavar="N", help="Port on loopback; 0: any that is free.")] = 8765,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
     annotator: Annotated[str, typer.Option(metavar="NAME", help="Who answers; several people may share a log.")] = "",
     triplets: Annotated[

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from importlib.resources import files
 
 from starlette.applications import Starlette
@@ -58,8 +59,16 @@ def make_app(studio: Studio, tokens: Tokens, hosts: set[str]) -> Starlette:
         yield
         await run_in_threadpool(studio.worker.stop)
 
-    async def events(request: Request) -> Response:
-        return StreamingResponse(_events(studio, request), media_type="text/event-stream")
+    return Starlette(
+        routes=[*_page_routes(tokens), *_data_routes(studio)],
+        middleware=[Middleware(Guard, tokens=tokens, hosts=hosts)],
+        exception_handlers={HTTPException: _refused, ValueError: _refused, OSError: _failed, BodyTooLarge: _too_large},
+        lifespan=lifespan,
+    )
+
+
+def _page_routes(tokens: Tokens) -> list[Route]:
+    """Return the routes of the page itself, and of the address that gives the cookie."""
 
     def opened(request: Request) -> Response:
         if not tokens.knows(request.headers) and not tokens.exchange(request.query_params.get("token", "")):
@@ -70,17 +79,19 @@ def make_app(studio: Studio, tokens: Tokens, hosts: set[str]) -> Starlette:
         response.set_cookie(tokens.cookie_name, tokens.cookie, httponly=True, samesite="strict", path="/")
         return response
 
-    def download(request: Request) -> Response:
-        name = request.path_params["name"]
-        if name not in views.DOWNLOADS or not (studio.out / name).is_file():
-            raise HTTPException(404, f"there is no file {name!r} yet.")
-        return FileResponse(studio.out / name, filename=name, media_type="application/octet-stream")
+    return [
+        Route("/", lambda request: _asset("index.html", "text/html")),
+        Route("/favicon.ico", lambda request: Response(status_code=204)),
+        Route("/open", opened),
+        Route("/static/{name}", lambda request: _asset(request.path_params["name"])),
+    ]
 
-    def picture(request: Request) -> Response:
-        found = studio.table.items.picture(_row(request))
-        if found is None:
-            raise HTTPException(404, "this row has no picture.")
-        return Response(found.data, media_type=found.media_type)
+
+def _data_routes(studio: Studio) -> list[Route]:
+    """Return the routes of what is known about the rows, and of what people answer."""
+
+    async def events(request: Request) -> Response:
+        return StreamingResponse(_events(studio, request), media_type="text/event-stream")
 
     def positions(request: Request) -> Response:
         return Response(views.map_bytes(studio), media_type="application/octet-stream")
@@ -91,26 +102,29 @@ def make_app(studio: Studio, tokens: Tokens, hosts: set[str]) -> Starlette:
     def get(view: Callable[[Studio, views.Query], views.Json]) -> Callable[[Request], Response]:
         return lambda request: JSONResponse(view(studio, dict(request.query_params)))
 
-    routes = [
-        Route("/", lambda request: _asset("index.html", "text/html")),
-        Route("/favicon.ico", lambda request: Response(status_code=204)),
-        Route("/open", opened),
-        Route("/static/{name}", lambda request: _asset(request.path_params["name"])),
+    return [
         Route("/api/events", events),
         Route("/api/map", positions),
         Route("/api/item/{row:int}", item),
-        Route("/api/picture/{row:int}", picture),
-        Route("/api/file/{name}", download),
+        Route("/api/picture/{row:int}", partial(_picture, studio)),
+        Route("/api/file/{name}", partial(_download, studio)),
         *(Route(f"/api/{name}", get(view)) for name, view in views.READ.items()),
         *(Route(f"/api/{name}", _post(studio, view), methods=["POST"]) for name, view in views.WRITE.items()),
     ]
-    handlers = {HTTPException: _refused, ValueError: _refused, OSError: _failed, BodyTooLarge: _too_large}
-    return Starlette(
-        routes=routes,
-        middleware=[Middleware(Guard, tokens=tokens, hosts=hosts)],
-        exception_handlers=handlers,
-        lifespan=lifespan,
-    )
+
+
+def _picture(studio: Studio, request: Request) -> Response:
+    found = studio.table.items.picture(_row(request))
+    if found is None:
+        raise HTTPException(404, "this row has no picture.")
+    return Response(found.data, media_type=found.media_type)
+
+
+def _download(studio: Studio, request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in views.DOWNLOADS or not (studio.out / name).is_file():
+        raise HTTPException(404, f"there is no file {name!r} yet.")
+    return FileResponse(studio.out / name, filename=name, media_type="application/octet-stream")
 
 
 def _post(studio: Studio, view: Callable[[Studio, views.Body], views.Json]) -> Callable:

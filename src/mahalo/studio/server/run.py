@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 import webbrowser
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from .studio import Studio
 
 __all__ = ["serve"]
 
-_HOST = "127.0.0.1"
+_HOST, _LAST_PORT = "127.0.0.1", 65_535
 
 
 def serve(
@@ -45,13 +46,7 @@ def serve(
     """
     import uvicorn
 
-    listening = socket.socket()
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((_HOST, port))
-    except OSError as error:
-        listening.close()
-        raise OSError(error.errno, f"port {port} is taken; pass --port 0 for any that is free") from None
+    listening = _bind(port)
     number = listening.getsockname()[1]
     tokens = Tokens(number)
     hosts = {f"{name}:{number}" for name in (_HOST, "localhost")}
@@ -65,3 +60,18 @@ def serve(
     )
     with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is how it ends
         uvicorn.Server(config).run(sockets=[listening])
+
+
+def _bind(port: int) -> socket.socket:
+    """Return a socket bound to a port of loopback."""
+    if not 0 <= port <= _LAST_PORT:
+        raise ValueError(f"a port is a number from 0 (any that is free) to {_LAST_PORT}; got {port}.")
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((_HOST, port))
+    except OSError as error:
+        listening.close()
+        reason = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror}"
+        raise OSError(error.errno, f"port {port} {reason}; pass --port 0 for any that is free") from None
+    return listening
