@@ -29,10 +29,10 @@ def rows():
 
 @pytest.fixture(scope="module")
 def asked(rows, tmp_path_factory):
-    """A session with 63 right answers, and its log."""
+    """A session with 73 right answers, and its log."""
     X, y = rows
     path = tmp_path_factory.mktemp("session") / "answers.jsonl"
-    return answered(Session(X, log=path), y, 63), path
+    return answered(Session(X, log=path), y, 73), path
 
 
 def test_answers_bring_a_better_distance_with_a_proof(asked, rows):
@@ -41,10 +41,38 @@ def test_answers_bring_a_better_distance_with_a_proof(asked, rows):
     ordinary = Session(rows[0]).metric_
     assert auc(ordinary, X, y) < 0.8 < 0.95 < auc(session.metric_, X, y)
     state = session.state()
-    assert state.certificate.converged and state.n_consolidated == 60
+    assert state.certificate.converged and state.n_consolidated == 70
     assert state.held_out.after >= state.held_out.before and state.held_out.margin > 0
-    assert state.n_answers == state.n_same + state.n_different == 63 and state.n_implied > 100
-    assert state.contradictions == () and state.curve[-1].n_pairs == 6
+    assert state.n_answers == state.n_same + state.n_different == 73 and state.n_implied > 100
+    assert state.contradictions == () and state.curve[-1].n_pairs == 7
+
+
+def test_few_answers_are_called_few_at_once_and_not_after_the_next_consolidation(rows):
+    X, y = rows
+    session = answered(Session(X), y, 12)
+    assert session.state().enough.sentence.endswith(f"{60 - session.state().n_answers} more answers first.")
+    session.answer(session.question(), "skip")
+    for _ in range(2):
+        n = session.state().n_answers
+        question = session.question()
+        session.answer(question, reply(question, y))
+        session.learn_in_background()
+        assert session.state().enough.sentence.endswith(f"{60 - n - 1} more answers first.")
+        assert session.state().n_consolidated < session.answers().n_entries
+
+
+def test_held_out_answers_are_judged_by_when_there_are_three_of_either_kind():
+    X, y = planted(n=40)
+    pairs = [(0, k) for k in range(1, 40) if y[k] == y[0]][:3] + [(0, k) for k in range(1, 40) if y[k] != y[0]][:3]
+    seen = []
+    session = Session(X)
+    for pair in pairs:
+        for k in range(9):
+            session.log.append(Entry(f"{pair}{k}", "pair", (5, 6), "same"))
+        session.log.append(Entry(f"{pair}", "pair", pair, "same" if y[pair[0]] == y[pair[1]] else "different"))
+        seen.append(session.state().held_out is not None)
+        assert session.state().n_held_out == len(seen)
+    assert seen == [False] * 5 + [True]
 
 
 def test_before_five_answers_the_distance_is_the_ordinary_one(rows):
@@ -240,7 +268,7 @@ def test_export_holds_all_that_is_needed(asked, rows, tmp_path):
     assert np.array_equal(metric.matrix, session.final().metric.matrix)
     with (found.folder / "answers.csv").open(newline="") as file:
         lines = list(csv.DictReader(file))
-    assert len(lines) == 63 and {line["same"] for line in lines} == {"0", "1"}
+    assert len(lines) == 73 and {line["same"] for line in lines} == {"0", "1"}
     cells = [line[side] for line in lines for side in ("left", "right")]
     assert any(cell.startswith("'=cmd") for cell in cells) and not any(cell.startswith("=") for cell in cells)
     run = subprocess.run([sys.executable, found.folder / "use.py"], capture_output=True, text=True, check=True)
@@ -250,7 +278,7 @@ def test_export_holds_all_that_is_needed(asked, rows, tmp_path):
 
 def test_the_export_learns_from_held_out_answers_too(asked):
     session, _ = asked
-    assert session.final().n_answers == 63
+    assert session.final().n_answers == 73
     assert not np.array_equal(session.final().metric.matrix, session.metric_.matrix)
 
 

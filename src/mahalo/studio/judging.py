@@ -11,10 +11,11 @@ from ..metric import Metric
 from .answers import Answers
 from .learning import Learning
 
-__all__ = ["Enough", "HeldOut", "Judge"]
+__all__ = ["Enough", "HeldOut", "Judge", "held_out_pairs", "too_early"]
 
 _N_PROBES, _N_REFERENCE, _K = 200, 2_000, 10
 _FEWEST_ANSWERS = 60  # before which nothing is enough
+_FEWEST_HELD_OUT = 3  # pairs of either kind, below which their AUC says nothing
 SPAN = 30  # answers whose effect on the ranking is looked at
 SMALL_CHANGE = 0.1  # share of nearest rows that change: one in ten
 
@@ -62,7 +63,7 @@ class Judge:
         self._probes, self._reference = rows[:n_probes], rows[n_probes:]
 
     def held_out(self, metric: Metric, answers: Answers) -> HeldOut | None:
-        """Return the AUC of held-out answers; None without a "same" and a "different" among them.
+        """Return the AUC of held-out answers; None with fewer than three "same" or three "different" among them.
 
         A triplet counts as a pair of either kind.
         """
@@ -99,8 +100,7 @@ class Judge:
     def enough(self, earlier: Metric | None, later: Metric, answers: Answers) -> Enough:
         """Return whether the answers since `earlier` have changed the ranking beyond noise; None: too few answers."""
         if earlier is None or answers.n_answers < _FEWEST_ANSWERS:
-            missing = max(1, _FEWEST_ANSWERS - answers.n_answers)
-            return Enough(False, None, f"Too early to say whether it is enough: {missing} more answers first.")
+            return too_early(answers.n_answers)
         change = self.change(earlier, later)
         gain = self.gain(earlier, later, answers)
         rises = gain is not None and gain[1] is not None and gain[0] > gain[1]
@@ -111,6 +111,13 @@ class Judge:
         if change > SMALL_CHANGE:
             return Enough(False, change, f"Go on: {share}.")
         return Enough(True, change, f"Enough: {share}, and the held-out AUC no longer rises beyond its interval.")
+
+
+def too_early(n_answers: int) -> Enough:
+    """Return the verdict before anything can be said, with the number of answers that are missing."""
+    missing = _FEWEST_ANSWERS - n_answers
+    wanted = f"{missing} more answer{'s' * (missing > 1)} first" if missing > 0 else "after the next few answers"
+    return Enough(False, None, f"Too early to say whether it is enough: {wanted}.")
 
 
 def _margin_of_none(same: np.ndarray) -> float:
@@ -129,7 +136,9 @@ def held_out_pairs(answers: Answers) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _auc(sq: np.ndarray, same: np.ndarray) -> tuple[float, np.ndarray] | None:
-    """Return the AUC and the influence of every pair on it."""
+    """Return the AUC and the influence of every pair on it; None with fewer than three pairs of either kind."""
     n = len(same)
+    if min(same.sum(), n - same.sum()) < _FEWEST_HELD_OUT:
+        return None
     found = auc_of_pairs(sq, np.column_stack([np.arange(n), np.arange(n, 2 * n)]), same, 2 * n)
     return None if found is None else (found[0], found[1][:n])

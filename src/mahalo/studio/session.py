@@ -21,7 +21,7 @@ from .answer_log import AnswerLog, DataIdentity, Entry
 from .answers import HELD_OUT_EVERY, Answers, contradictions
 from .export import Export, RowNames, export_answers
 from .input_checks import checked_kinds, checked_rows, checked_seed
-from .judging import SPAN, Enough, HeldOut, Judge
+from .judging import SPAN, Enough, HeldOut, Judge, held_out_pairs, too_early
 from .learning import Consolidation, Learning
 from .neighbors import Neighbors, RowIndex
 from .questions import Chooser, Doubt, Key, Question, doubts
@@ -311,9 +311,10 @@ class Session:
             n_implied=max(0, c.n_similar + c.n_dissimilar - c.n_answers),
             n_consolidated=learned.n_entries,
             certificate=c.certificate,
+            n_held_out=len(held_out_pairs(answers)[0]),
             held_out=learned.held_out,
             curve=self._curve,
-            enough=learned.enough,
+            enough=too_early(answers.n_answers) if learned.enough.change is None else learned.enough,
             contradictions=contradictions(answers),
             doubtful=learned.doubtful,
             annotators=tuple(sorted(names)),

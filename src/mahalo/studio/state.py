@@ -26,8 +26,10 @@ class State:
         Answers in the log at the last consolidation.
     certificate : Certificate or None
         Of the last consolidation.
+    n_held_out : int
+        Pairs whose answers are held out; a triplet is two.
     held_out : HeldOut or None
-        AUC of held-out answers; None until some are "same" and some "different".
+        AUC of held-out answers; None until three of them are "same" and three "different".
     curve : tuple of HeldOut
         The same at earlier consolidations.
     enough : Enough
@@ -44,6 +46,7 @@ class State:
     n_implied: int
     n_consolidated: int
     certificate: Certificate | None
+    n_held_out: int
     held_out: HeldOut | None
     curve: tuple[HeldOut, ...]
     enough: Enough

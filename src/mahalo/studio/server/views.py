@@ -69,6 +69,7 @@ def state(studio: Studio, query: Query) -> Json:
         "n_implied": found.n_implied,
         "n_consolidated": found.n_consolidated,
         "annotators": list(found.annotators),
+        "n_held_out": found.n_held_out,
         "held_out": None if found.held_out is None else _held_out(found.held_out),
         "curve": [_held_out(point) for point in found.curve],
         "enough": {"reached": found.enough.reached, "sentence": found.enough.sentence},
