@@ -45,7 +45,8 @@ COLUMNS = ("--text", "title", "--columns", "year", "--id", "key")
 
 def test_pairs_are_proposed_labelled_and_learned_from(catalogues, run):
     code, out, err = run("dedupe", "a.csv", "--against", "b.csv", *COLUMNS, "--ask", "60", "--out", "ask.csv")
-    assert code == 0 and "pairs" in out, err
+    again = "mahalo dedupe a.csv --against b.csv --text title --columns year --id key --pairs ask.csv --out groups.csv"
+    assert code == 0 and f"write 1 or 0 into 'same', then {again}" in " ".join(out.split()), err
     rows = read("ask.csv")
     assert list(rows[0]) == ["first", "second", "same", "first_row", "second_row"]
     assert all(row["first"][0] == "a" and row["second"][0] == "b" and row["same"] == "" for row in rows)
@@ -84,6 +85,23 @@ def test_one_table_and_numbers_alone(catalogues, run):
     assert sum(groups.get(str(k)) == groups.get(str(k + 80)) is not None for k in range(50)) >= 45
 
 
+def test_nothing_certain_is_said_and_no_group_written(catalogues, run):
+    """Answers that no column explains: no pair is certain."""
+    assert run("dedupe", "both.csv", *COLUMNS, "--ask", "60", "--out", "ask.csv")[0] == 0
+    rows = read("ask.csv")
+    with open("ask.csv", "w", encoding="utf8") as file:
+        file.write("first,second,same\n")
+        file.writelines(f"{row['first']},{row['second']},{int(k % 4 == 0)}\n" for k, row in enumerate(rows))
+    command = ("dedupe", "both.csv", *COLUMNS, "--pairs", "ask.csv", "--out", "groups.csv", "--page", "g.html")
+    code, out, err = run(*command)
+    assert code == 0 and "no pair is the same with enough certainty" in err
+    assert "none: no pair of" in out and "%" not in out and read("groups.csv") == []
+    page = Path("g.html").read_text(encoding="utf8")
+    assert "No duplicates found" in page and "doubtful groups" not in page
+    code, out, _ = run(*command, "--force", "--json")
+    assert code == 0 and json.loads(out)["expected_precision"] is None
+
+
 def test_texts_on_the_page_are_escaped(catalogues, run):
     rows = read("both.csv")
     for row in rows:
@@ -102,7 +120,9 @@ def test_texts_on_the_page_are_escaped(catalogues, run):
     ("arguments", "message"),
     [
         ((), "give --pairs FILE with labelled pairs, or --ask 300"),
-        (("--pairs", "p.csv", "--ask", "9"), "--ask writes pairs to label and learns nothing"),
+        (("--pairs", "p.csv", "--ask", "9"), "--ask writes pairs to label and learns nothing; leave --pairs out"),
+        (("--ask", "9", "--precision", ".9", "--base-rate", ".1"), "leave --precision and --base-rate out"),
+        (("--pairs", "p.csv", "--seed", "1"), "--seed is that of the pairs of --ask"),
         (("--pairs", "p.csv", "--precision", "2"), "precision must be a share between 0 and 1"),
         (("--pairs", "empty.csv"), "no pair of empty.csv is labelled"),
         (("--pairs", "unknown.csv"), "unknown.csv names 1 ids that no row has: 'q'"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import OutputOptions, RowOptions, expand_options, result_option
+from .options import OutputOptions, RowOptions, expand_options, options_on_command_line, result_option
 
 if TYPE_CHECKING:
     from ..workflows.duplicate_search import DuplicateSummary
@@ -15,10 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["dedupe"]
 
 _TABLES = (".csv", ".tsv", ".parquet")
+_OF_GROUPS = ("pairs", "precision", "base_rate", "page")  # options that --ask has no use for
+_OF_BOTH = ("against", "text", "columns", "id", "encoder", "encoding")
 
 
 @expand_options(omit=("label", "labels", "ids", "drop", "one_hot", "triplets"))
 def dedupe(
+    context: typer.Context,
     rows: RowOptions,
     output: OutputOptions,
     out: Annotated[Path, result_option("FILE", "Groups, or the pairs of `--ask`: .csv, .tsv or .parquet.")],
@@ -54,8 +58,11 @@ def dedupe(
     inputs = [*rows.data, rows.pairs, against]
     if page is not None:
         check_output(page, output.force, (".html",), "--page", inputs)
-    if ask is not None and (rows.pairs is not None or page is not None):
-        raise ValueError("--ask writes pairs to label and learns nothing; leave --pairs and --page out.")
+    written = options_on_command_line(context)
+    if ask is not None and (unused := [written[name] for name in _OF_GROUPS if name in written]):
+        raise ValueError(f"--ask writes pairs to label and learns nothing; leave {' and '.join(unused)} out.")
+    if ask is None and "seed" in written:
+        raise ValueError("--seed is that of the pairs of --ask, and nothing else is drawn; leave it out.")
     if ask is None and rows.pairs is None:
         raise ValueError("give --pairs FILE with labelled pairs, or --ask 300 to get pairs to label.")
     request = Request(rows, against, precision, base_rate, out, page)
@@ -66,9 +73,12 @@ def dedupe(
         else:
             proposed = write_proposals(request, ask, seed, display.progress)
             record = proposed.to_dict()
+            again = [word for name in _OF_BOTH if name in written for word in (written[name], context.params[name])]
+            words = [",".join(word) if isinstance(word, list) else str(word) for word in [*rows.data, *again]]
+            command = shlex.join(["mahalo", "dedupe", *words, "--pairs", str(out), "--out", "groups.csv"])
             facts = {
                 "written": f"{out}: {proposed.pairs:,} pairs",
-                "next": "write 1 or 0 into 'same', then give --pairs",
+                "next": f"write 1 or 0 into 'same', then {command}",
             }
     print_result(output.json, record, facts)
 
@@ -79,8 +89,12 @@ def _facts(found: DuplicateSummary) -> dict[str, str]:
     facts = {
         "labelled": f"{found.labelled_same:,} pairs the same, {found.labelled_different:,} different",
         "weights": ", ".join(f"{name} {weight:.3g}" for name, weight in heaviest),
-        "groups": f"{found.groups:,}, of {found.pairs:,} pairs; {found.expected_precision:.1%} of them expected to be "
-        f"the same (probability of at least {found.threshold:.2f}, {found.candidates:,} candidates)",
+        "groups": f"{found.groups:,} of {found.pairs:,} pairs, from {found.candidates:,} candidates",
+        "precision": f"{found.expected_precision:.1%} of the pairs are expected to be the same; {found.doubtful:,} "
+        "have a probability below 0.5",
         "written": found.out,
     }
+    if not found.pairs:
+        facts["groups"] = f"none: no pair of {found.candidates:,} candidates is certain enough; label more pairs"
+        del facts["precision"]
     return facts if found.page is None else facts | {"page": found.page}

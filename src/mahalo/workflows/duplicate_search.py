@@ -44,10 +44,11 @@ class ProposalSummary:
 
 @dataclass(frozen=True)
 class DuplicateSummary:
-    """Groups that were found, and what was learned."""
+    """Groups that were found, and what was learned; `expected_precision` is NaN if no pair was found."""
 
     groups: int
     pairs: int
+    doubtful: int
     expected_precision: float
     threshold: float
     candidates: int
@@ -102,6 +103,7 @@ def find_duplicates(request: Request, progress: Progress) -> DuplicateSummary:
     return DuplicateSummary(
         groups=found.n_groups,
         pairs=len(found.pairs),
+        doubtful=found.n_doubtful,
         expected_precision=round(found.expected_precision, 4),
         threshold=round(found.threshold, 4),
         candidates=found.n_candidates,
