@@ -128,7 +128,7 @@ def test_the_library_knows_nothing_of_what_is_run_from_a_checkout():
 def test_demo_tells_its_story(capsys, tmp_path, monkeypatch, name, n_fits):
     from mahalo.cli import demo
 
-    monkeypatch.setattr(demo, "_EXAMPLES", [example for example in demo._EXAMPLES if example.name == name])
+    monkeypatch.setattr(demo, "EXAMPLES", [example for example in demo.EXAMPLES if example.name == name])
     monkeypatch.chdir(tmp_path)
     code, out, _ = run_main(capsys, "demo", "--no-plot")
     assert code == 0
@@ -151,7 +151,7 @@ def test_demo_tells_its_story(capsys, tmp_path, monkeypatch, name, n_fits):
 def test_demo_tells_machines_what_it_tells_people(capsys, tmp_path, monkeypatch):
     from mahalo.cli import demo
 
-    monkeypatch.setattr(demo, "_EXAMPLES", demo._EXAMPLES[:1])
+    monkeypatch.setattr(demo, "EXAMPLES", demo.EXAMPLES[:1])
     monkeypatch.chdir(tmp_path)
     code, out, err = run_main(capsys, "demo", "--no-plot", "--json")
     assert (code, err) == (0, "")
@@ -170,9 +170,9 @@ def test_demo_tells_machines_what_it_tells_people(capsys, tmp_path, monkeypatch)
 def test_demo_prints_all_tables_before_it_draws(capsys, tmp_path, monkeypatch):
     from mahalo.cli import demo
 
-    iris = demo._EXAMPLES[0]
+    iris = demo.EXAMPLES[0]
     again = dataclasses.replace(iris, name="again")
-    monkeypatch.setattr(demo, "_EXAMPLES", (iris, again))
+    monkeypatch.setattr(demo, "EXAMPLES", (iris, again))
     code, out, _ = run_main(capsys, "demo", "--out", str(tmp_path))
     assert code == 0
     places = [out.index(words) for words in ("\niris:", "\nagain:", "demo-iris.png", "demo-again.png")]
@@ -183,8 +183,8 @@ def test_the_first_table_of_the_demo_is_quick():
     """Few rows, and each of them held out once."""
     from mahalo.cli import demo
 
-    first = demo._EXAMPLES[0]
-    rows = {example.name: getattr(datasets, example.load)().data.shape[0] for example in demo._EXAMPLES}
+    first = demo.EXAMPLES[0]
+    rows = {example.name: getattr(datasets, example.load)().data.shape[0] for example in demo.EXAMPLES}
     assert first.n_repeats == 1 and rows[first.name] == min(rows.values())
 
 

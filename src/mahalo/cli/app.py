@@ -21,8 +21,6 @@ from .studio import studio
 from .suspects import suspects
 from .transform import transform
 
-__all__ = ["app", "main"]
-
 app = typer.Typer(
     name="mahalo",
     help="Learn a distance from labels, pairs or triplets, solved to the optimum and certified.",

@@ -23,17 +23,6 @@ if TYPE_CHECKING:
     from ..workflows.feedback_fit import FeedbackOutcome
     from ..workflows.text_search import Answers
 
-__all__ = [
-    "facts_grid",
-    "print_answers",
-    "print_csv",
-    "print_evaluation",
-    "print_feedback",
-    "print_fit",
-    "print_json",
-    "print_result",
-]
-
 _FORMATS = {"distance": ".6g", "probability": ".4f"}  # of columns of answers
 _SHOWN = 100  # characters of a text in the table of answers
 # Printed beside "converged", where violations would look like a fault.

@@ -13,8 +13,6 @@ from .options import OutputOptions, RowOptions, expand_options, options_on_comma
 if TYPE_CHECKING:
     from ..workflows.duplicate_search import DuplicateSummary
 
-__all__ = ["dedupe"]
-
 _TABLES = (".csv", ".tsv", ".parquet")
 _OF_GROUPS = ("pairs", "precision", "base_rate", "page")  # options that --ask has no use for
 _OF_BOTH = ("against", "text", "columns", "id", "encoder", "encoding")

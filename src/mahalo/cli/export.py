@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from ..metric import Metric
 
-__all__ = ["export"]
-
 
 class Side(StrEnum):
     rows = "rows"

@@ -17,9 +17,6 @@ from .options import (
     with_texts,
 )
 
-__all__ = ["evaluate", "fit"]
-
-
 # Options that make sense with judged searches; all others are about a distance between rows.
 _WITH_FEEDBACK = {"data", "text", "encoder", "id", "ids", "encoding", "feedback", "seed", "out", "force", "json", "log"}
 

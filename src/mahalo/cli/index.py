@@ -10,8 +10,6 @@ import typer
 
 from .options import NOT_LEARNING, Model, OutputOptions, RowOptions, expand_options, result_option
 
-__all__ = ["index"]
-
 
 class Backend(StrEnum):
     exact = "exact"

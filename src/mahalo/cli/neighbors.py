@@ -9,8 +9,6 @@ import typer
 
 from .options import NOT_LEARNING, Model, OutputOptions, RowOptions, expand_options, result_option
 
-__all__ = ["neighbors"]
-
 
 @expand_options(omit=(*NOT_LEARNING, "data", "ids"))
 def neighbors(

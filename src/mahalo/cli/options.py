@@ -20,18 +20,6 @@ from ..workflows.options import LearningOptions
 if TYPE_CHECKING:
     from .progress import ProgressDisplay
 
-__all__ = [
-    "NOT_LEARNING",
-    "LearningOptions",
-    "Model",
-    "OutputOptions",
-    "RowOptions",
-    "expand_options",
-    "options_on_command_line",
-    "result_option",
-    "with_texts",
-]
-
 _ROWS, _LEARNING, _RESULT = "Rows", "Learning", "Output"
 _KINDS = ".csv, .tsv, .parquet, .npy, .npz or .svm"
 

@@ -21,8 +21,6 @@ from .options import (
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["pairs"]
-
 
 class Aim(StrEnum):
     accuracy = "accuracy"

@@ -18,8 +18,6 @@ from .runner import print_error_line
 if TYPE_CHECKING:
     from rich.status import Status
 
-__all__ = ["ProgressDisplay", "progress_display"]
-
 _PATIENCE = 2.0  # seconds before a plain line is printed
 _LOG_INTERVAL = 1.0  # seconds between lines of one stage in the log
 

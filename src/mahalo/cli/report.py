@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ..tables.model import FittedModel, ModelRows
     from ..text import WordWeights
 
-__all__ = ["report"]
-
 _SHOWN = 120  # characters of a sentence
 
 

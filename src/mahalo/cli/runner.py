@@ -9,8 +9,6 @@ from typing import TextIO
 
 import typer
 
-__all__ = ["print_error_line", "run_app"]
-
 # Error of a wrong option or argument; typer names only its subclass.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 _INTERRUPTED = 130

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from ..tables.output_files import check_output, write_table
 
-__all__ = ["write_wine"]
-
 _KINDS = (".csv", ".tsv", ".parquet")
 _NEW = slice(9, None, 18)  # bottles of the second table
 

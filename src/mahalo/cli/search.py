@@ -8,8 +8,6 @@ import typer
 
 from .options import NOT_LEARNING, Model, OutputOptions, RowOptions, expand_options
 
-__all__ = ["search"]
-
 
 @expand_options(omit=(*NOT_LEARNING, "data", "force"))
 def search(

@@ -9,8 +9,6 @@ import typer
 
 from .options import RowOptions, expand_options, result_option
 
-__all__ = ["studio"]
-
 
 @expand_options(omit=("pairs", "triplets"))
 def studio(

@@ -9,8 +9,6 @@ import typer
 
 from .options import OutputOptions, RowOptions, expand_options, result_option
 
-__all__ = ["suspects"]
-
 
 @expand_options(omit=("pairs", "triplets"))
 def suspects(

@@ -7,8 +7,6 @@ from typing import Annotated
 
 from .options import NOT_LEARNING, Model, OutputOptions, RowOptions, expand_options, result_option
 
-__all__ = ["transform"]
-
 
 @expand_options(omit=(*NOT_LEARNING, "id", "ids"))
 def transform(

@@ -16,8 +16,6 @@ from ..linalg import Matrix
 from .formatting import list_some, one_line
 from .table import Table
 
-__all__ = ["number_columns", "read_array", "read_svmlight", "stack"]
-
 
 def read_array(file: Path) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Return the rows of an .npy or .npz file, and its other arrays by name."""

@@ -15,8 +15,6 @@ from ..progress import Progress
 from .encoding import Encoding, Missing, convert, raise_if_missing
 from .table import Piece, TableSource, merge_pieces
 
-__all__ = ["ColumnStats"]
-
 
 @dataclass(frozen=True)
 class ColumnStats:

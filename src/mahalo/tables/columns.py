@@ -21,18 +21,6 @@ from .vectors import is_vector
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "ColumnChoice",
-    "check_column",
-    "is_numeric",
-    "numeric_columns",
-    "numeric_names",
-    "select_columns",
-    "split_names",
-    "warn_constants",
-    "warn_row_names",
-]
-
 _ROW_INDEX = re.compile(r"|__index_level_\d+__|Unnamed: \d+")  # in .csv, in .parquet, and read back by pandas
 _FEWEST = 3  # rows; fewer may count up by chance
 

@@ -11,8 +11,6 @@ from .formatting import escape_formula, float_array, list_some
 from .options import RowOptions
 from .table import ReadOptions, Table, read_table
 
-__all__ = ["read_constraints", "read_labelled_pairs", "read_pair_rows"]
-
 _GRADES = ("grade", "relevance", "score")
 _SAME = ("same", "label")  # 1 for a similar pair, 0 for a dissimilar one
 _ENDS = ("first", "second")

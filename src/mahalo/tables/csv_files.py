@@ -16,8 +16,6 @@ from .table import ReadOptions, check_unique, require_pyarrow
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["encoding_error", "read_csv"]
-
 _LONGEST_LINE = 32 << 20  # bytes; a longer line is refused before it is in memory
 
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from .parquet_shards import ParquetShards
 
-__all__ = ["Dataset", "load_dataset"]
-
 
 @dataclass(frozen=True)
 class Dataset:

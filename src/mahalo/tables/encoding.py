@@ -21,18 +21,6 @@ from .vectors import check_vectors, is_list, vector_lengths, vector_matrix
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "Encoding",
-    "Missing",
-    "check_matrix",
-    "convert",
-    "encode",
-    "fit_encoding",
-    "mixed_encoding",
-    "numbers_beside_texts",
-    "raise_if_missing",
-]
-
 _MOST_VALUES = 200  # largest number of values of a one-hot column
 
 

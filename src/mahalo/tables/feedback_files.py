@@ -10,8 +10,6 @@ import numpy as np
 from .formatting import float_array, list_some
 from .table import ReadOptions, Table, read_table
 
-__all__ = ["JudgedQueries", "read_feedback"]
-
 _NAMES = ("query", "document", "grade")
 
 

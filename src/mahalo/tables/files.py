@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["TableFiles", "existing_files"]
-
 _SUFFIXES = (".csv", ".tsv", ".parquet", ".npy", ".npz", ".svm", ".svmlight", ".libsvm")
 _LISTED = ", ".join(_SUFFIXES[:5]) + " or .svm"
 

@@ -7,8 +7,6 @@ from typing import TypeVar
 
 import numpy as np
 
-__all__ = ["escape_formula", "float_array", "is_number", "list_some", "one_line", "shorten"]
-
 _SHOWN = 3
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 

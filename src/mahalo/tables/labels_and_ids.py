@@ -19,8 +19,6 @@ from .vectors import is_list
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Classes", "check_value_columns", "name_rows", "read_ids", "read_labels"]
-
 _MOST_CLASSES = 1_000_000  # largest number of different labels
 
 

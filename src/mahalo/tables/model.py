@@ -25,8 +25,6 @@ from .table import ReadOptions, Table, TableSource, open_table, read_table
 from .text_columns import join_texts
 from .vectors import vector_lengths
 
-__all__ = ["FittedModel", "ModelRows"]
-
 _PART = 50_000  # rows to transform at once
 
 

@@ -18,8 +18,6 @@ from .table import require_pyarrow
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Column", "Part", "check_output", "refuse_input", "write_parts", "write_table"]
-
 _TABLES = (".csv", ".tsv", ".parquet")
 _ARRAYS = (".npy", ".npz")
 _RESERVED = ("X", "file", "allow_pickle")  # names in .npz files of the rows and of numpy's own parameters

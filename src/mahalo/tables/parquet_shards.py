@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pyarrow.dataset import ParquetFileFragment
     from pyarrow.parquet import FileMetaData
 
-__all__ = ["ParquetShards", "fits_memory"]
-
 MEMORY_LIMIT = 1 << 30  # bytes; files with more numbers stay on disk
 PIECE_SIZE = 1 << 25  # bytes of numbers in a piece, which has at least one row group
 

@@ -18,8 +18,6 @@ from .options import RowOptions
 from .table import ReadOptions, Table, read_table
 from .text_columns import join_texts, read_texts
 
-__all__ = ["Records", "load_records"]
-
 _MOST_SHOWN = 6  # columns of numbers in the text of a record
 
 

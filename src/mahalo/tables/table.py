@@ -25,19 +25,6 @@ if TYPE_CHECKING:
 
     from .parquet_shards import ParquetShards
 
-__all__ = [
-    "Piece",
-    "ReadOptions",
-    "Table",
-    "TableSource",
-    "check_unique",
-    "matching_shards",
-    "merge_pieces",
-    "open_table",
-    "read_table",
-    "require_pyarrow",
-]
-
 T = TypeVar("T")
 TableSource: TypeAlias = "Table | ParquetShards"  # rows in memory or on disk
 

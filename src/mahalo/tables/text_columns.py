@@ -8,8 +8,6 @@ from .columns import check_column
 from .formatting import list_some
 from .table import Table
 
-__all__ = ["join_texts", "read_texts"]
-
 
 def join_texts(table: Table, names: Sequence[str]) -> list[str]:
     """Return one text for each row: the values of the columns, empty ones left out, with a space between them.

@@ -12,8 +12,6 @@ from .table import Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["check_vectors", "is_list", "is_vector", "vector_lengths", "vector_matrix"]
-
 
 def is_list(column_type: pa.DataType) -> bool:
     """Return whether a column holds lists, of anything."""

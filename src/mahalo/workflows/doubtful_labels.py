@@ -14,8 +14,6 @@ from ..selection import MetricLearnerCV
 from ..tables.dataset import load_dataset
 from ..tables.options import RowOptions
 
-__all__ = ["DoubtfulTable", "find_doubtful"]
-
 
 @dataclass(frozen=True, eq=False)
 class DoubtfulTable:

@@ -15,8 +15,6 @@ from ..tables.options import RowOptions
 from ..tables.output_files import write_table
 from ..tables.records import Records, load_records
 
-__all__ = ["DuplicateSummary", "ProposalSummary", "Request", "find_duplicates", "write_proposals"]
-
 
 @dataclass(frozen=True)
 class Request:

@@ -29,16 +29,6 @@ from ..task import FitSettings
 from ..validation import is_precomputed, len_of, warn
 from .options import LearningOptions
 
-__all__ = [
-    "FitOutcome",
-    "Outcome",
-    "evaluate_metric",
-    "fixed_learner",
-    "learn_metric",
-    "make_estimator",
-    "make_scaling",
-]
-
 _NARROW = 256  # columns up to which one thread does as well as several
 
 Show = Callable[[str], None]

@@ -21,8 +21,6 @@ from ..tables.table import ReadOptions, read_table
 from ..tables.text_columns import join_texts
 from ..text import TextEncoder, load_encoder
 
-__all__ = ["FeedbackOutcome", "learn_from_feedback"]
-
 
 @dataclass(frozen=True)
 class FeedbackOutcome:

@@ -11,8 +11,6 @@ from ..tables.options import RowOptions
 from ..tables.text_columns import join_texts
 from ..text import HybridIndex
 
-__all__ = ["index_rows", "index_texts"]
-
 
 def index_rows(model: Path, rows: RowOptions, backend: str, progress: Progress = SILENT) -> Index:
     """Return an index of the rows of a table, for `mahalo neighbors`."""

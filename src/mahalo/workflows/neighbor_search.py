@@ -16,8 +16,6 @@ from ..tables.labels_and_ids import name_rows
 from ..tables.model import FittedModel, ModelRows
 from ..tables.options import RowOptions
 
-__all__ = ["FoundNeighbors", "NeighborSearch", "find_neighbors", "open_search"]
-
 _QUERIES = 4_096  # queries to search for at once
 
 

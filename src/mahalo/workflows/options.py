@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Holdout", "LearningOptions"]
-
 
 class Holdout(StrEnum):
     """Unit of held-out data: rows of all classes, or whole classes."""

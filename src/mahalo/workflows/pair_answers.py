@@ -25,17 +25,6 @@ from ..tables.options import RowOptions
 from .estimation import fixed_learner, make_estimator, make_scaling
 from .options import LearningOptions
 
-__all__ = [
-    "ClassifiedRows",
-    "PairAnswers",
-    "PairModel",
-    "Threshold",
-    "answer_pairs",
-    "learn_classifier",
-    "load_classifier",
-    "summarize",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class PairAnswers:

@@ -19,8 +19,6 @@ from ..tables.options import RowOptions
 from ..tables.text_columns import join_texts
 from ..text import HybridIndex
 
-__all__ = ["Answer", "Answers", "TextSearch", "open_text_search", "search_texts"]
-
 
 @dataclass(frozen=True)
 class Answer:
