@@ -13,10 +13,12 @@ from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .callbacks import CallbackMixin, with_callbacks
 from .constraints import Constraints, as_constraints, reject_constraints
 from .learner import MetricLearner
 from .linalg import Matrix
 from .metric import Metric, leading_part
+from .progress import Progress, Show, progress_for
 from .task import start_metric
 from .types import RowsLike
 from .validation import Seed, as_generator, as_objects, at_least_single
@@ -24,7 +26,7 @@ from .validation import Seed, as_generator, as_objects, at_least_single
 __all__ = ["MetricKMeans"]
 
 
-class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class MetricKMeans(CallbackMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """k-means under a metric learned from constraints.
 
     The metric is learned from the constraints, all rows are mapped to the space where it is the Euclidean distance,
@@ -49,6 +51,8 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         As in scikit-learn's KMeans: a start ends when its centres move less than this, relatively.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the starts. None is a fixed seed: fits repeat exactly.
+    verbose : int or callable, default=0
+        Progress of the learner and of the starts, as in `MetricLearner`; 0 leaves that of a learner given.
 
     Attributes
     ----------
@@ -96,6 +100,7 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         max_iter: int = 300,
         tol: float = 1e-4,
         random_state: Seed = None,
+        verbose: int | Show = 0,
     ):
         self.n_clusters = n_clusters
         self.learner = learner
@@ -103,9 +108,11 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.verbose = verbose
 
     __metadata_request__fit = {"constraints": True, "rows": True}  # noqa: RUF012
 
+    @with_callbacks
     def fit(
         self,
         X: RowsLike,
@@ -134,21 +141,30 @@ class MetricKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         X = self._validate_rows(X, reset=True)
         reject_constraints(y)
         constraints = as_constraints(constraints)
-        if constraints is None:
-            self.learner_, self.metric_ = None, _prior_metric(learner, X)
-            used = Constraints()
-        else:
-            self.learner_ = clone(learner).fit(X, constraints=constraints, rows=rows)
-            self.metric_, used = self.learner_.metric_, self.learner_.constraints_
-        Z = self.metric_.transform(X)
+        with self._fit_task(X, constraints=constraints, rows=rows) as task:
+            if constraints is None:
+                self.learner_, self.metric_ = None, _prior_metric(learner, X)
+                used = Constraints()
+            else:
+                self.learner_ = clone(learner)
+                if self.verbose:
+                    self.learner_.set_params(verbose=self.verbose)
+                with task.nested_fit(self.learner_, "learning"):
+                    self.learner_.fit(X, constraints=constraints, rows=rows)
+                self.metric_, used = self.learner_.metric_, self.learner_.constraints_
+            with progress_for(self.verbose, task) as progress:
+                self._cluster(self.metric_.transform(X), used, progress)
+        return self
+
+    def _cluster(self, Z: np.ndarray, constraints: Constraints, progress: Progress) -> None:
+        """Run k-means from several starts, and set the attributes of the best one."""
         starts = as_generator(self.random_state).integers(2**31, size=self.n_init)
-        runs = [self._run_kmeans(Z, int(seed)) for seed in starts]
-        best = min(runs, key=lambda run: (n_violated(run.labels_, used), run.inertia_))
+        runs = [self._run_kmeans(Z, int(seed)) for seed in progress.track(starts, len(starts), "clustering: start")]
+        best = min(runs, key=lambda run: (n_violated(run.labels_, constraints), run.inertia_))
         self.labels_, self.cluster_centers_ = best.labels_, best.cluster_centers_
         self.inertia_, self.n_iter_ = float(best.inertia_), best.n_iter_
-        self.n_violated_ = n_violated(self.labels_, used)
+        self.n_violated_ = n_violated(self.labels_, constraints)
         self._n_features_out = len(self.cluster_centers_)
-        return self
 
     def _run_kmeans(self, Z: np.ndarray, seed: int) -> KMeans:
         return KMeans(self.n_clusters, n_init=1, max_iter=self.max_iter, tol=self.tol, random_state=seed).fit(Z)

@@ -305,6 +305,10 @@ class ITML_Supervised(TransformerMixin, _MahalanobisEstimator):
         self._learn(rows, constraints, bounds)
         return self
 
+    def transform(self, X: RowsLike) -> np.ndarray:
+        """Map rows to the space in which the learned distance is the Euclidean distance."""
+        return super().transform(X)  # scikit-learn's set_output wraps the methods of this class alone
+
 
 class _RowsByNumber:
     """Preprocessor that returns the rows of an array by their numbers; a class, so that it can be pickled."""

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from .basis import Basis
 from .basis.base import basis_needs
+from .callbacks import CallbackMixin, with_callbacks
 from .constraints import Constraints, as_constraints, codes_of, none_if_unlabelled
 from .evaluation import pair_auc
 from .explain import ExplainMixin
@@ -42,7 +43,7 @@ from .validation import (
 __all__ = ["MetricLearner"]
 
 
-class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MetricLearner(CallbackMixin, ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Learn a Mahalanobis distance from labels, pairs, triplets or linear constraints.
 
     The metric W ⪰ 0 minimises a loss, by default the LogDet divergence to the prior, plus γ times a penalty for each
@@ -189,6 +190,7 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
     __metadata_request__fit = {"constraints": True, "rows": True}  # noqa: RUF012
     __metadata_request__score = {"constraints": True, "rows": True}  # noqa: RUF012
 
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -218,11 +220,10 @@ class MetricLearner(ExplainMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         self
         """
         settings = self.fit_settings()
-        with progress_for(self.verbose) as progress:
+        with self._fit_progress(X, y, constraints=constraints, rows=rows) as progress:
             data = self._validate(X, y, constraints, rows, progress)
             data, _ = with_sample_weight(data, sample_weight, pairwise=self._pairwise)
-            task, solution = pose_and_solve(settings, data, progress)
-        self._store(data, task, solution)
+            self._store(data, *pose_and_solve(settings, data, progress))
         return self
 
     def solve_path(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import sklearn
@@ -17,6 +19,7 @@ from mahalo import Constraints, MetricLearner, MetricLearnerCV, OnlineMetricLear
 from mahalo.cluster import MetricKMeans
 from mahalo.compat import ITML, ITML_Supervised
 from mahalo.embeddings import EmbeddingAdapter
+from mahalo.explain.diagram import certificate_table
 from mahalo.feedback import QueryAdapter
 
 
@@ -116,3 +119,46 @@ def test_the_diagram_says_when_a_fit_stopped_early():
     with pytest.warns(sklearn.exceptions.ConvergenceWarning):
         learner = MetricLearner(prior="diagonal", max_iter=1, tol=1e-12).fit(X, y)
     assert "Certificate: not converged" in learner._repr_html_()
+
+
+class Named(str):
+    """Parameter whose text would be markup."""
+
+    def __repr__(self) -> str:
+        return "<script>alert(1)</script>"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_diagram_of_every_certified_estimator_has_its_certificate_and_is_escaped():
+    for estimator, _ in fitted_estimators():
+        if isinstance(estimator, OnlineMetricLearner):
+            assert "Certificate" not in estimator._repr_html_()
+            estimator.consolidate()
+        html = estimator.set_params(random_state=Named("x"))._repr_html_()
+        assert html.count("Certificate: converged") == hasattr(estimator, "certificate_"), type(estimator)
+        assert "<script>alert" not in html
+        if isinstance(estimator, QueryAdapter):
+            assert f"<td>{estimator.certificate_.bound:.1e}</td>" in html
+
+
+def test_rows_of_the_certificate_are_escaped():
+    found = certificate_table(SimpleNamespace(converged=False), {"<b>": "a & b"})
+    assert "&lt;b&gt;" in found and "a &amp; b" in found and "<b>" not in found
+
+
+# -- pandas --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_pipelines_return_data_frames_with_names():
+    pytest.importorskip("pandas")
+    for estimator, n_outputs in fitted_estimators():
+        if isinstance(estimator, (QueryAdapter, ITML)):
+            continue  # they are fitted to two tables, or to pairs
+        data, options = load_wine(as_frame=True), {}
+        if isinstance(estimator, MetricKMeans):
+            options = {"metrickmeans__constraints": Constraints.from_labels(data.target, random_state=0)}
+        model = make_pipeline(StandardScaler(), sklearn.clone(estimator)).set_output(transform="pandas")
+        frame = model.fit(data.data, data.target, **options).transform(data.data[3:9])
+        assert frame.columns.tolist() == model.get_feature_names_out().tolist()
+        assert frame.shape == (6, n_outputs) and frame.index.tolist() == list(range(3, 9))

@@ -33,6 +33,7 @@ from mahalo.solvers import certify, dual, newton
 from mahalo.solvers.barrier_free_steps import newton_multipliers
 from mahalo.solvers.dual_path import DualPath
 from mahalo.solvers.dual_state import DualState
+from mahalo.solvers.result import StepLog
 from mahalo.task import FitData, pose
 
 losses = pytest.mark.parametrize("plain_loss", ALL_LOSSES, ids=repr)
@@ -752,5 +753,5 @@ def test_a_step_solves_for_multipliers_as_if_F_were_linear_in_S(rng, rank, shift
 def test_only_the_last_step_is_exact(rng, gap, wanted):
     X = rng.standard_normal((12, 5))
     problem = problem_of(mixture(rng, X, ("pairs",)), X, 1.0, plain_loss=frobenius(1.0))
-    path = DualPath(problem, 1e-6, 10, None)
+    path = DualPath(problem, 1e-6, StepLog(10))
     assert path._inexact(SimpleNamespace(relative_gap=gap)) == pytest.approx(wanted, rel=1e-6)

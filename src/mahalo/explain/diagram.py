@@ -1,17 +1,23 @@
-"""Diagram of a fitted learner in notebooks, with its certificate."""
+"""Diagram of a fitted estimator in notebooks, with its certificate."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from html import escape
 from importlib.resources import files
 from string import Template
+from typing import Protocol
 
 from ..solvers import Certificate
 
 
+class _Ended(Protocol):
+    @property
+    def converged(self) -> bool: ...
+
+
 class CertificateDiagramMixin:
-    """scikit-learn's diagram of an estimator, followed by the certificate once it is fitted."""
+    """scikit-learn's diagram of an estimator, followed by `certificate_` once there is one."""
 
     @property
     def _repr_html_(self) -> Callable[[], str]:
@@ -23,17 +29,29 @@ class CertificateDiagramMixin:
         return {kind: text + self._certificate_html() * (kind == "text/html") for kind, text in bundle.items()}
 
     def _certificate_html(self) -> str:
-        """Return a table of the certificate; empty before a fit."""
-        certificate = self.__dict__.get("certificate_")
-        if not isinstance(certificate, Certificate):
-            return ""
-        facts = {
-            "primal": f"{certificate.primal:.6g}",
-            "dual": f"{certificate.dual:.6g}",
-            "relative_gap": f"{certificate.relative_gap:.1e}",
-            "n_violated": f"{certificate.n_violated:,}",
-            "n_constraints": f"{len(self.__dict__['duals_']):,}",
-            "ended": "converged" if certificate.converged else "not converged",
+        """Return a table of the certificate; empty if there is none."""
+        certificate = getattr(self, "certificate_", None)
+        return "" if certificate is None else certificate_table(certificate, self._certificate_rows())
+
+    def _certificate_rows(self) -> dict[str, str]:
+        """Return names and values of the rows of the certificate's table."""
+        certificate: Certificate = self.certificate_  # type: ignore[attr-defined]
+        duals = getattr(self, "duals_", None)
+        n_constraints = "" if duals is None else f" of {len(duals):,}"
+        return {
+            "objective": f"{certificate.primal:.6g}",
+            "lower bound on that of any metric": f"{certificate.dual:.6g}",
+            "relative gap": f"{certificate.relative_gap:.1e}",
+            "violated constraints": f"{certificate.n_violated:,}{n_constraints}",
         }
-        template = files(__package__).joinpath("certificate.html").read_text(encoding="utf-8")
-        return Template(template).substitute({name: escape(fact) for name, fact in facts.items()})
+
+
+def certificate_table(certificate: _Ended, rows: Mapping[str, str]) -> str:
+    """Return an HTML table of escaped names and values under a caption that says how the fit ended."""
+    table, row = (
+        Template(files(__package__).joinpath(name).read_text(encoding="utf-8"))
+        for name in ("certificate.html", "certificate_row.html")
+    )
+    filled = [row.substitute(name=escape(name), value=escape(value)) for name, value in rows.items()]
+    ended = "converged" if certificate.converged else "not converged"
+    return table.substitute(ended=ended, rows="".join(filled).rstrip("\n"))

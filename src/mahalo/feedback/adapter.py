@@ -12,9 +12,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from ..callbacks import CallbackMixin, with_callbacks
 from ..evaluation.judgements import read_judgements
+from ..explain import CertificateDiagramMixin
 from ..metric import Metric
-from ..progress import Progress, progress_for
+from ..progress import Progress
 from ..validation import Seed, as_generator, check_count, warn
 from . import files
 from .certificate import FeedbackCertificate, certify
@@ -29,7 +31,7 @@ _LAMS = (10.0, 5.0, 3.0, 2.0, 1.0, 0.5, 0.3, 0.1, 0.03, 0.01)
 _TEMPERATURES = (0.03, 0.1)
 
 
-class QueryAdapter(ClassNamePrefixFeaturesOutMixin, BaseEstimator):
+class QueryAdapter(CallbackMixin, CertificateDiagramMixin, ClassNamePrefixFeaturesOutMixin, BaseEstimator):
     """Matrix that queries are multiplied with before a search, learned from documents found relevant.
 
     Documents are ranked by the inner product of their vectors, which stay as they are, with ``queries @ matrix_``. The
@@ -136,6 +138,7 @@ class QueryAdapter(ClassNamePrefixFeaturesOutMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_callbacks
     def fit(
         self,
         queries: Any,
@@ -170,7 +173,7 @@ class QueryAdapter(ClassNamePrefixFeaturesOutMixin, BaseEstimator):
             queries, documents, judgements, n_negatives=self.n_negatives, weights=self.weights, rng=rng
         )
         self.n_features_in_ = queries.shape[1]
-        with progress_for(self.verbose) as progress:
+        with self._fit_progress(queries) as progress:
             chosen = self._choose(searches, rng, progress)
             self._solve(searches, chosen, progress)
         return self
@@ -185,6 +188,16 @@ class QueryAdapter(ClassNamePrefixFeaturesOutMixin, BaseEstimator):
                 "the encoder of the fit."
             )
         return (queries.astype(np.float64, copy=False) @ self.matrix_).astype(queries.dtype, copy=False)
+
+    def _certificate_rows(self) -> dict[str, str]:
+        certificate = self.certificate_
+        assert certificate is not None
+        least = "the least of these directions" if certificate.restricted else "the least of any matrix"
+        return {
+            "objective": f"{certificate.objective:.6g}",
+            f"bound on its distance to {least}": f"{certificate.bound:.1e}",
+            "relative bound": f"{certificate.relative_bound:.1e}",
+        }
 
     @property
     def _n_features_out(self) -> int:
@@ -266,7 +279,7 @@ class QueryAdapter(ClassNamePrefixFeaturesOutMixin, BaseEstimator):
         if chosen is FROZEN:
             self.matrix_ = np.eye(self.n_features_in_)
             return
-        progress.show("fit")
+        progress.stage("fit")
         problem = searches.pose(searches.judgements, lam=chosen.lam, temperature=chosen.temperature)
         basis = spanning_basis(problem, self.n_components)
         found = minimise(problem, basis, tol=self.tol, max_iter=self.max_iter)

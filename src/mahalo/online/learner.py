@@ -23,6 +23,7 @@ from ..constraints import (
     none_if_unlabelled,
 )
 from ..evaluation import pair_auc
+from ..explain import CertificateDiagramMixin
 from ..learner import MetricLearner
 from ..linalg import Matrix
 from ..metric import Metric
@@ -40,7 +41,7 @@ from .update import StreamBatch, StreamSettings, update_state
 from .validation import check_only_pairs, check_stream_parameters
 
 
-class OnlineMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class OnlineMetricLearner(CertificateDiagramMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Learn a Mahalanobis distance from a stream of pairs or labels.
 
     After each pair the metric is the one that minimises the LogDet divergence to the metric before it plus η times the

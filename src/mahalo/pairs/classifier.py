@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from ..callbacks import CallbackMixin, with_callbacks
 from ..constraints import Constraints, as_constraints, codes_by_appearance
 from ..evaluation.pair_scores import PAIR_SCORES
 from ..learner import MetricLearner
@@ -23,7 +24,7 @@ from .calibration import Calibration, best_threshold
 from .held_out_pairs import draw_pairs, fit_and_hold_out
 
 
-class PairClassifier(BaseEstimator):
+class PairClassifier(CallbackMixin, BaseEstimator):
     """Classify pairs of rows as the same or not, with calibrated probabilities.
 
     A metric is learned on part of the rows; probabilities and threshold are fitted to its distances between pairs of
@@ -109,6 +110,7 @@ class PairClassifier(BaseEstimator):
     __metadata_request__fit = {"constraints": True, "rows": True}  # noqa: RUF012
     __metadata_request__score = {"constraints": True, "rows": True}  # noqa: RUF012
 
+    @with_callbacks
     def fit(
         self,
         X: RowsLike,
@@ -136,11 +138,13 @@ class PairClassifier(BaseEstimator):
         if self.verbose and "verbose" in self.learner_.get_params():
             self.learner_.set_params(verbose=self.verbose)
         share = self.test_size if self.test_size is not None else 0.25 if constraints is None else 0.4
-        self.held_out_, self.rows_learned_, self.rows_held_out_ = fit_and_hold_out(
-            self.learner_, X, codes, constraints, share, self.holdout, self.random_state
-        )
-        self.metric_ = self.learner_.metric_
-        self._calibrate()
+        with self._fit_task(X, y, constraints=constraints) as task:
+            with task.nested_fit(self.learner_, "learning"):
+                self.held_out_, self.rows_learned_, self.rows_held_out_ = fit_and_hold_out(
+                    self.learner_, X, codes, constraints, share, self.holdout, self.random_state
+                )
+            self.metric_ = self.learner_.metric_
+            self._calibrate()
         return self
 
     def _default_learner(self) -> MetricLearner:

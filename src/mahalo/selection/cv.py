@@ -15,6 +15,7 @@ from sklearn.model_selection import BaseCrossValidator
 
 from ..basis import Basis
 from ..basis.base import basis_needs
+from ..callbacks import with_callbacks
 from ..constraints import Constraints, PairSplit, as_label_array
 from ..evaluation import BeforeAfter
 from ..features import Features
@@ -174,6 +175,7 @@ class MetricLearnerCV(MetricLearner):
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -187,7 +189,7 @@ class MetricLearnerCV(MetricLearner):
 
         Weights count in learning; held-out rows count the same in scores.
         """
-        with progress_for(self.verbose) as progress:
+        with self._fit_progress(X, y, constraints=constraints, rows=rows) as progress:
             self._fit_best(self._make_search(X, y, constraints, rows, sample_weight, progress), progress)
         return self
 

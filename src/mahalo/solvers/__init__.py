@@ -7,6 +7,6 @@ from .dual import dual
 from .farkas import contradiction_error
 from .newton import newton
 from .problem import Problem
-from .result import Solution, Step
+from .result import OnStep, Solution, Step
 
 __all__ = ["Certificate", "Step"]

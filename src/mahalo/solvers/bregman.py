@@ -8,7 +8,6 @@ of rank two; each sweep does them after the pairs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +27,7 @@ from .certificate import FEASIBLE
 from .dual import dual
 from .farkas import farkas
 from .problem import Problem
-from .result import Solution, Step
+from .result import OnStep, Solution, Step, StepLog
 
 _BLOCKED_FROM = 112  # rank from which blocks beat rank-one updates
 _BLOCK = 96
@@ -43,7 +42,7 @@ def bregman(
     tol: float = 1e-4,
     max_iter: int | None = None,
     start: Solution | None = None,
-    on_step: Callable[[Step], None] | None = None,
+    on_step: OnStep | None = None,
     on_kernel: bool | None = None,
 ) -> Solution:
     """Sweep over all constraints until the relative gap is within `tol`; `max_iter` counts sweeps (default 1000).
@@ -54,9 +53,9 @@ def bregman(
     if on_kernel is None:
         on_kernel = problem.forms.n_rows <= min(_SMALL_KERNEL, 1.1 * problem.rank + 1)
     state = Projections(problem, start, on_kernel)
-    history: list[Step] = []
-    next_check = 1
-    for sweep in range(1, (max_iter or _MAX_SWEEPS) + 1):
+    n_sweeps = max_iter or _MAX_SWEEPS
+    log, next_check = StepLog(n_sweeps, on_step), 1
+    for sweep in range(1, n_sweeps + 1):
         largest = state.sweep()
         if sweep % _REBUILD_EVERY == 0:
             state.rebuild()
@@ -64,14 +63,12 @@ def bregman(
         if sweep >= next_check or largest == 0.0:
             next_check = sweep + 1 + sweep // 8
             step = state.measure(largest)
-            history.append(step)
-            if on_step is not None:
-                on_step(step)
+            log.append(step)
             feasible = not problem.hard or step.max_violation <= FEASIBLE
-            if abs(step.relative_gap) <= 0.5 * tol and feasible:
+            if log.is_full or (abs(step.relative_gap) <= 0.5 * tol and feasible):
                 break
     state.rebuild()
-    solution = Solution(state.F, state.lam.copy(), problem, tol, tuple(history), sweep)
+    solution = Solution(state.F, state.lam.copy(), problem, tol, tuple(log.steps), sweep)
     if problem.hard and not solution.certificate.converged:
         proof = farkas(problem, solution.lam)
         if proof is not None:

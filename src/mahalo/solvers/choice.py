@@ -9,7 +9,7 @@ from .bregman import bregman
 from .dual import dual
 from .newton import newton
 from .problem import Problem
-from .result import Solution, Step
+from .result import OnStep, Solution
 
 METHODS: dict[str, Callable[..., Solution]] = {"newton": newton, "dual": dual, "bregman": bregman}
 
@@ -21,7 +21,7 @@ def solve(
     tol: float = 1e-4,
     max_iter: int | None = None,
     start: Solution | None = None,
-    on_step: Callable[[Step], None] | None = None,
+    on_step: OnStep | None = None,
 ) -> Solution:
     """Solve a problem to relative gap `tol` with the named method, or with the one that suits it.
 
@@ -39,7 +39,7 @@ def solve(
     start : Solution, optional
         The solution of the same problem at a smaller γ.
     on_step : callable, optional
-        Called with every `Step`.
+        Called with every `Step`; the solver stops where it returns True.
 
     Returns
     -------

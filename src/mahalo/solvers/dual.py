@@ -14,7 +14,6 @@ both cases Newton systems are over r × r matrices, whatever the number of const
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from .dual_start import LOOSE_GAP, MAX_STEPS, barrier_start, start_without_barri
 from .dual_state import DualState
 from .farkas import equalising_map, farkas
 from .problem import Problem
-from .result import Solution, Step
+from .result import OnStep, Solution, StepLog
 
 
 def dual(
@@ -33,7 +32,7 @@ def dual(
     tol: float = 1e-4,
     max_iter: int | None = None,
     start: Solution | None = None,
-    on_step: Callable[[Step], None] | None = None,
+    on_step: OnStep | None = None,
 ) -> Solution:
     """Solve to relative gap `tol`, or raise InfeasibleError with the proof if hard constraints contradict.
 
@@ -41,10 +40,11 @@ def dual(
     """
     if on_step is not None:
         on_step = np.errstate(**np.geterr())(on_step)  # the caller's settings
-    path = DualPath(problem, 0.9 * tol, MAX_STEPS if max_iter is None else max_iter, on_step)
+    log = StepLog(MAX_STEPS if max_iter is None else max_iter, on_step)
+    path = DualPath(problem, 0.9 * tol, log)
     with np.errstate(all="ignore"):  # steps that overflow are detected and undone
         state = _optimum(problem, path, start)
-    solution = Solution(state.F, state.lam, problem, tol, tuple(path.history), len(path.history))
+    solution = Solution(state.F, state.lam, problem, tol, tuple(log.steps), len(log))
     if problem.hard and not solution.certificate.converged:
         # More weight on upper bounds makes Σ s_k R_k more definite.
         weighted = (np.where(problem.sign > 0, factor, 1.0) * state.lam for factor in (1.0, 2.0, 5.0, 10.0, 30.0))
@@ -83,5 +83,5 @@ def _raise_if_contradictory(problem: Problem, path: DualPath) -> None:
     """
     points = problem.points @ equalising_map(problem)
     isotropic = dataclasses.replace(problem, points=points, loss=VonNeumann(), tilt=None)
-    trial = DualPath(isotropic, LOOSE_GAP, path.budget, path.on_step)
+    trial = DualPath(isotropic, LOOSE_GAP, StepLog(path.log.limit, path.log.on_step))
     trial.solve_with_barrier(*barrier_start(isotropic, None))

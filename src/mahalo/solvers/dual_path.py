@@ -14,7 +14,7 @@ from .certificate import FEASIBLE
 from .dual_state import ROUNDING, DualState
 from .farkas import farkas
 from .problem import Problem
-from .result import Step
+from .result import StepLog
 
 WIDTH = 0.3  # width of the first barrier, in units of a constraint's scale
 _STRIDE = 3.0  # factor from one γ to the next
@@ -37,15 +37,14 @@ def barrier_for(gamma: float, width: float = WIDTH) -> float:
 
 
 class DualPath:
-    """Steps to the optimum of a problem, until the relative gap is within `goal` or `budget` steps are made."""
+    """Steps to the optimum of a problem, until the relative gap is within `goal` or the log is full."""
 
-    def __init__(self, problem: Problem, goal: float, budget: int, on_step: Callable[[Step], None] | None):
-        self.problem, self.goal, self.budget, self.on_step = problem, goal, budget, on_step
-        self.history: list[Step] = []
+    def __init__(self, problem: Problem, goal: float, log: StepLog) -> None:
+        self.problem, self.goal, self.log = problem, goal, log
         self.proof: InfeasibleError | None = None  # the last contradiction that multipliers proved
 
     def solve_without_barrier(self, state: DualState | None, shift: float = 0.0) -> DualState | None:
-        """Return the optimum by steps without a barrier (within the budget), or None if they converge slowly.
+        """Return the optimum by steps without a barrier (while the log allows), or None if they converge slowly.
 
         Steps are full until several in a row have not raised D; then the path returns to its highest state and every
         step has to raise D. The first step is made from R_0 − `shift` I, see dual_start.py.
@@ -53,10 +52,10 @@ class DualPath:
         if state is None or self.problem.hard:
             return None
         best, highest, n_short, n_not_higher, climbing = state, state, 0, 0, False
-        last = min(self.budget, len(self.history) + _MAX_WITHOUT_BARRIER)
+        last = len(self.log) + _MAX_WITHOUT_BARRIER
         while not self.is_optimal(state):
-            if len(self.history) >= last:
-                return best if last == self.budget and best.problem is self.problem else None
+            if self.log.is_full or len(self.log) >= last:
+                return best if self.log.is_full and best.problem is self.problem else None
             lam, n_products = newton_multipliers(state, self.problem, self._inexact(state), shift)
             t, trial = ascent_step(state, lam) if climbing else full_step(state, self.problem, lam)
             n_short += t < 1.0
@@ -88,7 +87,7 @@ class DualPath:
     ) -> DualState:
         """Return the optimum by steps with a barrier, from a state with λ > 0; try `shortcut` near the end."""
         tau, shortcut_gap = mu / state.lam, _SHORTCUT_GAP
-        while len(self.history) < self.budget and not self.is_optimal(state):
+        while not self.log.is_full and not self.is_optimal(state):
             change, n_products = barrier_direction(state, mu, tau)
             rise = float(barrier_gradient(state, mu) @ change)
             t, trial = barrier_line_search(state, change, rise, mu)
@@ -135,10 +134,7 @@ class DualPath:
         return onward, mu, mu / state.lam
 
     def _record(self, state: DualState, t: float, n_products: int) -> None:
-        step = state.as_step(t, n_products)
-        self.history.append(step)
-        if self.on_step is not None:
-            self.on_step(step)
+        self.log.append(state.as_step(t, n_products))
         if state.problem.hard:
             self.proof = farkas(state.problem, state.lam) or self.proof
             if self.proof is not None and self.proof.outcome == "infeasible":

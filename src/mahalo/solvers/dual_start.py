@@ -9,7 +9,7 @@ import numpy as np
 from .dual_path import WIDTH, DualPath, barrier_for
 from .dual_state import DualState
 from .problem import Problem
-from .result import Solution
+from .result import Solution, StepLog
 
 LOOSE_GAP = 0.05  # relative gap of intermediate problems
 MAX_STEPS = 500
@@ -117,7 +117,7 @@ def _start_outside_domain(problem: Problem) -> tuple[DualState, float]:
             entry = _barrier_start_at(shifted, lam)
         if entry is None:
             break
-        state = DualPath(shifted, LOOSE_GAP, MAX_STEPS, None).solve_with_barrier(*entry)
+        state = DualPath(shifted, LOOSE_GAP, StepLog(MAX_STEPS)).solve_with_barrier(*entry)
         lam = state.lam
         if (entry := _barrier_start_at(problem, lam)) is not None:
             return entry

@@ -15,7 +15,7 @@ coordinates the Hessian is again identity plus a positive semidefinite sum, the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,7 +25,7 @@ from scipy.optimize import brentq
 from ..constraints.forms import EdgeForms
 from ..linalg import cholesky_or_none, inverse_factor, log_det, log_det_or_minus_infinity, symmetrize
 from .problem import Problem
-from .result import Solution, Step
+from .result import OnStep, Solution, Step, StepLog
 from .system import Preconditioner, solve_system
 
 _LOOSE_GAP = 0.05  # relative gap at which the path moves on to the next γ
@@ -170,67 +170,54 @@ def newton(
     tol: float = 1e-4,
     max_iter: int | None = None,
     start: Solution | None = None,
-    on_step: Callable[[Step], None] | None = None,
+    on_step: OnStep | None = None,
 ) -> Solution:
     """Solve to relative gap `tol`; `start` is the solution of the same problem at a smaller γ."""
-    history: list[Step] = []
-    state = follow_path(problem, 0.5 * tol, max_iter, start, history, on_step)
+    log = StepLog(_MAX_STEPS if max_iter is None else max_iter, on_step)
+    state = follow_path(problem, 0.5 * tol, start, log)
     F, lam = state.A @ state.A.T, np.maximum(problem.sign * state.s, 0.0)
-    return Solution(F, lam, problem, tol, tuple(history), len(history))
+    return Solution(F, lam, problem, tol, tuple(log.steps), len(log))
 
 
-def follow_path(
-    problem: Problem,
-    goal: float,
-    max_iter: int | None,
-    start: Solution | None,
-    history: list[Step],
-    on_step: Callable[[Step], None] | None,
-) -> _State:
+def follow_path(problem: Problem, goal: float, start: Solution | None, log: StepLog) -> _State:
     """Follow the optimum as γ grows to the problem's own, and there reach relative gap `goal`."""
     factor = None if start is None else cholesky_or_none(start.F)
     A = np.eye(problem.rank) if factor is None else factor
-    budget = _MAX_STEPS if max_iter is None else max_iter
     state = _State.at(problem, A)
     if factor is None:
         # At F = I the gradient is linear in γ: start where its norm is moderate.
         moderate = _FIRST_GRADIENT * (10.0 if problem.rank <= _TINY_RANK else 1.0)
         slope = float(np.linalg.norm(state.G / problem.gamma))  # G itself may be too large to be squared
         first = problem.gamma / max(1.0, problem.gamma * (slope / moderate))
-        state = _follow_gamma(state.at_gamma(first), problem.gamma, budget, history, on_step)
-    return _minimise(state, goal, budget, history, on_step)
+        state = _follow_gamma(state.at_gamma(first), problem.gamma, log)
+    return _minimise(state, goal, log)
 
 
-def _follow_gamma(
-    state: _State, gamma: float, budget: int, history: list[Step], on_step: Callable[[Step], None] | None
-) -> _State:
+def _follow_gamma(state: _State, gamma: float, log: StepLog) -> _State:
     """Follow the optimum up to `gamma`, with long strides while they converge quickly, else shorter ones."""
     stride = _LONGEST_STRIDE
-    state = _minimise(state, _LOOSE_GAP, budget, history, on_step)
+    state = _minimise(state, _LOOSE_GAP, log)
     while state.problem.gamma < gamma:
-        n_before = len(history)
+        n_before = len(log)
         # Avoid a last stride shorter than half the usual.
         left = gamma / state.problem.gamma
         trial = state.at_gamma(gamma if left <= stride**1.5 else state.problem.gamma * stride)
-        patience = budget if stride < _SHORTEST_STRIDE else min(budget, n_before + _PATIENCE)
-        trial = _minimise(trial, _LOOSE_GAP, patience, history, on_step)
+        trial = _minimise(trial, _LOOSE_GAP, log, math.inf if stride < _SHORTEST_STRIDE else _PATIENCE)
         if trial.relative_gap <= _LOOSE_GAP or stride < _SHORTEST_STRIDE:
             state = trial
-            if len(history) - n_before <= _PATIENCE // 3:
+            if len(log) - n_before <= _PATIENCE // 3:
                 stride = min(stride**1.5, _LONGEST_STRIDE)
         else:
             stride = stride**0.5
-        if len(history) >= budget:
+        if log.is_full:
             return state.at_gamma(gamma)
     return state
 
 
-def _minimise(
-    state: _State, goal: float, budget: int, history: list[Step], on_step: Callable[[Step], None] | None
-) -> _State:
-    """Make Newton steps at one γ until the relative gap is within `goal`, or the budget of steps is spent."""
-    stalled, t = 0, 1.0
-    while state.relative_gap > goal and len(history) < budget and stalled < 3:
+def _minimise(state: _State, goal: float, log: StepLog, patience: float = math.inf) -> _State:
+    """Make at most `patience` Newton steps at one γ, until the relative gap is within `goal` or the log is full."""
+    stalled, t, last = 0, 1.0, len(log) + patience
+    while state.relative_gap > goal and not log.is_full and len(log) < last and stalled < 3:
         primal_dual = t < 1.0 or state.gap > _CLOSE_GAP
         delta, q, n_products = _newton_direction(state, primal_dual, exact=t == 1.0)
         t, factor = _line_search(state, delta, q)
@@ -251,9 +238,7 @@ def _minimise(
             step_length=t,
             inner_iterations=n_products,
         )
-        history.append(step)
-        if on_step is not None:
-            on_step(step)
+        log.append(step)
     return state
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -37,6 +38,32 @@ class Step:
     max_violation: float
     step_length: float
     inner_iterations: int
+
+
+OnStep = Callable[[Step], bool | None]  # called after each step; True asks the solver to stop
+
+
+@dataclass
+class StepLog:
+    """Steps of a solver, at most `limit` of them: fewer if `on_step` asks to stop."""
+
+    limit: int
+    on_step: OnStep | None = None
+    steps: list[Step] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    @property
+    def is_full(self) -> bool:
+        """True if no step may follow."""
+        return len(self.steps) >= self.limit
+
+    def append(self, step: Step) -> None:
+        """Add a step; from then on the log is full if the callback asks to stop."""
+        self.steps.append(step)
+        if self.on_step is not None and self.on_step(step):
+            self.limit = len(self.steps)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from ..metric import Metric, leading_part
 from ..priors import Supervision
 from ..progress import SILENT, Countdown, Progress
 from ..rows import SampledRows
-from ..solvers import Problem, Solution, Step, contradiction_error, solve
+from ..solvers import OnStep, Problem, Solution, contradiction_error, solve
 from ..validation import as_generator, as_rows, len_of, warn
 from .posed_problem import PosedProblem, pose_problem
 from .settings import FitData, FitSettings
@@ -59,9 +59,7 @@ class Task:
         """The problem with γ = 1."""
         return self._posed.problem
 
-    def solve(
-        self, gamma: float, *, start: Solution | None = None, on_step: Callable[[Step], None] | None = None
-    ) -> Solution:
+    def solve(self, gamma: float, *, start: Solution | None = None, on_step: OnStep | None = None) -> Solution:
         """Return the optimum at one γ; `start` is the solution at a smaller one."""
         s = self._settings
         try:
@@ -79,7 +77,7 @@ class Task:
             _warn_of_gap(solution, s.tol)
         return solution
 
-    def path(self, gammas: np.ndarray, on_step: Callable[[Step], None] | None = None) -> Iterator[tuple[int, Solution]]:
+    def path(self, gammas: np.ndarray, on_step: OnStep | None = None) -> Iterator[tuple[int, Solution]]:
         """Yield (position, solution) for each γ, in increasing order, each started from the one before."""
         solution = None
         for k in np.argsort(gammas, kind="stable"):
