@@ -193,7 +193,9 @@ def solve_small(const double[:, ::1] Y, const Py_ssize_t[::1] tail, const Py_ssi
     row = weight + n_busy
     system.forms, system.n_busy, system.r = &forms, n_busy, padded
     system.place, system.Z, system.length = &place[0], row, length
-    system.E = weight if combine is None else &E[0]
+    system.E = &E[0]
+    if combine is None:
+        system.E = weight
     system.root, system.inverse = square, square + rr
     system.block = NULL if block is None else square + 2 * rr
     with nogil:
