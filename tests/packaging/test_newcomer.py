@@ -23,6 +23,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 DIST = Path(__file__).parents[2] / "dist"
+SMOKE = Path(__file__).with_name("smoke.py")
 MOST_SECONDS = 600
 ASSETS = ["report/templates/page.html"]
 ASSETS += [f"{name}.{kind}" for name in ("report/assets/page", "drawing/assets/charts") for kind in ("css", "js")]
@@ -122,6 +123,7 @@ def check_clean(clean: CleanEnvironment) -> None:
     cc, gcc, installed = clean.run("python", "-c", look).split()
     assert (cc, gcc) == ("None", "None")
     assert Path(installed).is_relative_to(clean.folder)
+    assert clean.run("python", SMOKE).endswith(": good\n")
     assert "--out" in clean.run("mahalo", "demo", "--help")
 
 

@@ -10,7 +10,8 @@ import pytest
 from running import run_python
 
 ROOT = Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = PYPROJECT["project"]
 
 
 def name_of(requirement: str) -> str:
@@ -50,6 +51,26 @@ def test_the_version_is_the_same_everywhere():
         ],
     }
     assert said == dict.fromkeys(said, PROJECT["version"])
+
+
+def test_the_workflow_and_the_wheels_are_for_the_pythons_that_the_project_names():
+    said = " ".join(PROJECT["classifiers"])
+    pythons = re.findall(r"Python :: (3\.\d+)", said)
+    assert PROJECT["requires-python"] == f">={pythons[0]}"
+    wheels = PYPROJECT["tool"]["cibuildwheel"]["build"]
+    assert wheels == [f"cp{version.replace('.', '')}-*" for version in pythons]
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    matrices = re.findall(r"python: \[(.*)\]", workflow)
+    assert len(matrices) == 2
+    assert all(re.findall(r"3\.\d+", matrix) == pythons for matrix in matrices)
+
+
+def test_the_wheels_are_tried_with_a_program_that_exists_and_works():
+    command = PYPROJECT["tool"]["cibuildwheel"]["test-command"].replace("{project}", str(ROOT))
+    interpreter, program = command.split()
+    assert interpreter == "python"
+    done = run_python(program, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
 
 
 # Installed packages that neither the core nor what it depends on asks for are hidden, as if they were not there.
