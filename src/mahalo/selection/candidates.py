@@ -113,12 +113,6 @@ class CandidateGrid:
         """Return the number of variants and of γ of a problem."""
         return len(self.problems[p].variants), len(self.gammas[p])
 
-    def rivals(self, simpler: int) -> np.ndarray | None:
-        """Return the candidates that learn something, to compare the best of them with an unlearned one; else None."""
-        if not self.candidates[simpler].problem.is_unlearned:
-            return None
-        return np.flatnonzero(self.complexity > self.complexity[simpler])
-
     def at(self, p: int, gammas: np.ndarray) -> np.ndarray:
         """Return the candidates of a problem at some γ, by position: variants × γ."""
         return self.blocks[p].start + np.arange(self.shape(p)[0])[:, None] * self.shape(p)[1] + gammas

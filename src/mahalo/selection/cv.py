@@ -107,8 +107,7 @@ class MetricLearnerCV(MetricLearner):
     The space is open with labels of dense rows in memory, LogDet, ``holdout="rows"``, and kernel, kernel_params,
     features, basis, prior and residual at their defaults. Tried are then, in this order: the ordinary distance; the
     space of LDA, prior "within" over `BetweenBasis`; linear; quadratic; local; RBF over 64 landmarks. The first is
-    taken over which the lead of the best is within one standard error of the paired difference over held-out rows;
-    over the ordinary distance, within what chance gives the best of all candidates at the same level.
+    taken over which the lead of the best is within one standard error of the paired difference over held-out rows.
 
     Candidates race: after every fold those are dropped that are behind the leader by one standard error over all
     held-out rows so far, or by two if their space is simpler or retrieval is scored. The race is over when, after

@@ -68,11 +68,10 @@ class Race:
             for space in np.unique(complexity[alive]):
                 if space < complexity[leader]:
                     best = table.best(alive[complexity[alive] == space])
-                    rivals = self._grid.rivals(best)
-                    if table.is_near_tie(best, leader, rivals, _HOPELESS):
+                    if table.is_near_tie(best, leader, _HOPELESS):
                         keep &= complexity <= space
                         break
-                    keep &= (complexity != space) | table.is_near_tie(best, leader, rivals, _DECIDED)
+                    keep &= (complexity != space) | table.is_near_tie(best, leader, _DECIDED)
             for block in self._grid.blocks:
                 own = alive[(alive >= block.start) & (alive < block.stop)]
                 if len(own):

@@ -70,6 +70,11 @@ class ScoreTable:
         """Mean over folds of the scores of every complete candidate; −∞ for the others."""
         return np.where(self.complete, self.fold_means.mean(axis=1), -np.inf)
 
+    @cached_property
+    def steady_mean(self) -> np.ndarray:
+        """Average of the mean score and the mean smooth score of every complete candidate; −∞ for the others."""
+        return 0.5 * (self.mean + np.where(self.complete, self.smooth.mean(axis=1), 0.0))
+
     def best(self, candidates: np.ndarray) -> int:
         """Return the first of some candidates whose mean score is the largest."""
         return int(candidates[self.mean[candidates].argmax()])
@@ -79,24 +84,16 @@ class ScoreTable:
         leads = np.stack([table[c] - table[other] for table in (self.values, self.smooth)])
         return leads.mean(axis=-1), leads.std(axis=-1) / np.sqrt(max(1, leads.shape[-1] - 1))
 
-    def is_near_tie(self, simpler: int, best: int, rivals: np.ndarray | None = None, level: float = ONE_ERROR) -> bool:
+    def is_near_tie(self, simpler: int, best: int, level: float = ONE_ERROR) -> bool:
         """Return whether the lead of the best candidate over a simpler one is within one paired standard error.
 
-        With `rivals`, the candidates among which `best` was found: whether the largest of their leads is within what
-        chance gives the best of them.
+        A row that is held out several times counts once, by its sum.
         """
-        others = np.array([best])
-        if rivals is not None:
-            others = np.concatenate([rivals[self.complete[rivals]], rivals[~self.complete[rivals]]])
         row, n_rows = self._row_numbers
-        leads = np.zeros((2, len(others), n_rows))
-        start = 0
-        for fold in self.folds:
-            columns = row[start : start + fold.values.shape[1]]
-            for k, scores in enumerate((fold.values, fold.smooth)):
-                leads[k][:, columns] += np.nan_to_num(scores[others] - scores[simpler])
-            start += len(columns)
-        return not is_lead_real(leads, level, n_left=int(self.complete[others].sum()))
+        leads = np.zeros((2, n_rows))
+        for lead, scores in zip(leads, (self.values, self.smooth), strict=True):
+            np.add.at(lead, row, np.nan_to_num(scores[best] - scores[simpler]))
+        return not is_lead_real(leads, level)
 
     @cached_property
     def _row_numbers(self) -> tuple[np.ndarray, int]:
@@ -110,21 +107,17 @@ class ScoreTable:
         return row, len(rows)
 
 
-def is_lead_real(leads: np.ndarray, level: float = ONE_ERROR, n_left: int | None = None) -> bool:
-    """Return whether the best of several candidates is ahead by more than the best of them would be by chance.
+def is_lead_real(leads: np.ndarray, level: float = ONE_ERROR) -> bool:
+    """Return whether a lead is more than chance, by one of several measures.
 
-    `leads` are paired differences, measures × candidates × rows; a row that is held out several times counts once, by
-    its sum. Under chance the sign of a row's lead is as likely + as −, for all candidates together. The largest t-value
-    over candidates and measures must exceed that of most random signs, by default of 84 %: one standard error, were
-    there one candidate. Of candidates after the first `n_left`, which were dropped, only the luck counts, not the lead.
+    `leads` are paired differences, measures × rows. Under chance the sign of a row's lead is as likely + as −, for all
+    measures together. The largest t-value over measures must exceed that of most random signs, by default of 84 %: one
+    standard error, were there one measure.
     """
-    flat = leads.reshape(-1, leads.shape[-1])
-    norms = np.linalg.norm(flat, axis=1)
-    differs = norms > 0
-    t_values = np.divide(flat.sum(axis=1), norms, out=np.zeros(len(flat)), where=differs).reshape(leads.shape[:2])
-    observed = float(t_values[:, :n_left].max())
+    norms = np.linalg.norm(leads, axis=1)
+    differing = leads[norms > 0] / norms[norms > 0, None]
+    observed = float(differing.sum(axis=1).max(initial=0.0))
     if observed <= 0.0:
         return False
-    signs = np.random.default_rng(0).integers(0, 2, (_N_FLIPS, leads.shape[-1])) * 2.0 - 1.0
-    by_chance = (signs @ (flat[differs] / norms[differs, None]).T).max(axis=1)
-    return observed > float(np.quantile(by_chance, level))
+    signs = np.random.default_rng(0).integers(0, 2, (_N_FLIPS, leads.shape[1])) * 2.0 - 1.0
+    return observed > float(np.quantile((signs @ differing.T).max(axis=1), level))

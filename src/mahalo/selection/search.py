@@ -139,9 +139,9 @@ class CandidateSearch:
     def best(self, without: int | None = None) -> int:
         """Return the position of the best candidate, by its scores in all folds, or all but one.
 
-        In every space the candidate with the best mean score; less than one held-out row behind, the simplest. Then
-        the simplest space over which the lead of the best one is within one standard error; over nothing learned,
-        within what chance gives the best of all candidates. Of a user's score only equal ones go to the simpler.
+        In every space the candidate with the best mean score; less than one held-out row behind, the simplest. Of these
+        the one with the best average of score and smooth score leads, and the simplest over which its lead is within
+        one standard error is chosen. Of a user's score only equal ones go to the simpler.
         """
         if without is not None and self.known_choices is not None:
             return int(self.known_choices[without])
@@ -155,7 +155,7 @@ class CandidateSearch:
         )
         found = [self._best_of_space(space, used, near) for space in range(self.grid.complexity.max() + 1)]
         chosen = [c for c in found if c is not None]
-        top = max(chosen, key=lambda c: (mean[c], -c))
+        top = max(chosen, key=lambda c: (used.steady_mean[c], -c))
         for c in chosen:
             if c == top or self._is_near_tie(used, c, top, near):
                 return c
@@ -171,7 +171,7 @@ class CandidateSearch:
     def _is_near_tie(self, scores: ScoreTable, simpler: int, top: int, near: float) -> bool:
         if not self.scorer.in_unit_interval:
             return bool(scores.mean[simpler] >= scores.mean[top] - near)
-        return scores.is_near_tie(simpler, top, self.grid.rivals(simpler))
+        return scores.is_near_tie(simpler, top)
 
     def _best_of_space(self, space: int, scores: ScoreTable, near: float) -> int | None:
         """Return the best candidate of one space; None if all were dropped.
