@@ -6,7 +6,10 @@ import json
 
 import numpy as np
 import pytest
+from running import run_python
 from sklearn.datasets import load_wine
+
+from mahalo.text import load_library_questions
 
 pd = pytest.importorskip("pandas")
 
@@ -38,12 +41,54 @@ def test_both_files_are_there_already_unless_force_is_given(run, tmp_path, monke
     assert len(pd.read_parquet("wine.parquet")) == 168
 
 
+def test_questions_come_with_notes_clicks_and_labelled_pairs(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run("demo", "--write", "questions.csv")
+    assert (code, err) == (0, "")
+    assert "mahalo evaluate questions.csv --text question --label topic" in out
+    questions, notes, clicks, labelled = (
+        pd.read_csv(f"{name}.csv") for name in ("questions", "notes", "clicks", "labelled")
+    )
+    library = load_library_questions()
+    assert tuple(questions.question) == library.texts and tuple(questions.topic) == library.topics
+    assert questions.number.is_unique and notes.number.is_unique and len(notes) == 160
+    by_number, note = questions.set_index("number"), notes.set_index("number")
+    assert set(clicks.document) <= set(questions.number) and set(clicks["query"]) <= set(notes.question.str.lower())
+    assert clicks.groupby("query").document.nunique().eq(3).all()
+    same = labelled[labelled.same == 1]
+    assert 50 <= len(same) < len(labelled) <= 200
+    for first, second in zip(same["first"], same["second"], strict=True):
+        words = by_number.question[first].upper()
+        assert all(word in words for word in note.question[second].split())
+        assert 0 <= note.day[second] - by_number.day[first] <= 1
+
+
+def test_example_tables_are_the_same_in_another_process(run, tmp_path, monkeypatch):
+    """Python orders sets of texts anew in every process."""
+    monkeypatch.chdir(tmp_path)
+    assert run("demo", "--write", "questions.csv")[0] == 0
+    code = "from pathlib import Path; from mahalo.cli.sample_tables import write_questions as write; "
+    code += "write(Path('questions.tsv'), True)"
+    assert run_python("-c", code, cwd=tmp_path).returncode == 0
+    for name in ("questions", "notes", "clicks", "labelled"):
+        pd.testing.assert_frame_equal(pd.read_csv(f"{name}.csv"), pd.read_csv(f"{name}.tsv", sep="\t"))
+
+
+def test_no_question_is_written_where_a_table_beside_is_there_already(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "clicks.csv").write_text("mine")
+    code, _, err = run("demo", "--write", "questions.csv")
+    assert code == 2 and "clicks.csv exists; pass --force" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["clicks.csv"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (("--write", "wine.csv", "--seed", "1"), "leave out --seed"),
         (("--write", "wine.txt"), "wanted .csv or .tsv or .parquet"),
         (("--write", "new-bottles.csv"), "give another name"),
+        (("--write", "questions.npz"), "wanted .csv or .tsv or .parquet"),
         (("--force",), "--force is for the table of --write"),
     ],
 )

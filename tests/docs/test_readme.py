@@ -40,19 +40,37 @@ def test_a_page_without_marks_for_output_is_refused(make_output):
         make_output.shown("no output here")
 
 
-def test_commands_of_the_readme_run_in_an_empty_folder(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def run_commands(tmp_path, monkeypatch, capsys):
+    """Run the commands of a block of the page in an empty folder, and return the files that are there in the end."""
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"^```sh\n(.*?)^```", README.read_text(encoding="utf-8"), flags=re.M | re.S)
-    lines = [line for block in blocks for line in block.splitlines() if line.startswith("mahalo ")]
-    assert [line.split()[1] for line in lines] == ["demo", "evaluate", "fit", "neighbors", "report"]
-    for line in lines:
-        _, *arguments = shlex.split(line, comments=True)
-        with pytest.raises(SystemExit) as stopped:
-            main(arguments)
-        out, err = capsys.readouterr()
-        assert stopped.value.code == 0, f"{line}\n{out}{err}"
-    made = {path.name for path in tmp_path.iterdir()}
+    monkeypatch.setenv("MAHALO_CACHE_DIR", str(tmp_path / "vectors"))
+
+    def run(table: str, names: list[str]) -> set[str]:
+        blocks = re.findall(r"^```sh\n(.*?)^```", README.read_text(encoding="utf-8"), flags=re.M | re.S)
+        (block,) = (one for one in blocks if f"--write {table}" in one)
+        assert [line.split()[:2] for line in block.splitlines()] == [["mahalo", name] for name in names]
+        for line in block.splitlines():
+            _, *arguments = shlex.split(line, comments=True)
+            with pytest.raises(SystemExit) as stopped:
+                main(arguments)
+            out, err = capsys.readouterr()
+            assert stopped.value.code == 0, f"{line}\n{out}{err}"
+        return {path.name for path in tmp_path.iterdir()}
+
+    return run
+
+
+def test_commands_on_a_table_run_in_an_empty_folder(run_commands):
+    made = run_commands("wine.csv", ["demo", "evaluate", "fit", "neighbors", "report"])
     assert made >= {"wine.csv", "new-bottles.csv", "wine.safetensors", "wine.html"}
+
+
+@pytest.mark.slow
+def test_commands_on_sentences_run_in_an_empty_folder(run_commands):
+    pytest.importorskip("wordllama")
+    made = run_commands("questions.csv", ["demo", "evaluate", "fit", "search", "fit", "dedupe"])
+    assert made >= {"questions.csv", "questions.safetensors", "queries.safetensors", "groups.csv"}
 
 
 def test_the_readme_names_the_extras_that_its_commands_need():

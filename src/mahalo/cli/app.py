@@ -70,7 +70,11 @@ def demo(
     plot: Annotated[bool, typer.Option("--plot/--no-plot", help="Draw pictures (needs matplotlib).")] = True,
     write: Annotated[
         Path | None,
-        result_option("FILE", "Only write an example table: .csv, .tsv or .parquet; and new-bottles beside it."),
+        result_option(
+            "FILE",
+            "Only write example tables, .csv, .tsv or .parquet: questions.csv, with notes, clicks and labelled beside "
+            "it; by any other name wine, with new-bottles.",
+        ),
     ] = None,
 ) -> None:
     """Learn, certify, compare and draw on bundled data.
@@ -78,7 +82,8 @@ def demo(
     Learns a distance on one half of the rows of scikit-learn's iris, wine and
     digits, evaluates it on the other half beside the usual distances, and saves
     one picture for each data set. Needs no network and no files. With `--write`
-    it learns nothing and writes one of these tables for the other commands.
+    it learns nothing and writes tables for the other commands: wine, or, if the
+    file is called questions, 200 questions to a library with their topics.
     """
     if write is not None:
         _write_table(context, write, output)
@@ -91,19 +96,19 @@ def demo(
 
 
 def _write_table(context: typer.Context, path: Path, output: OutputOptions) -> None:
-    """Write the table of `mahalo demo --write` and print a command for it."""
+    """Write the tables of `mahalo demo --write` and print a command for them."""
     import shlex
 
     from .console import print_result
-    from .sample_tables import write_wine
+    from .sample_tables import write_questions, write_wine
 
     written = options_on_command_line(context)
     if unused := [option for name, option in written.items() if name not in ("write", "force", "json")]:
         raise ValueError(f"--write writes a table and learns nothing; leave out {', '.join(unused)}.")
-    table, new = write_wine(path, output.force)
-    next_command = shlex.join(["mahalo", "evaluate", str(table), "--label", "cultivar", "--id", "bottle"])
-    facts = {"written": f"{table} and {new}", "next": next_command}
-    print_result(output.json, {"out": str(table), "new": str(new)}, facts)
+    tables = (write_questions if path.stem == "questions" else write_wine)(path, output.force)
+    *first, last = map(str, tables.files.values())
+    facts = {"written": f"{', '.join(first)} and {last}", "next": shlex.join(["mahalo", *tables.next])}
+    print_result(output.json, {name: str(file) for name, file in tables.files.items()}, facts)
 
 
 @app.command(hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
