@@ -107,7 +107,8 @@ def test_other_names_are_taken_in_order(clicks, run):
         ([("boat", "d1", 0), ("sail", "d2", 0)], "no query has a relevant document"),
         ([("boat", "d1", 1), (" ", "d2", 1)], "row 1 of clicks.csv has no query"),
         ([("boat", "d1", "good"), ("sail", "d2", 1)], "the grades of clicks.csv must be numbers"),
-        ([("boat", "d1", 1), ("boat", "d1", 2)], "have another grade already"),
+        ([("boat", "d1", 1), ("boat", "d1", 2)], "relevance ('boat', 'd1', 2.0): this query and document have another"),
+        ([("boat", "d1", 1)], "takes at least two with relevant documents; got one. Judge more queries"),
         ([("boat",)], "wanted a table with the columns query, document and grade"),
     ],
 )
@@ -121,7 +122,8 @@ def test_bad_feedback_is_one_line_and_writes_nothing(clicks, run, tmp_path, rows
 def test_a_query_without_a_relevant_document_is_warned_of(clicks, run):
     write_clicks([*read_clicks(), ("an oar with no answer", "d3", 0)])
     code, _, err = run(*FIT, "--feedback", "clicks.csv")
-    assert code == 0 and "1 query has no relevant document" in err
+    assert code == 0 and "1 query has no relevant document (grade above 0)" in err
+    assert "the first is 'an oar with no answer'" in err
 
 
 @pytest.mark.parametrize(

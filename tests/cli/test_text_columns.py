@@ -212,6 +212,8 @@ def test_wordllama_with_sockets_blocked(tmp_path, monkeypatch):
         "dedupe|t.csv|--text|title|--columns|size|--id|code|--ask|9|--out|ask.csv",
         "fit|t.csv|--text|title|--id|code|--feedback|clicks.csv|--out|q.safetensors",
         "search|q.safetensors|--index|t.csv|a boat on a river|-k|3",
+        "demo|--write|questions.tsv",
+        "dedupe|questions.tsv|--against|notes.tsv|--text|question|--id|number|--pairs|labelled.tsv|--out|g.csv",
     ]
     clicks = [
         f"about a {text},{code}" for code, text in zip(*(sentences()[name] for name in ("code", "title")), strict=True)

@@ -243,8 +243,8 @@ class QueryAdapter(CallbackMixin, CertificateDiagramMixin, ClassNamePrefixFeatur
         if n_queries < 2:
             if self.lam is None or self.temperature is None:
                 raise ValueError(
-                    "lam=None and temperature=None are chosen by holding out queries, which takes at least two with "
-                    "relevant documents; got one. Add queries, or set both."
+                    "λ and T are chosen by holding out queries, which takes at least two with relevant documents; got "
+                    "one. Judge more queries; in Python, lam= and temperature= set both."
                 )
             return Candidate(float(self.lam), float(self.temperature))
         n_folds = min(self.n_folds, n_queries)

@@ -15,14 +15,14 @@ _NAMES = ("query", "document", "grade")
 
 @dataclass(frozen=True)
 class JudgedQueries:
-    """Queries, and judgements of documents by position of the query, row of the document and grade.
+    """Queries, and judgements: a query, a document by its id, or by its row number without ids, and a grade.
 
     `queries` are texts, or, if `are_rows`, ids of rows of the table of documents.
     """
 
     source: str
     queries: tuple[str, ...]
-    relevance: tuple[tuple[int, int, float], ...]
+    relevance: tuple[tuple[str, object, float], ...]
     are_rows: bool
 
 
@@ -37,13 +37,10 @@ def read_feedback(file: str, ids: Sequence[str] | None, n_rows: int, encoding: s
     if not all(text.strip() for text in query):
         row = next(k for k, text in enumerate(query) if not text.strip())
         raise ValueError(f"row {row} of {table.source} has no query (the first row is 0); fill it in, or remove it.")
-    rows = _document_rows(table, document, ids, n_rows)
-    grades = _grades(table, grade)
-    queries = list(dict.fromkeys(query))
-    place = {text: k for k, text in enumerate(queries)}
-    relevance = tuple((place[q], d, g) for q, d, g in zip(query, rows, grades, strict=True))
-    are_rows = ids is not None and set(queries) <= set(ids)
-    return JudgedQueries(table.source, tuple(queries), relevance, are_rows)
+    documents = _check_documents(table, document, ids, n_rows)
+    relevance = tuple(zip(query, documents, _grades(table, grade), strict=True))
+    are_rows = ids is not None and set(query) <= set(ids)
+    return JudgedQueries(table.source, tuple(dict.fromkeys(query)), relevance, are_rows)
 
 
 def _columns(table: Table) -> tuple[list[str], list[str], list[str] | None]:
@@ -62,7 +59,10 @@ def _columns(table: Table) -> tuple[list[str], list[str], list[str] | None]:
     return values[0], values[1], values[2] if len(values) == 3 else None
 
 
-def _document_rows(table: Table, document: list[str], ids: Sequence[str] | None, n_rows: int) -> list[int]:
+def _check_documents(
+    table: Table, document: list[str], ids: Sequence[str] | None, n_rows: int
+) -> Sequence[str] | Sequence[int]:
+    """Return documents as ids, or as row numbers where there are none; raise ValueError if one is unknown."""
     if ids is None:
         found = float_array(document)
         if found is None or not (found == np.floor(found)).all():
@@ -75,14 +75,14 @@ def _document_rows(table: Table, document: list[str], ids: Sequence[str] | None,
                 f"{table.source} names document {int(outside[0])}; rows are numbered from 0 to {n_rows - 1}."
             )
         return found.astype(int).tolist()
-    place = {name: row for row, name in enumerate(ids)}
-    unknown = list(dict.fromkeys(name for name in document if name not in place))
+    known = set(ids)
+    unknown = [name for name in dict.fromkeys(document) if name not in known]
     if unknown:
         raise ValueError(
             f"{table.source} names {len(unknown):,} documents that no row has: {list_some(unknown)}. Ids of the table "
             f"are like {list_some(ids[:2])}."
         )
-    return [place[name] for name in document]
+    return document
 
 
 def _grades(table: Table, grade: list[str] | None) -> list[float]:

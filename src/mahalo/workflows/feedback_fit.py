@@ -81,7 +81,7 @@ def learn_from_feedback(rows: RowOptions, feedback: str, seed: int, progress: Pr
     else:
         Q = encoder.encode(judged.queries, progress)
     adapter = QueryAdapter(random_state=seed, verbose=progress.show)
-    adapter.fit(Q, D, judged.relevance, query_index=None)
+    adapter.fit(Q, D, judged.relevance, query_index=judged.queries, document_index=ids)
     metric = _frozen_metric(encoder, TableRecord(text=names, id=rows.id, encoder=encoder.record))
     return FeedbackOutcome(adapter, metric, table.source, table.n_rows, len(judged.queries), len(judged.relevance))
 
