@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_type_hints
 
@@ -125,9 +125,9 @@ def expand_options(omit: Collection[str] = ()) -> Callable[[Callable[..., None]]
             if not (isinstance(group, type) and dataclasses.is_dataclass(group)):
                 parameters.append(parameter.replace(annotation=group, kind=parameter.KEYWORD_ONLY))
                 continue
-            fields = [field for field in dataclasses.fields(group) if field.name not in omit]
-            groups[parameter.name] = (group, [field.name for field in fields])
-            parameters += [_parameter(group, field) for field in fields]
+            taken = {name: option for name, option in _parameters(group).items() if name not in omit}
+            groups[parameter.name] = (group, list(taken))
+            parameters += taken.values()
 
         def run(**values: object) -> None:
             made = {}
@@ -144,14 +144,21 @@ def expand_options(omit: Collection[str] = ()) -> Callable[[Callable[..., None]]
     return decorate
 
 
-def _parameter(group: type, field: dataclasses.Field[object]) -> inspect.Parameter:
-    """Return a parameter of a command for a field of a group; a sequence is None where it is not written."""
-    annotation, default = get_type_hints(group, include_extras=True)[field.name], field.default
-    if annotation == Sequence[str]:
-        annotation, default = (list[str], inspect.Parameter.empty) if field.name == "data" else (list[str] | None, None)
-    if group in _OPTIONS:
-        annotation = Annotated[annotation, _OPTIONS[group][field.name]]
-    return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+@cache
+def _parameters(group: type) -> dict[str, inspect.Parameter]:
+    """Return the parameters of a command for the fields of a group; a sequence is None where it is not written."""
+    hints, options = get_type_hints(group, include_extras=True), _OPTIONS.get(group, {})
+    parameters = {}
+    for field in dataclasses.fields(group):
+        name, annotation, default = field.name, hints[field.name], field.default
+        if annotation == Sequence[str]:
+            annotation, default = (list[str], inspect.Parameter.empty) if name == "data" else (list[str] | None, None)
+        if name in options:
+            annotation = Annotated[annotation, options[name]]
+        parameters[name] = inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+        )
+    return parameters
 
 
 def options_on_command_line(context: typer.Context) -> dict[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from ..explain.provenance import TableRecord
 from ..linalg import Matrix
 from ..metric import Metric, load
 from ..progress import SILENT, Progress
-from ..text import TextEncoder, load_encoder_for
 from .columns import numeric_columns
 from .encoding import Encoding, check_matrix, encode, numbers_beside_texts
 from .formatting import list_some
@@ -24,6 +24,9 @@ from .output_files import Part
 from .table import ReadOptions, Table, TableSource, open_table, read_table
 from .text_columns import join_texts
 from .vectors import vector_lengths
+
+if TYPE_CHECKING:
+    from ..text import TextEncoder
 
 _PART = 50_000  # rows to transform at once
 
@@ -70,6 +73,8 @@ class FittedModel:
     @cached_property
     def text_encoder(self) -> TextEncoder:
         """Encoder that the model was fitted with; ValueError if another is passed."""
+        from ..text import load_encoder_for
+
         try:
             return load_encoder_for(self.metric, self.encoder_folder)
         except ValueError as error:

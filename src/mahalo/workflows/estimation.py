@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
-from ..embeddings import EmbeddingAdapter
 from ..evaluation import BeforeAfter, known_pairs
 from ..explain import Provenance, fit_notes
 from ..explain.suspects import FoldMetric
@@ -176,7 +175,7 @@ def make_estimator(options: LearningOptions, show: Show) -> MetricLearnerCV:
     """Return the estimator of the options; with --gamma its candidates are this γ and the prior itself."""
     if is_precomputed(options.kernel):
         raise ValueError("--kernel precomputed takes similarities, not a table of rows; use mahalo in Python.")
-    estimator = (EmbeddingAdapter if options.embeddings else MetricLearnerCV)(
+    estimator = _estimator_class(options)(
         kernel="linear" if options.embeddings and options.kernel == "auto" else options.kernel,
         n_components=options.components,
         holdout=str(options.holdout),
@@ -191,6 +190,14 @@ def make_estimator(options: LearningOptions, show: Show) -> MetricLearnerCV:
     first = {name: found[0] if isinstance(found, (list, tuple)) else found for name, found in candidates.items()}
     first["prior"] = first["prior"] or (Within() if options.embeddings else "identity")
     return estimator.set_params(**first | {"gammas": [options.gamma], "strategy": "random"})
+
+
+def _estimator_class(options: LearningOptions) -> type[MetricLearnerCV]:
+    if not options.embeddings:
+        return MetricLearnerCV
+    from ..embeddings import EmbeddingAdapter
+
+    return EmbeddingAdapter
 
 
 def fixed_learner(options: LearningOptions, show: Show) -> MetricLearner:
