@@ -125,7 +125,7 @@ def test_answers_reach_the_map_the_counts_and_the_curve(opened):
     page.wait_for_function("n => window.studio.frames.drawn > n + 2", arg=drawn)
     coloured = """() => { const c = document.getElementById('map');
         const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
-        let n = 0; for (let k = 3; k < d.length; k += 4) n += d[k] > 0; return n; }"""
+        const p = new Uint32Array(d.buffer); return p.filter((pixel) => pixel !== p[0]).length; }"""
     assert page.evaluate(coloured) > 500
 
 
@@ -212,6 +212,8 @@ def test_pages_fit_their_window_and_axe_finds_no_serious_fault(opened, width, sc
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe looks for faults of accessibility")
     page = opened(width, scheme)
     answer_right(page, 6)
+    whole = "() => [...document.querySelectorAll('.item:not(.long)')].every((e) => e.scrollHeight <= e.clientHeight)"
+    assert page.evaluate(whole)  # no column is hidden below the edge of a card
     for tab in ("ask", "neighbors", "labels", "home"):
         page.locator(f"#tab-{tab}").click()
         if tab == "neighbors":

@@ -7,12 +7,14 @@ import { $, make, say, svg, visible } from "./dom.js";
 const COLOURS = ["#4477aa", "#cc6677", "#117733", "#ddaa33", "#aa4499", "#44aa99", "#999933", "#882255", "#88ccee", "#c06020", "#6a6ad0", "#7a9a30"];
 const MOST_COLOURS = COLOURS.length;
 const HOVER_RADIUS = 12;
+const INSET = 0.96; // of the whole map, so that no point lies across the border
 
 const canvas = $("map");
 const context = canvas.getContext("2d");
 const view = { x: 0, y: 0, scale: 1 };
 let n = 0;
 let before = new Float32Array(0), after = new Float32Array(0), shown = new Float32Array(0), target = new Float32Array(0);
+let image = null;
 let codes = null, names = [], marked = [], hovered = -1, highlighted = -1;
 let blend = 1, frame = 0, animation = null, size = 0, lasso = null, lassoOn = false, selected = null, cursor = -1;
 let chooseRow = () => {};
@@ -102,8 +104,8 @@ function advance(now) {
   if (t === 1) animation = null;
 }
 
-const toX = (k) => (shown[2 * k] * view.scale + view.x + 1) * size / 2;
-const toY = (k) => (-shown[2 * k + 1] * view.scale + view.y + 1) * size / 2;
+const toX = (k) => (INSET * shown[2 * k] * view.scale + view.x + 1) * size / 2;
+const toY = (k) => (-INSET * shown[2 * k + 1] * view.scale + view.y + 1) * size / 2;
 
 // -- drawing -------------------------------------------------------------------------------------------------------
 
@@ -125,11 +127,10 @@ function paint(now) {
   advance(now);
   const style = getComputedStyle(document.documentElement);
   const ratio = window.devicePixelRatio || 1;
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.clearRect(0, 0, canvas.clientWidth, canvas.clientHeight);
-  if (shown.length) {
-    context.translate((canvas.clientWidth - size) / 2, (canvas.clientHeight - size) / 2);
+  if (shown.length && canvas.width && canvas.height) {
     paintPoints(style);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.translate((canvas.clientWidth - size) / 2, (canvas.clientHeight - size) / 2);
     paintMarks(style);
   }
   frames.drawn++;
@@ -137,26 +138,48 @@ function paint(now) {
   if (animation) draw();
 }
 
+// Points are blended into an array of pixels: a hundred thousand calls of the canvas would take many times as long.
 function paintPoints(style) {
-  const radius = (n > 20000 ? 1 : n > 3000 ? 1.5 : 2.5) * Math.min(2, Math.sqrt(view.scale));
+  const ratio = window.devicePixelRatio || 1, { width, height } = canvas;
+  if (!image || image.width !== width || image.height !== height) image = context.createImageData(width, height);
+  const pixels = image.data, ground = rgb(style.getPropertyValue("--panel"));
+  new Uint32Array(pixels.buffer).fill(new Uint32Array(new Uint8Array([...ground, 255]).buffer)[0]);
+  const radius = (n > 20000 ? 1 : n > 3000 ? 1.5 : 2.5) * Math.min(2, Math.sqrt(view.scale)) * ratio;
+  const side = Math.max(1, Math.round(2 * radius));
+  const left = ((canvas.clientWidth - size) / 2) * ratio - side / 2, top = ((canvas.clientHeight - size) / 2) * ratio - side / 2;
   const many = names.length > MOST_COLOURS;
   const only = highlighted >= 0 ? highlighted : many && hovered >= 0 && codes ? codes[hovered] : -1;
-  const groups = new Map();
-  for (let k = 0; k < n; k++) {
-    const code = codes ? codes[k] : -1;
-    const on = only >= 0 ? code === only : !many && code >= 0;
-    const key = on ? (many ? 0 : code % MOST_COLOURS) : -1;
-    let rows = groups.get(key);
-    if (!rows) groups.set(key, (rows = []));
-    rows.push(k);
+  const shades = many ? [rgb(style.getPropertyValue("--accent"))] : COLOURS.map(rgb);
+  const plain = rgb(style.getPropertyValue("--point"));
+  const isOn = (code) => (only >= 0 ? code === only : !many && code >= 0);
+  const anyOn = codes !== null && codes.some(isOn);
+  for (const on of [false, true]) { // points of colour lie above the others
+    const alpha = on || !anyOn ? 0.85 : 0.45;
+    for (let k = 0; k < n; k++) {
+      const code = codes ? codes[k] : -1;
+      if (isOn(code) !== on) continue;
+      const x = Math.round(toX(k) * ratio + left), y = Math.round(toY(k) * ratio + top);
+      if (x < 0 || y < 0 || x + side > width || y + side > height) continue;
+      blendSquare(pixels, width, x, y, side, on ? shades[many ? 0 : code % MOST_COLOURS] : plain, alpha);
+    }
   }
-  const keys = [...groups.keys()].sort((a, b) => a - b);
-  for (const key of keys) {
-    context.fillStyle = key < 0 ? style.getPropertyValue("--point") : many ? style.getPropertyValue("--accent") : COLOURS[key];
-    context.globalAlpha = key < 0 && keys.length > 1 ? 0.45 : 0.85;
-    for (const k of groups.get(key)) context.fillRect(toX(k) - radius, toY(k) - radius, 2 * radius, 2 * radius);
+  context.putImageData(image, 0, 0);
+}
+
+function blendSquare(pixels, width, x, y, side, colour, alpha) {
+  for (let row = y; row < y + side; row++) {
+    for (let at = 4 * (row * width + x), end = at + 4 * side; at < end; at += 4) {
+      pixels[at] += alpha * (colour[0] - pixels[at]);
+      pixels[at + 1] += alpha * (colour[1] - pixels[at + 1]);
+      pixels[at + 2] += alpha * (colour[2] - pixels[at + 2]);
+    }
   }
-  context.globalAlpha = 1;
+}
+
+// The numbers of a colour such as "#4477aa".
+function rgb(text) {
+  const number = parseInt(text.trim().slice(1), 16);
+  return [number >> 16, (number >> 8) & 255, number & 255];
 }
 
 function paintMarks(style) {

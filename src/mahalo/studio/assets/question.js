@@ -7,6 +7,8 @@ const PROMPTS = { pair: "Are these two the same?", triplet: "Which of the two on
 const ANSWERS = { pair: ["same", "different"], triplet: ["first", "second"] };
 const BUTTONS = { pair: [["Same", "S"], ["Different", "D"]], triplet: [["The first", "S"], ["The second", "D"]] };
 
+const WIDE = 50, LONG = 600; // characters of a text below its name, and of one that is scrolled in its card
+
 let current = null;
 let busy = false;
 let annotator = "";
@@ -89,17 +91,24 @@ function show({ question, items, reason }) {
   onShow(question.rows);
 }
 
+// Names of columns may be broken after an underscore, a point or a stroke.
+function breakable(name) {
+  return name.split(/(?<=[_./-])/).flatMap((part, k) => (k ? [make("wbr"), part] : [part]));
+}
+
 export function itemBox(item, others = [], position = 0) {
   const values = (name) => others.map((other) => other.fields.find((field) => field.name === name)?.text);
   const fields = item.fields.flatMap((field) => {
     const differs = others.length > 1 && new Set(values(field.name)).size > 1;
     const rest = field.n_hidden ? ` … and ${field.n_hidden.toLocaleString("en")} more characters` : "";
-    const text = make("dd", {}, make("span", { class: differs ? "differs" : null }, visible(field.text) || "–"), rest);
+    const wide = field.text.length > WIDE ? "wide" : null; // a text has the whole width below its name
+    const text = make("dd", { class: wide }, make("span", { class: differs ? "differs" : null }, visible(field.text) || "–"), rest);
     if (differs) text.title = "differs";
-    return [make("dt", {}, visible(field.name)), text];
+    return [make("dt", { class: wide }, ...breakable(visible(field.name))), text];
   });
   const places = ["left", "right", "far right"];
-  return make("article", { class: "item", tabindex: "0", "aria-label": others.length ? `${places[position]}: ${visible(item.id)}` : visible(item.id) },
+  const long = item.fields.some((field) => field.text.length > LONG) ? " long" : "";
+  return make("article", { class: `item${long}`, tabindex: "0", "aria-label": others.length ? `${places[position]}: ${visible(item.id)}` : visible(item.id) },
     make("h3", {}, visible(item.id)),
     item.has_picture ? make("img", { src: `/api/picture/${item.row}`, alt: `picture of ${visible(item.id)}`, onerror: (event) => event.target.remove() }) : null,
     make("dl", {}, ...fields));
