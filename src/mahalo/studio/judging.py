@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..evaluation import auc_of_pairs, intervals, nearest_rows
+from ..evaluation import intervals, nearest_rows
 from ..metric import Metric
 from .answers import Answers
 from .learning import Learning
+from .starts import auc_of_answers
 
 __all__ = ["Enough", "HeldOut", "Judge", "held_out_pairs", "too_early"]
 
 _N_PROBES, _N_REFERENCE, _K = 200, 2_000, 10
 _FEWEST_ANSWERS = 60  # before which nothing is enough
-_FEWEST_HELD_OUT = 3  # pairs of either kind, below which their AUC says nothing
 SPAN = 30  # answers whose effect on the ranking is looked at
 SMALL_CHANGE = 0.1  # share of nearest rows that change: one in ten
 
@@ -70,7 +70,7 @@ class Judge:
         index, same = held_out_pairs(answers)
         measured = []
         for which in (self._learning.ordinary, metric):
-            found = _auc(self._learning.distances(which, index), same)
+            found = auc_of_answers(self._learning.distances(which, index), same)
             if found is None:
                 return None
             measured.append(found)
@@ -83,7 +83,7 @@ class Judge:
     def gain(self, earlier: Metric, later: Metric, answers: Answers) -> tuple[float, float | None] | None:
         """Return the rise in held-out AUC from one metric to another, and half its interval; None if unknown."""
         index, same = held_out_pairs(answers)
-        found = [_auc(self._learning.distances(metric, index), same) for metric in (earlier, later)]
+        found = [auc_of_answers(self._learning.distances(metric, index), same) for metric in (earlier, later)]
         if found[0] is None or found[1] is None:
             return None
         return found[1][0] - found[0][0], intervals.over_rows(found[1][1] - found[0][1])
@@ -133,12 +133,3 @@ def held_out_pairs(answers: Answers) -> tuple[np.ndarray, np.ndarray]:
             pairs += [((a.rows[0], a.rows[1]), True), ((a.rows[0], a.rows[2]), False)]
     index = np.array([rows for rows, _ in pairs], dtype=np.intp).reshape(-1, 2)
     return index, np.array([same for _, same in pairs], dtype=bool)
-
-
-def _auc(sq: np.ndarray, same: np.ndarray) -> tuple[float, np.ndarray] | None:
-    """Return the AUC and the influence of every pair on it; None with fewer than three pairs of either kind."""
-    n = len(same)
-    if min(same.sum(), n - same.sum()) < _FEWEST_HELD_OUT:
-        return None
-    found = auc_of_pairs(sq, np.column_stack([np.arange(n), np.arange(n, 2 * n)]), same, 2 * n)
-    return None if found is None else (found[0], found[1][:n])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -11,15 +11,18 @@ from ..active import AnswerClosure
 from ..constraints import Constraints, sq_distances
 from ..learner import MetricLearner
 from ..metric import Metric
+from ..online import OnlineMetricLearner
 from ..solvers import Certificate
-from ..task import FitData, pose, start_metric
+from ..task import FitData, pose
 from ..validation import in_double
 from .answers import Answer, Answers, consistent
+from .starts import Starts, pair_sq_distances, transform_rows
 
 __all__ = ["Consolidation", "Learning"]
 
 _MAX_IMPLIED = 4_000  # similar, and dissimilar, pairs that are learned from
-_N_SAMPLED_PAIRS = 50_000  # for the percentiles of distances
+_MOST_STREAMED = 2_000  # columns beyond which no online steps are made
+_DISSIMILAR_WEIGHT = 0.3  # of a dissimilar pair, where that of a similar one is 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +45,8 @@ class Consolidation:
         Rows that the answers are about.
     group : ndarray of int
         Number of the group of each of these rows: rows connected by "same".
+    bounds : (upper, lower) or None
+        Squared bounds of the pairs; None for the ordinary distance.
     """
 
     metric: Metric
@@ -52,6 +57,7 @@ class Consolidation:
     left_out: tuple[Answer, ...]
     rows: np.ndarray
     group: np.ndarray
+    bounds: tuple[float, float] | None = None
 
     @property
     def is_learned(self) -> bool:
@@ -74,41 +80,21 @@ class Learning:
     """
 
     def __init__(self, X: np.ndarray, seed: int, learner: MetricLearner) -> None:
-        self.X, self.seed, self._learner = X, seed, learner
+        self.X, self.seed = X, seed
+        self.starts = Starts(X, seed, learner)
 
-    @cached_property
+    @property
     def ordinary(self) -> Metric:
         """The metric before learning."""
-        settings = self._learner.fit_settings()
-        rng = np.random.default_rng(self.seed)
-        return start_metric(settings, in_double(self.X[:2]), rng=rng, quiet=False)
-
-    @cached_property
-    def bounds(self) -> tuple[float, float]:
-        """Squared bounds of similar and dissimilar pairs: percentiles of the distances of random pairs of rows."""
-        if self._learner.bounds is not None:
-            return self._learner.bounds
-        rng, n = np.random.default_rng(self.seed), len(self.X)
-        rows = np.sort(rng.choice(n, min(n, 2_000), replace=False))
-        i = rng.integers(0, len(rows), _N_SAMPLED_PAIRS)
-        j = (i + rng.integers(1, len(rows), len(i))) % len(rows)
-        sq = sq_distances(self.transform(self.ordinary, rows), np.column_stack([i, j]))
-        upper, lower = np.percentile(sq[sq > 0], self._learner.percentiles or (5, 95)) if (sq > 0).any() else (0.0, 0.0)
-        if upper <= 0:
-            raise ValueError("all rows are identical, so there is nothing to tell apart; check the data.")
-        return float(upper), float(lower)
+        return self.starts.ordinary.metric
 
     def transform(self, metric: Metric, rows: np.ndarray) -> np.ndarray:
         """Return some rows in the space in which the metric is the ordinary distance, in double precision."""
-        return np.asarray(metric.transform(in_double(self.X[rows])), dtype=np.float64)
+        return transform_rows(self.X, metric, rows)
 
     def distances(self, metric: Metric, pairs: np.ndarray) -> np.ndarray:
         """Return the squared distances of pairs of rows under a metric."""
-        pairs = np.asarray(pairs, dtype=np.intp).reshape(-1, 2)
-        if not len(pairs):
-            return np.empty(0)
-        rows, index = np.unique(pairs, return_inverse=True)
-        return sq_distances(self.transform(metric, rows), index.reshape(pairs.shape))
+        return pair_sq_distances(self.X, metric, pairs)
 
     def consolidate(self, answers: Answers, held_out: Answers | None = None) -> Consolidation:
         """Return the metric learned from answers and all that they imply, but not from held-out pairs."""
@@ -126,7 +112,7 @@ class Learning:
         implied = closure.constraints(_MAX_IMPLIED, random_state=self.seed)
         if held_out is not None:
             implied = _without(implied, rows, np.array([a.rows for a in held_out.pairs]).reshape(-1, 2))
-        constraints = implied
+        constraints = _weighted(implied)
         if len(triplets):
             constraints = constraints + Constraints.from_triplets(np.searchsorted(rows, triplets), n_rows=len(rows))
         n_similar = int((implied.pairs.sign > 0).sum())
@@ -135,10 +121,25 @@ class Learning:
         X = in_double(self.X[rows])
         if not constraints.n_constraints or not _says_something(X, constraints):
             return Consolidation(self.ordinary, None, *counts)
-        parameters = {**self._learner.get_params(), "bounds": self.bounds, "random_state": self.seed}
+        start = self.starts.choose(index, np.array([a.same for a in pairs], dtype=bool))
+        if start.bounds[0] <= 0:
+            raise ValueError("all rows are identical, so there is nothing to tell apart; check the data.")
+        parameters = {**start.learner.get_params(), "bounds": start.bounds, "random_state": self.seed}
         task = pose(MetricLearner(**parameters).fit_settings(), FitData(X, None, constraints, None), quiet=True)
-        solution = task.solve(float(self._learner.gamma))
-        return Consolidation(task.metric(solution), solution.certificate, *counts)
+        solution = task.solve(float(start.learner.gamma))
+        return Consolidation(task.metric(solution), solution.certificate, *counts, start.bounds)
+
+    def follow(self, consolidation: Consolidation, answers: Sequence[Answer]) -> Metric:
+        """Return the metric of a consolidation after one online step for each of some later pairs, in their order."""
+        index = np.array([a.rows for a in answers], dtype=np.intp).reshape(-1, 2)
+        same = np.array([a.same for a in answers], dtype=bool)
+        apart = self.distances(self.ordinary, index) > 0
+        if consolidation.bounds is None or not apart.any() or self.X.shape[1] > _MOST_STREAMED:
+            return consolidation.metric
+        rows, ends = np.unique(index[apart], return_inverse=True)
+        constraints = Constraints.from_pairs(ends.reshape(-1, 2), same=same[apart], n_rows=len(rows))
+        stream = OnlineMetricLearner(prior=consolidation.metric.matrix, bounds=consolidation.bounds, n_pairs_kept=1)
+        return stream.partial_fit(in_double(self.X[rows]), constraints=constraints).metric_
 
 
 def _says_something(X: np.ndarray, constraints: Constraints) -> bool:
@@ -146,6 +147,13 @@ def _says_something(X: np.ndarray, constraints: Constraints) -> bool:
     pairs, triplets = constraints.pairs.index, constraints.triplets.index
     edges = np.concatenate([pairs, triplets[:, :2], triplets[:, ::2]])
     return bool((sq_distances(X, edges) > 0).any())
+
+
+def _weighted(implied: Constraints) -> Constraints:
+    """Return the pairs with less weight for the dissimilar ones, which few answers imply in great number."""
+    pairs = implied.pairs
+    weight = np.where(pairs.sign > 0, 1.0, _DISSIMILAR_WEIGHT)
+    return Constraints.from_pairs(pairs.index, same=pairs.sign > 0, weight=weight, n_rows=implied.n_rows)
 
 
 def _without(constraints: Constraints, rows: np.ndarray, pairs: np.ndarray) -> Constraints:

@@ -20,7 +20,6 @@ Key = tuple[str, tuple[int, ...]]  # kind and rows of a question, in ascending o
 
 _ROWS_PER_QUESTION, _FEWEST_ROWS = 0.4, 8  # rows in play for each answer, and at least
 _FEWEST_OPEN = 20  # open pairs of groups to choose from; more rows come into play until there are as many
-_SIZE_EXPONENT = 0.25  # weight of what an answer implies; 0 is worse on few classes, ½ on many
 _N_SAMPLE = 300  # rows whose distances calibrate the probability of "same"
 _NEAR = 10  # a pair to judge by is every other time one of the ten nearest
 _AGAIN_EVERY = 6  # at most every sixth question repeats an earlier one
@@ -133,10 +132,10 @@ class Chooser:
     def _pair(
         self, answers: Answers, metric: Metric, avoid: Callable[[Key], bool]
     ) -> tuple[str, tuple[int, ...], str] | None:
-        """Return the pair of groups whose answer is most probably "same" and would imply most.
+        """Return the pair of groups that is most probably "same".
 
-        Among a few rows, two for every five answers, the pair of groups with the largest P(same) (size · size)^¼, by
-        the distance of their nearest rows: until the groups of these rows are known.
+        Among a few rows, two for every five answers, the open pair of groups with the nearest rows: until the groups of
+        these rows are known.
         """
         index, same = self._consistent_pairs(answers)
         model, _ = _similarity(self._learning, metric, index, same, self._seed)
@@ -287,14 +286,13 @@ class _Groups:
         return tuple(sorted((int(self.rows[left[i]]), int(self.rows[right[j]]))))
 
     def best(self, model: SimilarityModel, excluded: Callable[[Key], bool]) -> _Best | None:
-        """Return the open pair of groups with the largest P(same) (size · size)^¼ that is not excluded."""
+        """Return the open pair of groups with the nearest rows that is not excluded."""
         a, b = np.nonzero(self.is_open)
-        p = model.probability(self.nearest_sq[a, b])
-        value = p * (self.size[a] * self.size[b]) ** _SIZE_EXPONENT
-        for k in np.argsort(-value, kind="stable"):
+        for k in np.argsort(self.nearest_sq[a, b], kind="stable"):
             pair = self._nearest_rows(int(a[k]), int(b[k]))
             if not excluded(("pair", pair)):
-                return _Best(pair, _reason(float(p[k]), int(self.size[a[k]]), int(self.size[b[k]])), len(a))
+                p = float(model.probability(self.nearest_sq[a[k], b[k]]))
+                return _Best(pair, _reason(p, int(self.size[a[k]]), int(self.size[b[k]])), len(a))
         return None
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from os import PathLike
 
 import numpy as np
@@ -18,32 +16,19 @@ from ..learner import MetricLearner
 from ..metric import Metric
 from ..validation import check_count, warn_of_scales
 from .answer_log import AnswerLog, DataIdentity, Entry
-from .answers import HELD_OUT_EVERY, Answers, contradictions
+from .answers import Answers, contradictions
+from .consolidator import Consolidator, Learned
 from .export import Export, RowNames, export_answers
 from .input_checks import checked_kinds, checked_rows, checked_seed
-from .judging import SPAN, Enough, HeldOut, Judge, held_out_pairs, too_early
+from .judging import held_out_pairs, too_early
 from .learning import Consolidation, Learning
 from .neighbors import Neighbors, RowIndex
-from .questions import Chooser, Doubt, Key, Question, doubts
+from .questions import Chooser, Key, Question
 from .state import State
 
 __all__ = ["Session"]
 
-EVERY = 5  # answers between consolidations
 _PENDING_SECONDS = 120.0  # for which a question shown to one person is not asked of another
-_N_CACHED = 24  # consolidations that are kept
-_MAX_CURVE = 30  # points of the curve of held-out AUC
-
-
-@dataclass(frozen=True, eq=False)
-class _Learned:
-    """A consolidation, the answers in the log at that time, and what was found with it."""
-
-    consolidation: Consolidation
-    n_entries: int
-    held_out: HeldOut | None
-    enough: Enough
-    doubtful: tuple[Doubt, ...]
 
 
 class Session:
@@ -68,7 +53,8 @@ class Session:
     annotator : str, default=""
         Name of the person who answers; people who disagree are shown as a contradiction.
     prior : array-like of shape (n_features, n_features), optional
-        Metric matrix to start from, such as ``metric.matrix`` of an earlier one. By default the Euclidean distance.
+        Metric matrix to start from, such as ``metric.matrix`` of an earlier one. By default the fourth root of the
+        covariance of X, or the identity if answers contradict it; before the first five answers the identity.
     gamma : float, default=1.0
         Price of violating an answer, as in `MetricLearner`.
 
@@ -115,14 +101,10 @@ class Session:
         self.log = AnswerLog(log, DataIdentity(len(self.X), self.X.shape[1], digest))
         self._chooser = Chooser(self.learning, self.random_state, self.kinds)
         self.index = RowIndex(self.X, self.learning.ordinary)
-        self._judge = Judge(self.learning, self.random_state)
+        self._consolidator = Consolidator(self.learning, self.random_state)
         self._lock = threading.RLock()
         self._answers = (0, Answers())
         self._pending: dict[Key, tuple[str, float]] = {}
-        self._consolidations: OrderedDict[object, Consolidation] = OrderedDict()
-        self._learned: tuple[object, _Learned] | None = None
-        self._judged: dict[object, HeldOut | None] = {}
-        self._curve: tuple[HeldOut, ...] = ()
         self._background = False
 
     # -- questions and answers -------------------------------------------------------------------------------------
@@ -138,8 +120,9 @@ class Session:
             Who is asked; default: the annotator of the session. Two people are not shown the same pair at a time.
         """
         annotator = self.annotator if annotator is None else annotator
-        learned = self._newest() if self._background else self._up_to_date()
         answers = self.answers()
+        learned = self._learned(answers)
+        metric = (self._consolidator.newest_metric if self._background else self._consolidator.stream)(answers)
         with self._lock:
             now = time.monotonic()
             self._pending = {key: (who, end) for key, (who, end) in self._pending.items() if end > now}
@@ -149,7 +132,6 @@ class Session:
                     key, ()
                 )
 
-            metric = learned.consolidation.metric
             kind, rows, why = self._chooser.choose(answers, metric, learned.doubtful, avoid)
             self._pending[kind, rows] = (annotator, now + _PENDING_SECONDS)
         return Question(secrets.token_hex(8), kind, rows, why)
@@ -233,53 +215,40 @@ class Session:
 
     @property
     def metric_(self) -> Metric:
-        return self._up_to_date().consolidation.metric
+        return self._consolidator.up_to_date(self.answers()).consolidation.metric
 
     @property
     def latest_metric_(self) -> Metric:
-        """The newest metric there is, without waiting for one that is being learned."""
-        return self._newest().consolidation.metric
+        """The newest metric there is, streaming ones included, without waiting for one that is being learned."""
+        return self._consolidator.newest_metric(self.answers())
 
-    def latest_groups(self) -> Consolidation:
+    def latest_consolidation(self) -> Consolidation:
         """Return the newest consolidation, with the groups of rows that answers have connected."""
-        return self._newest().consolidation
+        return self._consolidator.newest(self.answers()).consolidation
 
     @property
     def n_consolidated(self) -> int:
         """Number of answers in the log at the last consolidation."""
-        return self._newest().n_entries
+        return self._consolidator.newest(self.answers()).n_entries
 
     def learn_in_background(self) -> None:
         """Let `question` use the newest metric there is; another thread calls `learn`."""
         self._background = True
 
     def learn(self) -> bool:
-        """Consolidate if there are answers for it; return whether anything was learned anew."""
-        with self._lock:
-            before = self._learned
-        return self._up_to_date() is not (None if before is None else before[1])
+        """Consolidate if there are answers for it, or follow the latest answers; return whether the metric changed."""
+        answers = self.answers()
+        before = self._consolidator.newest_metric(answers)
+        self._consolidator.up_to_date(answers)
+        return self._consolidator.stream(answers) is not before
 
     def learn_curve(self) -> bool:
         """Judge earlier consolidations, for the curve of held-out AUC; return whether it is another now."""
-        answers = self.answers()
-        n_last = answers.n_entries - answers.n_entries % EVERY
-        step = HELD_OUT_EVERY * max(1, -(-n_last // (HELD_OUT_EVERY * _MAX_CURVE)))
-        points = []
-        for n in range(step, n_last + 1, step):
-            known = answers.before(n)
-            key = _content(known)
-            if key not in self._judged:
-                metric = self._consolidated(known.training(), known).metric
-                self._judged[key] = self._judge.held_out(metric, known)
-            points.append(self._judged[key])
-        curve = tuple(point for point in points if point is not None)
-        with self._lock:
-            changed, self._curve = curve != self._curve, curve
-        return changed
+        return self._consolidator.judge_earlier(self.answers())
 
     def final(self) -> Consolidation:
         """Return the metric learned from all answers, held-out ones included."""
-        return self._consolidated(self.answers(), None)
+        return self._consolidator.final(self.answers())
 
     def neighbors(self, row: int, k: int = 10) -> Neighbors:
         """Return the k nearest rows of a row by the ordinary and by the learned distance.
@@ -292,13 +261,14 @@ class Session:
         if not 0 <= row < len(self.X):
             raise ValueError(f"row must be a number from 0 to {len(self.X) - 1}; got {row}.")
         check_count(k, "k")
-        return self.index.nearest(self._newest().consolidation.metric, self.X[row], k, row)
+        return self.index.nearest(self.latest_metric_, self.X[row], k, row)
 
     def state(self) -> State:
         """Return what is known: counts, contradictions, doubtful answers, held-out AUC, certificate, enough."""
         if not self._background:
             self.learn_curve()
-        learned, answers = self._newest() if self._background else self._up_to_date(), self.answers()
+        answers = self.answers()
+        learned = self._learned(answers)
         same = [a.same for a in answers.pairs]
         c = learned.consolidation
         names = {name for a in (*answers.pairs, *answers.triplets) for name in a.by}
@@ -313,7 +283,7 @@ class Session:
             certificate=c.certificate,
             n_held_out=len(held_out_pairs(answers)[0]),
             held_out=learned.held_out,
-            curve=self._curve,
+            curve=self._consolidator.curve,
             enough=too_early(answers.n_answers) if learned.enough.change is None else learned.enough,
             contradictions=contradictions(answers),
             doubtful=learned.doubtful,
@@ -345,52 +315,6 @@ class Session:
         """
         return export_answers(folder, self.X, self.answers(), self.final(), RowNames(ids, names, y))
 
-    def _up_to_date(self) -> _Learned:
-        """Return what was learned from all answers up to the last multiple of five; learn it if need be."""
-        answers = self.answers()
-        n = answers.n_entries - answers.n_entries % EVERY
-        known = answers.before(n)
-        key = (n, _content(known))
-        with self._lock:
-            if self._learned is not None and self._learned[0] == key:
-                return self._learned[1]
-        consolidation = self._consolidated(known.training(), known)
-        earlier = None
-        if n > SPAN:
-            earlier_known = known.before(n - SPAN)
-            earlier = self._consolidated(earlier_known.training(), earlier_known).metric
-        learned = _Learned(
-            consolidation,
-            n,
-            self._judge.held_out(consolidation.metric, known),
-            self._judge.enough(earlier, consolidation.metric, known),
-            doubts(self.learning, known, self.random_state),
-        )
-        with self._lock:
-            self._learned = (key, learned)
-        return learned
-
-    def _newest(self) -> _Learned:
-        with self._lock:
-            if self._learned is not None:
-                return self._learned[1]
-        return self._up_to_date()
-
-    def _consolidated(self, training: Answers, known: Answers | None) -> Consolidation:
-        held_out = None if known is None else Answers(tuple(a for a in known.pairs if a.held_out))
-        key = (_content(training), None if held_out is None else _content(held_out))
-        with self._lock:
-            if key in self._consolidations:
-                self._consolidations.move_to_end(key)
-                return self._consolidations[key]
-        consolidation = self.learning.consolidate(training, held_out)
-        with self._lock:
-            self._consolidations[key] = consolidation
-            while len(self._consolidations) > _N_CACHED:
-                self._consolidations.popitem(last=False)
-        return consolidation
-
-
-def _content(answers: Answers) -> tuple[tuple[object, ...], ...]:
-    """Return what a metric depends on: every pair and triplet, its answer, and how often it was given."""
-    return tuple((a.kind, a.rows, a.same, a.n_times, a.ordinal) for a in (*answers.pairs, *answers.triplets))
+    def _learned(self, answers: Answers) -> Learned:
+        """Return what was learned last; in the foreground, from all answers up to the last multiple of five."""
+        return (self._consolidator.newest if self._background else self._consolidator.up_to_date)(answers)

@@ -97,7 +97,7 @@ class Worker:
         n = session.n_consolidated
         if self.positions is not None and (n == self.positions.n_answers or n % _MAP_EVERY):
             return
-        metric = session.latest_metric_
+        metric = session.latest_consolidation().metric
         if self.positions is None:
             before = self._layout.place(session.index.embedded(session.learning.ordinary))
             self.positions = MapPositions(before, before, 0)

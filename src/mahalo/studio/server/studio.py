@@ -87,7 +87,7 @@ class Studio:
 
     def groups(self) -> np.ndarray:
         """Return the group of each row, from 0, in the order of size; −1 for rows without an answer."""
-        found = self.session.latest_groups()
+        found = self.session.latest_consolidation()
         code = np.full(len(self.session.X), -1, dtype=np.int32)
         if len(found.rows):
             size = np.bincount(found.group)
