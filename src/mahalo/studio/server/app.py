@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from importlib.resources import files
@@ -17,8 +16,9 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from ...web import Guard, Refusal, parse_object
 from . import views
-from .security import BodyTooLarge, Guard, Tokens
+from .security import HEADERS, MAX_BODY, PageRules, Tokens
 from .studio import Studio
 
 __all__ = ["make_app"]
@@ -61,8 +61,8 @@ def make_app(studio: Studio, tokens: Tokens, hosts: set[str]) -> Starlette:
 
     return Starlette(
         routes=[*_page_routes(tokens), *_data_routes(studio)],
-        middleware=[Middleware(Guard, tokens=tokens, hosts=hosts)],
-        exception_handlers={HTTPException: _refused, ValueError: _refused, OSError: _failed, BodyTooLarge: _too_large},
+        middleware=[Middleware(Guard, refuse=PageRules(tokens, hosts).refuse, headers=HEADERS, max_body=MAX_BODY)],
+        exception_handlers={HTTPException: _refused, Refusal: _refused_body, ValueError: _refused, OSError: _failed},
         lifespan=lifespan,
     )
 
@@ -129,12 +129,7 @@ def _download(studio: Studio, request: Request) -> Response:
 
 def _post(studio: Studio, view: Callable[[Studio, views.Body], views.Json]) -> Callable:
     async def post(request: Request) -> Response:
-        try:
-            body = json.loads(await request.body())
-        except (ValueError, RecursionError):
-            raise HTTPException(400, "the body is not JSON.") from None
-        if not isinstance(body, dict):
-            raise HTTPException(400, "a JSON object is wanted.")
+        body = parse_object(await request.body())
         return JSONResponse(await run_in_threadpool(view, studio, body))
 
     return post
@@ -171,10 +166,11 @@ def _refused(request: Request, error: Exception) -> Response:
     return JSONResponse({"error": str(error.detail if isinstance(error, HTTPException) else error)}, status)
 
 
+def _refused_body(request: Request, refusal: Exception) -> Response:
+    assert isinstance(refusal, Refusal)
+    return JSONResponse({"error": str(refusal)}, refusal.status)
+
+
 def _failed(request: Request, error: Exception) -> Response:
     """Answer that a file could not be read or written, such as an export to a full disk."""
     return JSONResponse({"error": str(error)}, 500)
-
-
-def _too_large(request: Request, error: Exception) -> Response:
-    return JSONResponse({"error": "the body is too large."}, 413)
