@@ -364,3 +364,41 @@ def test_what_is_no_index_says_so(digits, tmp_path):
     (tmp_path / "text").write_text("hello")
     with pytest.raises(ValueError, match="not a whole safetensors file"):
         load_index(tmp_path / "text")
+
+
+# -- distances of stored rows -----------------------------------------------------------------------------------
+
+
+# Graphs store the transform, which for "low rank" and "rbf" leaves a part of new rows out.
+STORED = [("exact", form, sparse) for form in ("full", "normalised", "low rank", "rbf", "leading") for sparse in (0, 1)]
+STORED += [(backend, form, 0) for backend in GRAPHS for form in ("full", "normalised", "leading")]
+
+
+@pytest.mark.parametrize(("backend", "form", "sparse"), STORED)
+def test_distances_of_stored_rows_are_those_of_the_metric(digits, backend, form, sparse):
+    da = pytest.importorskip("dask.array")
+    if backend != "exact":
+        pytest.importorskip(backend)
+    metric, (X, _) = learned(digits, **FORMS[form]), digits
+    stored = sp.csr_array(X[100:]) if sparse else da.from_array(X[100:], chunks=(200, -1))
+    index = build_index(metric, stored, backend, ids=[f"row {k}" for k in range(100, 700)])
+    rows = [650, 100, 350, 101, 650]  # of several parts, in no order, one twice
+    found = index.space.distances(index.map(X[:20]), index.stored(f"row {k}" for k in rows))
+    np.testing.assert_allclose(found, metric.distances(X[:20], X[rows]), atol=1e-6)
+    index.add(X[:2], ids=["a", "b"])
+    ends = index.stored(["b", "row 200"]), index.stored(["row 300", "a"])
+    np.testing.assert_allclose(
+        index.space.pair_distances(*ends), metric.pair_distances(X[[1, 200]], X[[300, 0]]), atol=1e-6
+    )
+    assert index.stored([]).shape[0] == 0
+    with pytest.raises(ValueError, match="no row has the id 'row 1'"):
+        index.stored(["a", "row 1"])
+
+
+def test_distances_beyond_double_precision_are_not_zero(digits):
+    X, _ = digits
+    index = build_index(learned(digits), X)
+    for size in (1e170, 1e308):
+        with np.errstate(over="ignore", invalid="ignore"):
+            distances = index.kneighbors(np.full((1, X.shape[1]), size), 3).distances
+        assert not np.isfinite(distances).any()

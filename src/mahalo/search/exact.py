@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
+from ..coordinates import LinearCoordinates
 from ..linalg import Matrix, nearest_of, to_dense
 from ..metric import Metric, cosines, is_positive
 from ..metric.query_side import self_similarities
@@ -86,19 +87,19 @@ class _ExactSearch(ABC):
 
     @abstractmethod
     def _approximate(self, Q: Matrix) -> _ApproximateDistances:
-        """Return the distances of prepared queries to all rows, up to rounding."""
+        """Return the distances of mapped queries to all rows, up to rounding."""
 
     @abstractmethod
     def _exact(self, Q: Matrix) -> ExactDistances:
         """Return a function of query numbers and row numbers that computes exact distances."""
 
     def nearest(self, Q: Matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return distances and positions of the k nearest rows of each prepared query."""
+        """Return distances and positions of the k nearest rows of each mapped query."""
         approximate = self._approximate(Q)
         return _nearest(approximate.sq, approximate.slack, self._exact(Q), k)
 
     def within(self, Q: Matrix, radius: float) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return distances and positions of the rows within the radius of each prepared query."""
+        """Return distances and positions of the rows within the radius of each mapped query."""
         approximate = self._approximate(Q)
         limit = radius**2 - approximate.constant + approximate.slack
         return _within(approximate.sq, limit, self._exact(Q), radius)
@@ -149,8 +150,15 @@ class VectorSearch(_ExactSearch):
         for name in ("_centre", "_sq_radii", "_max_norm"):
             self.__dict__.pop(name, None)
 
-    def prepare_queries(self, Q: RowsLike) -> np.ndarray:
+    def map(self, Q: RowsLike) -> np.ndarray:
         return transform_in_double(self.metric, Q)
+
+    @property
+    def space(self) -> Metric:
+        return euclidean_metric(self.metric.n_outputs)
+
+    def stored(self, positions: np.ndarray) -> np.ndarray:
+        return self.vectors[positions].astype(np.float64, copy=False)
 
     def _approximate(self, Q: Matrix) -> _ApproximateDistances:
         """Return ‖x − c‖² − 2 (q − c)·x, with ‖q − x‖² less that, and a bound of the rounding error."""
@@ -176,7 +184,7 @@ class VectorSearch(_ExactSearch):
                 difference = query - stored
                 sq, size = _sq_norms(difference), _sq_norms(query) + _sq_norms(stored)
                 # A row is transformed with others, whose number changes the last digits: equal rows differ by these.
-                out[part] = np.where(sq > rounding * size, np.sqrt(sq), 0.0)
+                out[part] = np.where((sq <= rounding * size) & np.isfinite(size), 0.0, np.sqrt(sq))
             return out
 
         return distances
@@ -191,6 +199,11 @@ class VectorSearch(_ExactSearch):
 
 def _sq_norms(T: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->i", T, T, dtype=np.float64)
+
+
+def euclidean_metric(n_features: int) -> Metric:
+    """Return the Euclidean distance as a metric."""
+    return Metric(LinearCoordinates.euclidean(n_features), np.zeros((0, 0)))
 
 
 def transform_in_double(metric: Metric, X: RowsLike) -> np.ndarray:
@@ -248,8 +261,15 @@ class SimilaritySearch(_ExactSearch):
         for name in ("_change", "_own", "_whitened"):
             self.__dict__.pop(name, None)
 
-    def prepare_queries(self, Q: RowsLike) -> Matrix:
+    def map(self, Q: RowsLike) -> Matrix:
         return in_double(self.metric.validate_rows(Q))
+
+    @property
+    def space(self) -> Metric:
+        return self.metric.of_validated_rows()
+
+    def stored(self, positions: np.ndarray) -> Matrix:
+        return self.rows[positions]
 
     def _base(self, Q: Matrix) -> np.ndarray:
         """Return κ0 of queries with stored rows, without making sparse rows dense."""

@@ -15,7 +15,7 @@ from ..linalg import Matrix
 from ..metric import Metric
 from ..persistence import Contents
 from ..types import RowsLike
-from .exact import VectorSearch, transform_in_double
+from .exact import VectorSearch, euclidean_metric, transform_in_double
 
 Graph: TypeAlias = Any  # faiss.IndexHNSWFlat or usearch.index.Index, whose hints lack what is used here
 
@@ -41,10 +41,17 @@ class _GraphSearch(ABC):
         return search
 
     def add(self, X: RowsLike) -> None:
-        self._insert(self.prepare_queries(X))
+        self._insert(self._centred(self.map(X)))
 
-    def prepare_queries(self, Q: RowsLike) -> np.ndarray:
-        return self._centred(transform_in_double(self.metric, Q))
+    def map(self, X: RowsLike) -> np.ndarray:
+        return transform_in_double(self.metric, X)
+
+    @property
+    def space(self) -> Metric:
+        return euclidean_metric(self.metric.n_outputs)
+
+    def stored(self, positions: np.ndarray) -> np.ndarray:
+        return self._vectors_at(positions).astype(np.float64) + self.centre
 
     def _centred(self, T: np.ndarray) -> np.ndarray:
         """Return float32 vectors relative to the centre; far from it, single precision loses the distances."""
@@ -57,6 +64,7 @@ class _GraphSearch(ABC):
         return contents.array("vectors", (None, width), (np.float32,)), contents.array("centre", (width,))
 
     def nearest(self, Q: Matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
+        Q = self._centred(Q)
         sq, positions = self._search(Q, k)
         distances = np.sqrt(np.maximum(sq, 0.0, dtype=np.float64))
         # A graph may return fewer than k rows for a query; then search exactly.
@@ -84,6 +92,10 @@ class _GraphSearch(ABC):
     @abstractmethod
     def _insert(self, vectors: np.ndarray) -> None:
         """Add vectors to the graph."""
+
+    @abstractmethod
+    def _vectors_at(self, positions: np.ndarray) -> np.ndarray:
+        """Return stored vectors, relative to the centre."""
 
     @abstractmethod
     def arrays(self) -> dict[str, np.ndarray]:
@@ -122,6 +134,9 @@ class FaissSearch(_GraphSearch):
 
     def _insert(self, vectors: np.ndarray) -> None:
         self.graph.add(vectors)
+
+    def _vectors_at(self, positions: np.ndarray) -> np.ndarray:
+        return self.graph.storage.reconstruct_batch(positions)
 
     def _search(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         return self.graph.search(Q, k)
@@ -179,7 +194,10 @@ class UsearchSearch(_GraphSearch):
 
     @property
     def vectors(self) -> np.ndarray:  # type: ignore[override]
-        return np.asarray(self.graph.get(np.arange(self.n)), dtype=np.float32).reshape(self.n, self.graph.ndim)
+        return self._vectors_at(np.arange(self.n))
+
+    def _vectors_at(self, positions: np.ndarray) -> np.ndarray:
+        return np.asarray(self.graph.get(positions), dtype=np.float32).reshape(len(positions), self.graph.ndim)
 
     def _insert(self, vectors: np.ndarray) -> None:
         self.graph.add(

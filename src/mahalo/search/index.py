@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator
+from functools import cached_property
 from importlib.util import find_spec
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
@@ -62,8 +63,15 @@ class Searcher(Protocol):
     def add(self, X: RowsLike) -> None:
         """Append rows."""
 
-    def prepare_queries(self, Q: RowsLike) -> Matrix:
-        """Return queries in the form that `nearest` and `within` take."""
+    @property
+    def space(self) -> Metric:
+        """Metric of the space in which rows are stored."""
+
+    def map(self, X: RowsLike) -> Matrix:
+        """Return rows in the space in which rows are stored, as `nearest` and `within` take queries."""
+
+    def stored(self, positions: np.ndarray) -> Matrix:
+        """Return the rows at these positions."""
 
     def nearest(self, Q: Matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return distances and positions of the k nearest rows of each query."""
@@ -147,8 +155,35 @@ class Index:
                 ids.append(self.ids[p[order]])
         return Neighbors(distances, ids)
 
+    # -- distances of stored rows -------------------------------------------------------------------------------
+
+    @property
+    def space(self) -> Metric:
+        """Metric of the space in which rows are stored: ``space.distances(map(X), stored(ids))``."""
+        return self.parts[0].space
+
+    def map(self, X: RowsLike) -> Matrix:
+        """Return rows in the space in which rows are stored."""
+        return self.parts[0].map(X)
+
+    def stored(self, ids: Iterable[Hashable]) -> Matrix:
+        """Return stored rows by id; raise ValueError for an id that is unknown."""
+        try:
+            positions = np.array([self._positions[one] for one in ids], dtype=np.intp)
+        except KeyError as error:
+            raise ValueError(f"no row has the id {error.args[0]!r}.") from None
+        part_of = np.searchsorted(self._starts(), positions, side="right") - 1
+        used = np.unique(part_of) if len(positions) else [0]
+        found = [self.parts[k].stored(positions[part_of == k] - self._starts()[k]) for k in used]
+        rows = sp.csr_array(sp.vstack(found)) if sp.issparse(found[0]) else np.concatenate(found)
+        return rows[np.argsort(np.argsort(part_of, kind="stable"))]
+
+    @cached_property
+    def _positions(self) -> dict[Hashable, int]:
+        return {one: position for position, one in enumerate(self.ids.tolist())}
+
     def _blocks(self, Q: RowsLike) -> Iterator[Matrix]:
-        queries = self.parts[0].prepare_queries(Q)
+        queries = self.map(Q)
         n, step = len_of(queries), min(part.step for part in self.parts)
         return (queries[a : a + step] for a in range(0, n, step))
 
@@ -162,6 +197,7 @@ class Index:
         if n:
             self.parts[-1].add(X)
             self.ids = np.concatenate([self.ids, ids])
+            self.__dict__.pop("_positions", None)
 
     def save(self, path: str | PathLike) -> None:
         """Write rows, ids, graph and metric atomically to one safetensors file; `load_index` reads it."""
