@@ -187,7 +187,7 @@ def _describe_choice(outcome: Outcome) -> str:
     parts += ["by cosine"] if chosen.normalize else []
     parts += [f"{chosen.n_components} directions"] if chosen.n_components else []
     among = f", chosen among {outcome.n_candidates:,} candidates" if outcome.n_candidates > 1 else ""
-    return ", ".join(parts) + among
+    return ", ".join(parts) + among + (f" by {outcome.scoring}" if outcome.scoring else "")
 
 
 def _describe_lag(lag: float) -> str:

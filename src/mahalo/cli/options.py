@@ -79,6 +79,9 @@ _LEARNING_OPTIONS: dict[str, OptionInfo | ArgumentInfo] = {
     ),
     "components": _learning_option("N", "Number of directions of the metric.", min=1),
     "holdout": _learning_option("NAME", "Choose and evaluate by held-out `rows`, or by unseen `classes`."),
+    "scoring": _learning_option(
+        "NAME", "Choose by accuracy, auc, map, precision@k or recall@k of held-out rows. Default: by the data."
+    ),
     "seed": _learning_option("N", "Seed of folds, and of pairs that are drawn.", min=0),
 }
 _OPTIONS = {RowOptions: _ROW_OPTIONS, LearningOptions: _LEARNING_OPTIONS}

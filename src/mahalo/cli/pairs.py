@@ -32,7 +32,7 @@ class Aim(StrEnum):
 _WITH_MODEL = {"data", "ask", "model", "id", "ids", "encoding", "encoder", "out", "force", "json", "log"}
 
 
-@expand_options(omit=("triplets",))
+@expand_options(omit=("triplets", "scoring"))
 def pairs(
     context: typer.Context,
     rows: RowOptions,

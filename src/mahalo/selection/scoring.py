@@ -19,6 +19,7 @@ __all__ = [
     "RowScores",
     "Score",
     "Scorer",
+    "is_scoring_name",
     "make_scorer",
     "retrieval",
     "retrieval_queries",
@@ -30,6 +31,11 @@ Score = Callable[[Metric, Fold], "RowScores"]
 _AT = re.compile(r"(precision|recall)@([1-9][0-9]*)")
 _MAX_QUERIES = 500
 RETRIEVAL = "'map', 'precision@10' or 'recall@10' (any number in place of 10)"
+
+
+def is_scoring_name(name: str) -> bool:
+    """Return whether a score has this name."""
+    return name in ("accuracy", "auc", "map") or _AT.fullmatch(name) is not None
 
 
 class RowScores(NamedTuple):

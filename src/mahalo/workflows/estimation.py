@@ -21,6 +21,7 @@ from ..selection import MetricLearnerCV
 from ..selection.candidates import SEARCHED
 from ..selection.folds import Fold
 from ..selection.held_out import evaluate_held_out
+from ..selection.scoring import is_scoring_name
 from ..selection.search import CandidateSearch
 from ..tables.dataset import Dataset
 from ..tables.labels_and_ids import Classes
@@ -44,6 +45,7 @@ class Outcome:
     n_candidates: int
     n_sampled: int  # rows that settings were chosen by
     prior_only: bool = False  # the prior itself was best: nothing is learned
+    scoring: str | None = None  # the measure that settings were chosen by; None where they were not chosen
     score: float | None = None
     space: str | None = None
     spaces_behind: dict[str, float] = dataclasses.field(default_factory=dict)  # the best candidate of each other space
@@ -70,6 +72,7 @@ class Outcome:
             "candidates": self.n_candidates,
             "chosen": self.chosen,
             "untouched": self.prior_only,
+            "scoring": self.scoring,
             "score": self.score,
             "space": self.space,
             "spaces_behind": self.spaces_behind,
@@ -131,10 +134,35 @@ def evaluate_metric(dataset: Dataset, options: LearningOptions, show: Show) -> O
 
 
 def _prepare(dataset: Dataset, options: LearningOptions) -> tuple[Matrix, Scaling | None]:
+    _check_scoring(options, has_labels=dataset.y is not None)
     scaling = make_scaling(dataset, options)
     if dataset.classes is not None:
         _check_classes(dataset.classes, dataset.table.source)
     return dataset.scaled(scaling), scaling
+
+
+def _check_scoring(options: LearningOptions, has_labels: bool) -> None:
+    """Raise ValueError if there is no such score, or if it cannot be computed."""
+    scoring = options.scoring
+    if scoring is None:
+        return
+    if not is_scoring_name(scoring):
+        raise ValueError(
+            f"--scoring {scoring!r} does not exist; wanted accuracy, auc, map, or precision@k or recall@k with a "
+            "number, such as precision@10."
+        )
+    if options.gamma is not None:
+        raise ValueError("--scoring is what settings are chosen by, and --gamma fixes them; give one of them.")
+    if scoring != "auc" and not has_labels:
+        raise ValueError(
+            f"--scoring {scoring} needs labels: give --label COLUMN or --labels FILE, or choose by the pairs or "
+            "triplets held out, --scoring auc."
+        )
+    if scoring == "accuracy" and options.holdout == "classes":
+        raise ValueError(
+            "--scoring accuracy needs training rows of the held-out classes, and --holdout classes leaves none; "
+            "wanted auc, map, precision@k or recall@k."
+        )
 
 
 def make_scaling(dataset: Dataset, options: LearningOptions) -> Scaling | None:
@@ -179,6 +207,7 @@ def make_estimator(options: LearningOptions, show: Show) -> MetricLearnerCV:
         kernel="linear" if options.embeddings and options.kernel == "auto" else options.kernel,
         n_components=options.components,
         holdout=str(options.holdout),
+        scoring=options.scoring,
         random_state=options.seed,
         verbose=show,
     )
@@ -245,6 +274,7 @@ def _evaluate(
         n_candidates=len(search.candidates) if searched else 1,
         n_sampled=len_of(search.folds[0].X),
         prior_only=searched and search.learns_nothing(best),
+        scoring=(options.scoring or search.scorer.measure) if searched else None,
         score=float(np.nanmean(search.scores[best])) if searched else None,
         folds=folds,
         space=search.candidates[best].problem.space,

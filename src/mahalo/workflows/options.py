@@ -33,6 +33,8 @@ class LearningOptions:
         Number of directions of the metric.
     holdout : Holdout
         Choose and evaluate by held-out rows, or by unseen classes.
+    scoring : str, optional
+        Score of held-out rows to choose by: accuracy, auc, map, precision@k or recall@k.
     seed : int
         Seed of folds, and of pairs that are drawn.
     """
@@ -44,4 +46,5 @@ class LearningOptions:
     kernel: str = "auto"
     components: int | None = None
     holdout: Holdout = Holdout.rows
+    scoring: str | None = None
     seed: int = 0
