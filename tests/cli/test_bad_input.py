@@ -196,7 +196,7 @@ def test_a_line_without_end_is_not_held(trees, run, start):
     tracemalloc.start()
     try:
         code, out, err = run("fit", "other.csv", "--label", "kind", "--out", "new.safetensors")
-        assert tracemalloc.get_traced_memory()[1] < 6 * csv_files._LONGEST_LINE
+        assert tracemalloc.get_traced_memory()[1] < 6 * csv_files.LONGEST_LINE
     finally:
         tracemalloc.stop()
     said = [line for line in err.splitlines() if not line.startswith("reading: ")]  # progress, on a slow machine
@@ -403,7 +403,7 @@ def test_parquet_with_columns_of_one_name(trees, run):
     refused(run, "fit", "x.parquet", "--label", "kind", "--out", "new.safetensors", words=["'a'", "Rename"])
 
 
-@pytest.mark.parametrize(("delimiter", "word"), [(";", "';'"), ("\t", ".tsv")])
+@pytest.mark.parametrize(("delimiter", "word"), [(";", "--sep semicolon"), ("\t", "--sep tab")])
 def test_another_delimiter(trees, run, delimiter, word):
     Path("other.csv").write_text(trees.read_text().replace(",", delimiter))
     refused(run, "fit", "other.csv", *FIT, words=["other.csv", "one column", word])

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .input_files import shown_paths
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -89,7 +91,7 @@ def print_feedback(outcome: FeedbackOutcome, out: Path, data: str) -> None:
     if certificate is not None:
         ended = "converged" if certificate.converged else "NOT converged"
         facts["certificate"] = f"relative bound {certificate.relative_bound:.1e}, {ended}"
-    search = shlex.join(["mahalo", "search", str(out), "--index", data, "your question"])
+    search = shlex.join(["mahalo", "search", str(out), "--index", *shown_paths([data]), "your question"])
     _print_facts(facts | {"written": str(out), "next": search})
 
 
@@ -116,13 +118,13 @@ def print_answers(answers: Answers) -> None:
 
 def _next(outcome: FitOutcome, out: Path) -> str:
     """Return a command that this model can do."""
-    data = outcome.dataset.options.data
+    data = shown_paths(list(outcome.dataset.options.data))
     if outcome.dataset.text:
         return shlex.join(["mahalo", "search", str(out), "--index", data[0], "your question"])
     if outcome.metric.is_too_wide(outcome.dataset.X):
         return shlex.join(["mahalo", "neighbors", str(out), "--index", data[0]])
     suffix = Path(data[0]).suffix
-    suffix = suffix if suffix in (".csv", ".tsv", ".parquet", ".npy", ".npz") else ".npy"
+    suffix = suffix if suffix in (".csv", ".tsv", ".parquet", ".jsonl", ".npy", ".npz") else ".npy"
     return shlex.join(["mahalo", "transform", str(out), *data, "--out", f"{out.stem}-rows{suffix}"])
 
 

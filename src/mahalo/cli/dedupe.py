@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .input_files import shown_paths
 from .options import OutputOptions, RowOptions, expand_options, options_on_command_line, result_option
 
 if TYPE_CHECKING:
     from ..workflows.duplicate_search import DuplicateSummary
 
-_TABLES = (".csv", ".tsv", ".parquet")
+_TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
 _OF_GROUPS = ("pairs", "precision", "base_rate", "page")  # options that --ask has no use for
-_OF_BOTH = ("against", "text", "columns", "id", "encoder", "encoding")
+_OF_BOTH = ("against", "text", "columns", "id", "encoder", "encoding", "sep", "json_lines")
 
 
 @expand_options(omit=("label", "labels", "ids", "drop", "one_hot", "triplets"))
@@ -23,7 +24,7 @@ def dedupe(
     context: typer.Context,
     rows: RowOptions,
     output: OutputOptions,
-    out: Annotated[Path, result_option("FILE", "Groups, or the pairs of `--ask`: .csv, .tsv or .parquet.")],
+    out: Annotated[Path, result_option("FILE", "Groups, or the pairs of `--ask`: .csv, .tsv, .parquet or .jsonl.")],
     against: Annotated[
         str | None, typer.Option(metavar="DATA", help="A second table: duplicates between the two, not inside one.")
     ] = None,
@@ -72,7 +73,9 @@ def dedupe(
             proposed = write_proposals(request, ask, seed, display.progress)
             record = proposed.to_dict()
             again = [word for name in _OF_BOTH if name in written for word in (written[name], context.params[name])]
-            words = [",".join(word) if isinstance(word, list) else str(word) for word in [*rows.data, *again]]
+            again = [word for word in again if word is not True]  # of a flag its name says all
+            words = [",".join(word) if isinstance(word, list) else str(word) for word in again]
+            words = [*shown_paths(list(rows.data)), *words]
             command = shlex.join(["mahalo", "dedupe", *words, "--pairs", str(out), "--out", "groups.csv"])
             facts = {
                 "written": f"{out}: {proposed.pairs:,} pairs",

@@ -18,7 +18,22 @@ from .options import (
 )
 
 # Options that make sense with judged searches; all others are about a distance between rows.
-_WITH_FEEDBACK = {"data", "text", "encoder", "id", "ids", "encoding", "feedback", "seed", "out", "force", "json", "log"}
+_WITH_FEEDBACK = {
+    "data",
+    "text",
+    "encoder",
+    "id",
+    "ids",
+    "encoding",
+    "sep",
+    "json_lines",
+    "feedback",
+    "seed",
+    "out",
+    "force",
+    "json",
+    "log",
+}
 
 
 @expand_options()

@@ -35,7 +35,7 @@ def neighbors(
     query_ids: Annotated[str | None, typer.Option(metavar="FILE", help="Names of the queries.")] = None,
     out: Annotated[
         Path | None,
-        result_option("FILE", "A .csv, .tsv, .parquet or .npz file. Default: CSV on standard output."),
+        result_option("FILE", "A .csv, .tsv, .parquet, .jsonl or .npz file. Default: CSV on standard output."),
     ] = None,
 ) -> None:
     """List nearest rows under a learned distance, exactly unless by a saved index.
@@ -56,7 +56,7 @@ def neighbors(
     searched = replace(rows, data=[index], ids=index_ids)
     queries = None if query is None else replace(rows, data=[query], ids=query_ids)
     inputs = (model, index, query, index_ids, query_ids)
-    with output.start(inputs, out, (".csv", ".tsv", ".parquet", ".npz")) as display:
+    with output.start(inputs, out, (".csv", ".tsv", ".parquet", ".jsonl", ".npz")) as display:
         found = find_neighbors(model, searched, queries, k, display.progress)
         if found.k < k:
             display.print_line(f"there are {found.k:,} rows to find, fewer than -k {k:,}: all of them are listed")

@@ -16,12 +16,13 @@ from typer.models import ArgumentInfo, OptionInfo
 
 from ..tables.options import RowOptions
 from ..workflows.options import LearningOptions
+from .input_files import replace_standard_input
 
 if TYPE_CHECKING:
     from .progress import ProgressDisplay
 
 _ROWS, _LEARNING, _RESULT = "Rows", "Learning", "Output"
-_KINDS = ".csv, .tsv, .parquet, .npy, .npz or .svm"
+_KINDS = ".csv, .tsv, .parquet, .jsonl, .npy, .npz or .svm"
 
 
 def _option(
@@ -38,7 +39,9 @@ Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `mahal
 
 # Options of `RowOptions`, by field.
 _ROW_OPTIONS: dict[str, OptionInfo | ArgumentInfo] = {
-    "data": typer.Argument(metavar="DATA", help=f"Rows: {_KINDS}; files, a folder of shards, or a glob in quotes."),
+    "data": typer.Argument(
+        metavar="DATA", help=f"Rows: {_KINDS}; files, a folder, a glob in quotes; - is standard input."
+    ),
     "label": _row_option("COLUMN", "Class column; unlabelled: empty, or −1 among numbers."),
     "labels": _row_option("FILE", "Classes, one a row: .npy, .txt or a table."),
     "id": _row_option("COLUMN", "Column that names rows."),
@@ -57,6 +60,10 @@ _ROW_OPTIONS: dict[str, OptionInfo | ArgumentInfo] = {
         "FILE", "Triplets, three columns: the first row is more similar to the second than to the third."
     ),
     "encoding": _row_option("NAME", "Encoding of .csv, .tsv and .txt files, such as latin-1."),
+    "sep": _row_option("CHAR", "Character between columns of .csv, .tsv and .txt, or tab, semicolon, pipe, space."),
+    "json_lines": _row_option(
+        None, "Standard input, and files of names without a known suffix, are JSON lines.", "--json-lines"
+    ),
 }
 NOT_LEARNING = ("label", "labels", "columns", "drop", "one_hot", "text", "pairs", "triplets")  # rows for a fitted model
 
@@ -113,10 +120,13 @@ class OutputOptions:
             yield display
 
 
-def expand_options(omit: Collection[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def expand_options(
+    omit: Collection[str] = (), *, standard_input: bool = True
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator for commands whose parameters of the types above become one option for each field.
 
-    Fields in `omit` are no options of the command and have their default.
+    Fields in `omit` are no options of the command and have their default. Unless `standard_input` is False, `-` is a
+    file of standard input.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -132,12 +142,13 @@ def expand_options(omit: Collection[str] = ()) -> Callable[[Callable[..., None]]
             groups[parameter.name] = (group, list(taken))
             parameters += taken.values()
 
-        def run(**values: object) -> None:
-            made = {}
-            for name, (group, names) in groups.items():
-                written = {field: values.pop(field) for field in names}
-                made[name] = group(**{field: value for field, value in written.items() if value is not None})
-            command(**made, **values)
+        def run(**written: object) -> None:
+            with replace_standard_input(written, allowed=standard_input) as values:
+                made = {}
+                for name, (group, names) in groups.items():
+                    own = {field: values.pop(field) for field in names}
+                    made[name] = group(**{field: value for field, value in own.items() if value is not None})
+                command(**made, **values)
 
         run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

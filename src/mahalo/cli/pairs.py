@@ -29,7 +29,21 @@ class Aim(StrEnum):
 
 
 # Options that make sense with a saved classifier; all others are about learning one.
-_WITH_MODEL = {"data", "ask", "model", "id", "ids", "encoding", "encoder", "out", "force", "json", "log"}
+_WITH_MODEL = {
+    "data",
+    "ask",
+    "model",
+    "id",
+    "ids",
+    "encoding",
+    "sep",
+    "json_lines",
+    "encoder",
+    "out",
+    "force",
+    "json",
+    "log",
+}
 
 
 @expand_options(omit=("triplets", "scoring"))
@@ -58,7 +72,7 @@ def pairs(
     save: Annotated[Path | None, result_option("FILE", "The classifier: a .safetensors file.")] = None,
     out: Annotated[
         Path | None,
-        result_option("FILE", "Answers: .csv, .tsv, .parquet or .npz. Default: CSV on standard output."),
+        result_option("FILE", "Answers: .csv, .tsv, .parquet, .jsonl or .npz. Default: CSV on standard output."),
     ] = None,
 ) -> None:
     """Give the probability that two rows are the same, from labels or pairs.
@@ -80,7 +94,7 @@ def pairs(
     learning = with_texts(rows, learning)
     if "fpr" in written and threshold is not Aim.fpr:
         raise ValueError(f"--fpr {fpr:g} is the rate of --threshold fpr; give both, or neither.")
-    with output.start(inputs, out, (".csv", ".tsv", ".parquet", ".npz")) as display:
+    with output.start(inputs, out, (".csv", ".tsv", ".parquet", ".jsonl", ".npz")) as display:
         if model is None:
             aim = Threshold(threshold, fpr, base_rate)
             found = learn_classifier(rows, learning, aim, display.progress)
@@ -88,7 +102,7 @@ def pairs(
             found = load_classifier(model, rows, display.progress)
         if save is not None:
             found.classifier.save(save)
-        answers = None if ask is None else found.answer_file(ask, rows.encoding)
+        answers = None if ask is None else found.answer_file(ask, rows.text_format)
         if answers is not None and out is not None:
             write_table(out, answers)
     summary = summarize(found.classifier, model is None) | ({} if save is None else {"saved": str(save)})

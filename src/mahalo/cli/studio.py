@@ -10,7 +10,7 @@ import typer
 from .options import RowOptions, expand_options, result_option
 
 
-@expand_options(omit=("pairs", "triplets"))
+@expand_options(omit=("pairs", "triplets"), standard_input=False)
 def studio(
     rows: RowOptions,
     port: Annotated[int, typer.Option(metavar="N", help="Port on loopback; 0: any that is free.")] = 8765,

@@ -13,7 +13,7 @@ from .options import OutputOptions, RowOptions, expand_options, result_option
 @expand_options(omit=("pairs", "triplets"))
 def suspects(
     rows: RowOptions,
-    out: Annotated[Path, result_option("FILE", "Doubtful labels: .csv, .tsv or .parquet.")],
+    out: Annotated[Path, result_option("FILE", "Doubtful labels: .csv, .tsv, .parquet or .jsonl.")],
     output: OutputOptions,
     n: Annotated[int, typer.Option("-n", "--number", metavar="N", help="Number of rows.", min=1)] = 50,
     embeddings: Annotated[bool, typer.Option("--embeddings", help="Rows are vectors of an encoder.")] = False,
@@ -30,7 +30,7 @@ def suspects(
     from ..workflows.doubtful_labels import find_doubtful
     from .console import print_result
 
-    with output.start(rows.inputs, out, (".csv", ".tsv", ".parquet")) as display:
+    with output.start(rows.inputs, out, (".csv", ".tsv", ".parquet", ".jsonl")) as display:
         found = find_doubtful(rows, n, embeddings or bool(rows.text), seed, display.progress)
         write_table(out, found.columns())
     facts = {"doubtful": f"{found.n_doubtful} of {found.n_labelled} labels", "written": str(out)}

@@ -12,7 +12,7 @@ from .options import NOT_LEARNING, Model, OutputOptions, RowOptions, expand_opti
 def transform(
     model: Model,
     rows: RowOptions,
-    out: Annotated[Path, result_option("FILE", "The new table: .csv, .tsv, .parquet, .npy or .npz.")],
+    out: Annotated[Path, result_option("FILE", "The new table: .csv, .tsv, .parquet, .jsonl, .npy or .npz.")],
     output: OutputOptions,
 ) -> None:
     """Map rows to a space where the learned distance is the Euclidean one.

@@ -151,7 +151,7 @@ def _counts_up(values: np.ndarray) -> bool:
 
 def _as_text(names: list[str], options: RowOptions) -> dict[str, list[str]]:
     """Return columns of .csv and .tsv files as text, by name."""
-    if not names or TableFiles.find(options.data).kind not in (".csv", ".tsv"):
+    if not names or TableFiles.find(options.data, options.text_format).kind not in (".csv", ".tsv"):
         return {}
-    table = read_table(options.data, ReadOptions(options.encoding, numbers=()))
+    table = read_table(options.data, ReadOptions(options.text_format, numbers=()))
     return {name: table.column(name).to_pylist() for name in names}

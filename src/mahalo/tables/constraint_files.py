@@ -8,7 +8,7 @@ import numpy as np
 
 from ..constraints import Constraints
 from .formatting import escape_formula, float_array, list_some
-from .options import RowOptions
+from .options import DEFAULT_FORMAT, RowOptions, TextFormat
 from .table import ReadOptions, Table, read_table
 
 _GRADES = ("grade", "relevance", "score")
@@ -19,30 +19,30 @@ _Columns = dict[str, list[object]]
 
 def read_constraints(options: RowOptions, n_rows: int, ids: list[str] | None) -> Constraints | None:
     """Return the constraints of both files, or None without files; rows are named by `ids`, or numbered."""
-    found = [] if options.pairs is None else [_read_pairs(options.pairs, n_rows, ids, options.encoding)]
+    found = [] if options.pairs is None else [_read_pairs(options.pairs, n_rows, ids, options.text_format)]
     if options.triplets is not None:
-        table, columns = _read_columns(options.triplets, options.encoding)
+        table, columns = _read_columns(options.triplets, options.text_format)
         found.append(Constraints.from_triplets(_row_numbers(table, columns, 3, n_rows, ids), n_rows=n_rows))
     return None if not found else found[0] if len(found) == 1 else found[0] + found[1]
 
 
-def read_pair_rows(file: str, n_rows: int, ids: list[str] | None, encoding: str = "utf-8") -> np.ndarray:
+def read_pair_rows(file: str, n_rows: int, ids: list[str] | None, form: TextFormat = DEFAULT_FORMAT) -> np.ndarray:
     """Return pairs of row numbers in the order of the file; a column of answers is ignored."""
-    table, columns = _read_columns(file, encoding)
+    table, columns = _read_columns(file, form)
     for name in _answer_columns(table):
         columns.pop(name, None)
     return _row_numbers(table, columns, 2, n_rows, ids)
 
 
 def read_labelled_pairs(
-    file: str, sides: Sequence[tuple[int, list[str] | None]], encoding: str = "utf-8"
+    file: str, sides: Sequence[tuple[int, list[str] | None]], form: TextFormat = DEFAULT_FORMAT
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return pairs of row numbers and their answers, True for the same; pairs without an answer are left out.
 
     `sides` are the number of rows and the ids of the table that the first column names, and of that of the second.
     Columns called `first` and `second` are these two, if a file has them; then others are ignored.
     """
-    table, columns = _read_columns(file, encoding)
+    table, columns = _read_columns(file, form)
     name = next((name for name in _answer_columns(table) if name in columns), None)
     if name is None:
         raise ValueError(f"{table.source} has no column 'same' with 1 for pairs that are the same and 0 for others.")
@@ -69,13 +69,13 @@ def _answer_columns(table: Table) -> tuple[str, ...]:
     return (*_SAME, *_GRADES) if len(table.names) > 2 else ("same", *_GRADES)
 
 
-def _read_pairs(file: str, n_rows: int, ids: list[str] | None, encoding: str) -> Constraints:
+def _read_pairs(file: str, n_rows: int, ids: list[str] | None, form: TextFormat) -> Constraints:
     """Return the constraints of a file of two columns that name rows, and one of answers.
 
     The answers are `same` or `label`, 1 for similar pairs and 0 for dissimilar ones, or a grade, larger for more
     similar; in arrays the third column. Without it all pairs are similar.
     """
-    table, columns = _read_columns(file, encoding)
+    table, columns = _read_columns(file, form)
     name = next((name for name in _answer_columns(table) if name in columns), None)
     values = columns.pop(name) if name is not None else []
     ends = _row_numbers(table, columns, 2, n_rows, ids)
@@ -88,9 +88,9 @@ def _read_pairs(file: str, n_rows: int, ids: list[str] | None, encoding: str) ->
     return Constraints.from_pairs(ends, same=answers.astype(int), n_rows=n_rows)
 
 
-def _read_columns(file: str, encoding: str) -> tuple[Table, _Columns]:
+def _read_columns(file: str, form: TextFormat) -> tuple[Table, _Columns]:
     """Return a file's table and its columns by name, those of arrays by number."""
-    table = read_table([file], ReadOptions(encoding, numbers=()))
+    table = read_table([file], ReadOptions(form, numbers=()))
     if table.frame is not None:
         return table, {name: table.column(name).to_pylist() for name in table.names}
     return table, {f"column {k}": column.tolist() for k, column in enumerate(np.asarray(table.matrix).T)}

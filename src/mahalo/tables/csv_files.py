@@ -11,12 +11,13 @@ import numpy as np
 
 from ..progress import Progress
 from .formatting import is_number, list_some, one_line
+from .options import separator_name
 from .table import ReadOptions, check_unique, require_pyarrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_LONGEST_LINE = 32 << 20  # bytes; a longer line is refused before it is in memory
+LONGEST_LINE = 32 << 20  # bytes; a longer line is refused before it is in memory
 
 
 def read_csv(file: Path, delimiter: str, options: ReadOptions, progress: Progress) -> pa.Table:
@@ -28,14 +29,14 @@ def read_csv(file: Path, delimiter: str, options: ReadOptions, progress: Progres
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    header, encoding = _first_line(file), options.encoding
+    header, encoding = _first_line(file), options.form.encoding
     try:
         first = header.decode(encoding, "replace").removeprefix("\ufeff").rstrip("\r\n")
         names = next(csv.reader([first], delimiter=delimiter), [])
         strings = {*options.text} | (set() if options.numbers is None else set(names).difference(options.numbers))
         frame = arrow_csv.read_csv(
-            pa.PythonFile(_ReportedFile(file, progress), mode="r"),
-            read_options=arrow_csv.ReadOptions(block_size=_LONGEST_LINE, encoding=encoding),
+            pa.PythonFile(ReportedFile(file, progress), mode="r"),
+            read_options=arrow_csv.ReadOptions(block_size=LONGEST_LINE, encoding=encoding),
             parse_options=arrow_csv.ParseOptions(delimiter=delimiter),
             convert_options=arrow_csv.ConvertOptions(column_types=dict.fromkeys(strings, pa.string())),
         )
@@ -52,10 +53,11 @@ def read_csv(file: Path, delimiter: str, options: ReadOptions, progress: Progres
         raise encoding_error(file, encoding, None)
     _check_delimiter(file, names, delimiter)
     _check_header(file, frame)
-    return _null_empty_strings(frame)
+    return null_empty_strings(frame)
 
 
-def _null_empty_strings(frame: pa.Table) -> pa.Table:
+def null_empty_strings(frame: pa.Table) -> pa.Table:
+    """Return a table whose empty strings are missing."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -66,7 +68,7 @@ def _null_empty_strings(frame: pa.Table) -> pa.Table:
     return frame
 
 
-class _ReportedFile:
+class ReportedFile:
     """A binary file that reports the share of it that has been read."""
 
     def __init__(self, path: Path, progress: Progress):
@@ -90,15 +92,15 @@ class _ReportedFile:
 
 def _first_line(file: Path) -> bytes:
     with open(file, "rb") as stream:
-        line = stream.readline(_LONGEST_LINE + 1)
-    if len(line) > _LONGEST_LINE:
+        line = stream.readline(LONGEST_LINE + 1)
+    if len(line) > LONGEST_LINE:
         raise _line_error(file)
     return line
 
 
 def _line_error(file: Path) -> ValueError:
     return ValueError(
-        f"{file.name} has a line of more than {_LONGEST_LINE >> 20} MB, which no table has; are its line ends missing?"
+        f"{file.name} has a line of more than {LONGEST_LINE >> 20} MB, which no table has; are its line ends missing?"
     )
 
 
@@ -119,9 +121,10 @@ def _check_delimiter(file: Path, names: list[str], delimiter: str) -> None:
     other = next((mark for mark in (";", "\t", ",", "|") if mark != delimiter and mark in names[0]), None)
     if len(names) > 1 or other is None:
         return
-    suffix = {"\t": ".tsv", ",": ".csv"}.get(other)
-    remedy = f"Call it {suffix}" if suffix else f"Save it with {delimiter!r} between columns, or call it .tsv with tabs"
-    raise ValueError(f"{file.name} has one column, {names[0]!r}: its delimiter seems to be {other!r}. {remedy}.")
+    raise ValueError(
+        f"{file.name} has one column, {names[0]!r}: its delimiter seems to be {other!r}. Give --sep "
+        f"{separator_name(other)}."
+    )
 
 
 def _check_header(file: Path, frame: pa.Table) -> None:

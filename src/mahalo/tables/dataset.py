@@ -143,7 +143,7 @@ def load_dataset(
     disk it must be linear.
     """
     text = [name for name in (options.label, options.id) if name is not None]
-    read = ReadOptions(options.encoding, text, numeric_names(options))
+    read = ReadOptions(options.text_format, text, numeric_names(options))
     table = (read_table if in_memory else open_table)(options.data, read, progress)
     if not isinstance(table, Table):
         _check_streaming(table, options, kernel)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .formatting import float_array, list_some
+from .options import DEFAULT_FORMAT, TextFormat
 from .table import ReadOptions, Table, read_table
 
 _NAMES = ("query", "document", "grade")
@@ -26,13 +27,15 @@ class JudgedQueries:
     are_rows: bool
 
 
-def read_feedback(file: str, ids: Sequence[str] | None, n_rows: int, encoding: str = "utf-8") -> JudgedQueries:
+def read_feedback(
+    file: str, ids: Sequence[str] | None, n_rows: int, form: TextFormat = DEFAULT_FORMAT
+) -> JudgedQueries:
     """Return the judgements of a table with the columns `query`, `document` and, if there is one, `grade`.
 
     Other names are taken in this order. Documents are named by `ids`, or by row numbers from 0 without ids. A document
     is relevant if its grade is above 0, or if there is no grade. Queries are texts, unless all are ids of documents.
     """
-    table = read_table([file], ReadOptions(encoding, numbers=()))
+    table = read_table([file], ReadOptions(form, numbers=()))
     query, document, grade = _columns(table)
     if not all(text.strip() for text in query):
         row = next(k for k, text in enumerate(query) if not text.strip())

@@ -12,7 +12,7 @@ import numpy as np
 from ..constraints.labels import Labels
 from .columns import check_column
 from .formatting import is_number, list_some
-from .options import RowOptions
+from .options import RowOptions, TextFormat
 from .table import ReadOptions, TableSource, read_table
 from .vectors import is_list
 
@@ -57,7 +57,7 @@ def read_labels(table: TableSource, options: RowOptions) -> np.ndarray | None:
     column, file = options.label, options.labels
     _refuse_column_and_file("label", column, file)
     if file is not None:
-        return _refuse_measurements(_read_value_file(file, table, "labels", options.encoding), file)
+        return _refuse_measurements(_read_value_file(file, table, "labels", options.text_format), file)
     if column is None and table.matrix is not None and list(table.arrays) == ["label"]:
         column = "label"
     return None if column is None else _refuse_measurements(_read_column(table, column, "label"), column)
@@ -82,7 +82,7 @@ def read_ids(table: TableSource, options: RowOptions) -> list[str] | None:
     _refuse_column_and_file("id", column, file)
     if column is not None:
         return _check_ids(_read_column(table, column, "id"), table, column)
-    return None if file is None else _check_ids(_read_value_file(file, table, "ids", options.encoding), table, file)
+    return None if file is None else _check_ids(_read_value_file(file, table, "ids", options.text_format), table, file)
 
 
 def name_rows(rows: np.ndarray, ids: list[str] | None) -> np.ndarray:
@@ -123,16 +123,16 @@ def _read_column(table: TableSource, name: str, what: str) -> np.ndarray:
     return values
 
 
-def _read_value_file(file: str, table: TableSource, what: str, encoding: str) -> np.ndarray:
+def _read_value_file(file: str, table: TableSource, what: str, form: TextFormat) -> np.ndarray:
     """Read labels or ids, one for each row of the table, from a .txt or .npy file or a table of one column."""
     path = Path(file)
     if path.suffix.lower() == ".txt":
-        lines = np.array([line or None for line in _read_lines(path, encoding)], dtype=object)
+        lines = np.array([line or None for line in _read_lines(path, form.encoding)], dtype=object)
         values = lines if what == "ids" else _parse_numbers(lines)
     elif path.suffix.lower() == ".npy" and path.is_file():
         values = _read_vector(path)
     else:
-        found = read_table([file], ReadOptions(encoding, numbers=()))
+        found = read_table([file], ReadOptions(form, numbers=()))
         if len(found.names) != 1:
             raise ValueError(
                 f"{path.name} must hold one column of {what}; it has {list_some(found.names) or 'an array'}."

@@ -103,7 +103,7 @@ class FittedModel:
         record = self.record
         text = [name for name in (record.id, rows.id, rows.label or record.label) if name is not None]
         return ReadOptions(
-            rows.encoding,
+            rows.text_format,
             text=[name for name in text if name not in (record.columns or ())],
             numbers=(() if self._encoding is None else self._numbers.columns) if record.text else record.columns,
             n_features=self.metric.n_features,

@@ -5,6 +5,48 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+_SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " "}
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    """Conventions of text files that the files do not state.
+
+    Attributes
+    ----------
+    encoding : str
+        Encoding of .csv, .tsv and .txt files.
+    separator : str, optional
+        Character between columns of these files. Default: a comma, in .tsv a tab.
+    json_lines : bool
+        Standard input, and files whose names end in no known suffix, are JSON lines.
+    """
+
+    encoding: str = "utf-8"
+    separator: str | None = None
+    json_lines: bool = False
+
+
+DEFAULT_FORMAT = TextFormat()
+
+
+def parse_separator(name: str | None) -> str | None:
+    """Return the character of `--sep`, given as itself or by its name; raise ValueError for anything else."""
+    if name is None:
+        return None
+    found = _SEPARATORS.get(name, name)
+    if len(found) != 1 or not found.isascii() or found.isalnum() or found in '\r\n"':
+        raise ValueError(
+            f"--sep {name!r} does not separate columns; wanted one character that is no letter, digit or quote, or "
+            f"{', '.join(_SEPARATORS)}."
+        )
+    return found
+
+
+def separator_name(separator: str) -> str:
+    """Return the name of a separator, or itself if it has none."""
+    return next((name for name, one in _SEPARATORS.items() if one == separator), separator)
+
 
 @dataclass(frozen=True)
 class RowOptions:
@@ -25,8 +67,8 @@ class RowOptions:
         Folder of the model that encodes texts. Default: wordllama.
     pairs, triplets : str, optional
         Files of pairs and triplets of rows.
-    encoding : str
-        Encoding of .csv, .tsv and .txt files.
+    encoding, sep, json_lines
+        See `TextFormat`; `sep` may be the name of a character.
     """
 
     data: Sequence[str] = ()
@@ -42,6 +84,13 @@ class RowOptions:
     pairs: str | None = None
     triplets: str | None = None
     encoding: str = "utf-8"
+    sep: str | None = None
+    json_lines: bool = False
+
+    @property
+    def text_format(self) -> TextFormat:
+        """Conventions of all text files."""
+        return TextFormat(self.encoding, parse_separator(self.sep), self.json_lines)
 
     @property
     def inputs(self) -> list[str | None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import secrets
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -18,7 +20,7 @@ from .table import require_pyarrow
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_TABLES = (".csv", ".tsv", ".parquet")
+_TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
 _ARRAYS = (".npy", ".npz")
 _RESERVED = ("X", "file", "allow_pickle")  # names in .npz files of the rows and of numpy's own parameters
 
@@ -136,6 +138,9 @@ def _to_frame(path: Path, columns: Mapping[str, Column], rows: np.ndarray | None
 def _write_frames(file: IO[bytes], kind: str, frames: Iterable[pa.Table]) -> None:
     from pyarrow import csv, parquet
 
+    if kind == ".jsonl":
+        file.writelines(_json_line(row) for frame in frames for row in frame.to_pylist())
+        return
     frames = iter(frames)
     first = next(frames)
     options = csv.WriteOptions(delimiter="," if kind == ".csv" else "\t", quoting_style="needed")
@@ -147,3 +152,9 @@ def _write_frames(file: IO[bytes], kind: str, frames: Iterable[pa.Table]) -> Non
         writer.write_table(first)
         for frame in frames:
             writer.write_table(frame)
+
+
+def _json_line(row: Mapping[str, object]) -> bytes:
+    """Return a row as one line of JSON: numbers that are not finite as null, dates as they print."""
+    plain = {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in row.items()}
+    return (json.dumps(plain, ensure_ascii=False, default=str) + "\n").encode()

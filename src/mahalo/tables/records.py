@@ -63,7 +63,7 @@ def load_records(
 
 def _read(options: RowOptions, paths: Sequence[str], progress: Progress) -> Table:
     strings = [] if options.id is None else [options.id]
-    return read_table(paths, ReadOptions(options.encoding, strings, numeric_names(options)), progress)
+    return read_table(paths, ReadOptions(options.text_format, strings, numeric_names(options)), progress)
 
 
 def _numbers(options: RowOptions, table: Table, has_texts: bool, progress: Progress) -> dict[str, np.ndarray]:

@@ -19,6 +19,7 @@ from ..progress import SILENT, Progress
 from ..types import Matrix
 from .files import TableFiles
 from .formatting import list_some, one_line
+from .options import DEFAULT_FORMAT, TextFormat
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,8 +98,8 @@ class ReadOptions:
 
     Attributes
     ----------
-    encoding : str
-        Encoding of .csv and .tsv files.
+    form : TextFormat
+        Encoding and separator of text files, and whether files of other names are JSON lines.
     text, numbers : sequence of str
         Columns of .csv and .tsv files to read as strings, such as ids and labels; unless `numbers` is None, all that it
         does not name are strings too.
@@ -107,7 +108,7 @@ class ReadOptions:
         unless one of the files has a column 0.
     """
 
-    encoding: str = "utf-8"
+    form: TextFormat = DEFAULT_FORMAT
     text: Sequence[str] = ()
     numbers: Sequence[str] | None = None
     n_features: int | None = None
@@ -116,7 +117,7 @@ class ReadOptions:
 
 def open_table(paths: Sequence[str], options: ReadOptions = ReadOptions(), progress: Progress = SILENT) -> TableSource:
     """Read files, globs and folders as `read_table` does; leave Parquet files on disk if they are too large."""
-    found = TableFiles.find(paths)
+    found = TableFiles.find(paths, options.form)
     table: TableSource
     if found.kind == ".parquet":
         from .parquet_shards import ParquetShards, fits_memory
@@ -153,7 +154,12 @@ def _read_file(file: Path, kind: str, options: ReadOptions, progress: Progress) 
     if kind in (".csv", ".tsv"):
         from .csv_files import read_csv
 
-        return Table(file.name, frame=read_csv(file, "," if kind == ".csv" else "\t", options, progress))
+        separator = options.form.separator or {".csv": ",", ".tsv": "\t"}[kind]
+        return Table(file.name, frame=read_csv(file, separator, options, progress))
+    if kind == ".jsonl":
+        from .json_files import read_json_lines
+
+        return Table(file.name, frame=read_json_lines(file, progress))
     from .array_files import read_array, read_svmlight
 
     matrix, arrays = (read_svmlight if kind == ".svm" else read_array)(file)

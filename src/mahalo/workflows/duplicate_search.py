@@ -87,7 +87,7 @@ def find_duplicates(request: Request, progress: Progress) -> DuplicateSummary:
     other = first if second is None else second
     assert request.rows.pairs is not None
     sides = [(first.n_rows, first.ids), (other.n_rows, other.ids)]
-    pairs, same = read_labelled_pairs(request.rows.pairs, sides, request.rows.encoding)
+    pairs, same = read_labelled_pairs(request.rows.pairs, sides, request.rows.text_format)
     against = None if second is None else second.columns
     progress.show("learning: same or not")
     finder.fit(first.columns, pairs, same, against=against)

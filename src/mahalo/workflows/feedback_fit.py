@@ -66,13 +66,13 @@ class FeedbackOutcome:
 def learn_from_feedback(rows: RowOptions, feedback: str, seed: int, progress: Progress) -> FeedbackOutcome:
     """Load documents and judged searches, encode both, and fit an adapter."""
     strings = [] if rows.id is None else [rows.id]
-    table = read_table(rows.data, ReadOptions(rows.encoding, strings, ()), progress)
+    table = read_table(rows.data, ReadOptions(rows.text_format, strings, ()), progress)
     names = tuple(dict.fromkeys(split_names(rows.text, table)))
     if not names:
         raise ValueError("--text names no column; wanted one with sentences.")
     ids = read_ids(table, rows)
     texts = join_texts(table, names)
-    judged = read_feedback(feedback, ids, table.n_rows, rows.encoding)
+    judged = read_feedback(feedback, ids, table.n_rows, rows.text_format)
     encoder = load_encoder(rows.encoder)
     D = encoder.encode(texts, progress)
     if judged.are_rows:

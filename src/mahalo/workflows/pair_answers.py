@@ -21,7 +21,7 @@ from ..tables.constraint_files import read_pair_rows
 from ..tables.dataset import load_dataset
 from ..tables.labels_and_ids import name_rows
 from ..tables.model import FittedModel
-from ..tables.options import RowOptions
+from ..tables.options import RowOptions, TextFormat
 from .estimation import fixed_learner, make_estimator, make_scaling
 from .options import LearningOptions
 
@@ -69,9 +69,9 @@ class ClassifiedRows:
     X: Matrix
     ids: list[str] | None
 
-    def answer_file(self, file: str, encoding: str) -> dict[str, np.ndarray]:
+    def answer_file(self, file: str, form: TextFormat) -> dict[str, np.ndarray]:
         """Return columns with one entry for each pair of the file: its rows, distance, probability and answer."""
-        pairs = read_pair_rows(file, self.X.shape[0], self.ids, encoding)
+        pairs = read_pair_rows(file, self.X.shape[0], self.ids, form)
         first, second = (name_rows(ends, self.ids) for ends in pairs.T)
         return {"first": first, "second": second} | vars(answer_pairs(self.classifier, self.X, pairs))
 
