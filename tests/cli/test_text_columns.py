@@ -111,7 +111,7 @@ def test_report_names_rows_by_their_sentences(text_model, run, monkeypatch):
     columns = sentences()
     columns["title"][0] = f"<i>boat</i> sail {'old ' * 60}"
     write_sentences(columns, "t.csv")
-    monkeypatch.setattr("mahalo.text.backends.CallableModel.vocabulary", lambda self: list(WORDS))
+    monkeypatch.setattr("mahalo.text.encoder.TextEncoder.vocabulary", lambda self: list(WORDS))
     code, _, err = run("report", text_model, "--data", "t.csv", "--out", "r.html")
     page = Path("r.html").read_text(encoding="utf-8")
     assert code == 0 and "Words that matter, of" in page, err

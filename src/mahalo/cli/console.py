@@ -104,7 +104,7 @@ def print_answers(answers: Answers) -> None:
 
     table = Table(show_edge=False, pad_edge=False, header_style="dim")
     table.add_column("", justify="right")
-    learned = "learned metric" if answers.bm25_weight is None else f"learned metric, BM25 {answers.bm25_weight:g}"
+    learned = "learned" if answers.bm25_weight is None else f"learned, BM25 {answers.bm25_weight:g}"
     for name in (learned, "frozen vectors"):
         table.add_column("distance", justify="right")
         table.add_column(name, ratio=1)

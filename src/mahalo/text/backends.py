@@ -35,7 +35,7 @@ class Backend(Protocol):
     @property
     def record(self) -> EncoderRecord: ...
 
-    def vectors(self, texts: list[str]) -> ArrayLike:
+    def vectors(self, texts: list[str], /) -> ArrayLike:
         """Return one vector per text."""
         ...
 
@@ -113,15 +113,8 @@ def file_digest(paths: Sequence[Path]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class CallableModel:
-    """Function from a list of texts to one vector per text."""
+    """Function from a list of texts to one vector per text, and one that lists its words, if they are known."""
 
     record: EncoderRecord
-    function: Callable[[list[str]], ArrayLike]
-
-    def vectors(self, texts: list[str]) -> ArrayLike:
-        """Return what the function returns."""
-        return self.function(texts)
-
-    def vocabulary(self) -> None:
-        """Return None: the words of a function are not known."""
-        return None
+    vectors: Callable[[list[str]], ArrayLike]
+    vocabulary: Callable[[], list[str] | None] = lambda: None

@@ -5,25 +5,19 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from ..explain.encoder_record import EncoderRecord
-from .backends import Backend, file_digest
-
-if TYPE_CHECKING:
-    from model2vec import StaticModel
-    from sentence_transformers import SentenceTransformer
+from .backends import CallableModel, file_digest
 
 _PICKLED = {".bin", ".ckpt", ".joblib", ".msgpack", ".pickle", ".pkl", ".pt", ".pth", ".h5"}
 _MODULES = "sentence_transformers."
 _EXPORTS = {"onnx", "openvino"}  # folders of other runtimes, which are not read
 
 
-def load_folder(folder: Path) -> Backend:
+def load_folder(folder: Path) -> CallableModel:
     """Return the model of a folder; raise ValueError if it is not there or would need more than numbers."""
     if not folder.is_dir():
         raise ValueError(
@@ -89,52 +83,26 @@ def _require(package: str, module: str, folder: Path) -> None:
         raise ImportError(f"the model in {str(folder)!r} needs {package}: pip install {package}")
 
 
-@dataclass(frozen=True, eq=False)
-class Model2Vec:
-    """Static vectors of a model2vec model."""
-
-    record: EncoderRecord
-    model: StaticModel
-
-    def vectors(self, texts: list[str]) -> np.ndarray:
-        """Return one vector per text; zero without known tokens."""
-        return self.model.encode(texts, use_multiprocessing=False)
-
-    def vocabulary(self) -> list[str]:
-        """Return the tokens that are words of letters."""
-        return [token for token in self.model.tokens if re.fullmatch(r"[^\W\d_]{3,}", token)]
-
-
-def _load_model2vec(folder: Path, name: str, version: str) -> Model2Vec:
+def _load_model2vec(folder: Path, name: str, version: str) -> CallableModel:
+    """Return static vectors of a model2vec model, whose words are its tokens of letters."""
     _require("model2vec", "model2vec", folder)
     from model2vec import StaticModel
 
     model = StaticModel.from_pretrained(folder)  # a folder that exists is never looked up elsewhere
-    return Model2Vec(EncoderRecord(name, version, int(model.dim)), model)
+    return CallableModel(
+        EncoderRecord(name, version, int(model.dim)),
+        partial(model.encode, use_multiprocessing=False),
+        lambda: [token for token in model.tokens if re.fullmatch(r"[^\W\d_]{3,}", token)],
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class TransformerModel:
-    """Sentence vectors of a sentence-transformers model."""
-
-    record: EncoderRecord
-    model: SentenceTransformer
-
-    def vectors(self, texts: list[str]) -> np.ndarray:
-        """Return one vector per text."""
-        return self.model.encode(texts, show_progress_bar=False, convert_to_numpy=True)
-
-    def vocabulary(self) -> None:
-        """Return None: vectors depend on whole sentences."""
-        return None
-
-
-def _load_sentence_transformer(folder: Path, name: str, version: str) -> TransformerModel:
+def _load_sentence_transformer(folder: Path, name: str, version: str) -> CallableModel:
+    """Return vectors that depend on whole sentences."""
     _require("sentence-transformers", "sentence_transformers", folder)
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(
         str(folder), local_files_only=True, trust_remote_code=False, model_kwargs={"use_safetensors": True}
     )
-    dimension = model.encode(["text"], show_progress_bar=False, convert_to_numpy=True).shape[1]
-    return TransformerModel(EncoderRecord(name, version, int(dimension)), model)
+    encode = partial(model.encode, show_progress_bar=False, convert_to_numpy=True)
+    return CallableModel(EncoderRecord(name, version, int(encode(["text"]).shape[1])), encode)
