@@ -313,15 +313,15 @@ def test_transform_wants_the_columns_of_the_fit():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"lam": 0.0}, "lam must be a number > 0, or None"),
-        ({"lam": True}, "lam must be"),
-        ({"temperature": -1}, "temperature must be a number > 0"),
+        ({"lam": 0.0}, "lam, or None to choose it by held-out searches, must be a positive number; got 0.0"),
+        ({"lam": True}, "must be a positive number; got True"),
+        ({"temperature": -1}, "temperature, or None .* must be a positive number; got -1"),
         ({"n_negatives": 0}, "n_negatives must be a positive integer"),
         ({"max_iter": 1.5}, "max_iter must be a positive integer"),
         ({"n_components": 0}, "n_components must be a positive integer or None"),
         ({"n_folds": 1}, "n_folds must be at least 2"),
-        ({"tol": 0}, "tol must be a number > 0"),
-        ({"max_loss": -0.1}, "max_loss must be a number ≥ 0"),
+        ({"tol": 0}, "tol must be a positive number; got 0"),
+        ({"max_loss": -0.1}, "max_loss, or 0, must be a positive number; got -0.1"),
         ({"weights": "all"}, "weights must be 'query', 'pair' or 'grade'"),
     ],
 )

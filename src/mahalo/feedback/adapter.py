@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from numbers import Real
 from os import PathLike
 from typing import Any, Self
 
@@ -17,10 +16,10 @@ from ..evaluation.judgements import read_judgements
 from ..explain import CertificateDiagramMixin
 from ..metric import Metric
 from ..progress import Progress
-from ..validation import Seed, as_generator, check_count, warn
+from ..validation import Seed, as_generator, check_count, check_positive, upcast_half, warn
 from . import files
 from .certificate import FeedbackCertificate, certify
-from .choice import FROZEN, Candidate, SearchScores, score_candidates
+from .choice import FROZEN, Candidate, score_candidates
 from .evaluation import FeedbackEvaluation
 from .folds import WITH, WITHOUT, folds_with_feedback, folds_without_feedback
 from .posing import WEIGHTS, Searches
@@ -219,13 +218,12 @@ class QueryAdapter(CallbackMixin, CertificateDiagramMixin, ClassNamePrefixFeatur
 
     def check_parameters(self) -> None:
         """Raise ValueError if a parameter has a value that it must not have."""
-        _check_positive(self.lam, "lam", "a number > 0, or None to choose it by held-out searches", or_none=True)
-        _check_positive(
-            self.temperature, "temperature", "a number > 0, or None to choose it by held-out searches", or_none=True
-        )
-        _check_positive(self.tol, "tol", "a number > 0")
+        for name in ("lam", "temperature"):
+            if getattr(self, name) is not None:
+                check_positive(getattr(self, name), f"{name}, or None to choose it by held-out searches,")
+        check_positive(self.tol, "tol")
         if self.max_loss != 0:
-            _check_positive(self.max_loss, "max_loss", "a number ≥ 0")
+            check_positive(self.max_loss, "max_loss, or 0,")
         for name in ("n_negatives", "max_iter"):
             check_count(getattr(self, name), name)
         check_count(self.n_components, "n_components", or_none=True)
@@ -261,9 +259,6 @@ class QueryAdapter(CallbackMixin, CertificateDiagramMixin, ClassNamePrefixFeatur
             rng=rng,
             progress=progress,
         )
-        return self._decide(scores)
-
-    def _decide(self, scores: SearchScores) -> Candidate:
         max_loss = self.max_loss if self.lam is None else None
         chosen = scores.choose(max_loss)
         self.cv_results_ = scores.table()
@@ -298,14 +293,4 @@ def _rows(X: Any, what: str) -> np.ndarray:
     """Return finite dense rows in float32 or float64; half precision becomes single."""
     if np.ndim(X) != 2:
         raise ValueError(f"{what} must have two dimensions, one row for each; got {np.ndim(X)}.")
-    X = np.asarray(X)
-    X = X.astype(np.float32) if X.dtype == np.float16 else X
-    return check_array(X, dtype=[np.float64, np.float32], input_name=what)
-
-
-def _check_positive(value: object, name: str, expected: str, or_none: bool = False) -> None:
-    if or_none and value is None:
-        return
-    number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-    if not number or not 0 < float(value) < np.inf:  # type: ignore[arg-type]
-        raise ValueError(f"{name} must be {expected}; got {value!r}.")
+    return check_array(upcast_half(np.asarray(X)), dtype=[np.float64, np.float32], input_name=what)

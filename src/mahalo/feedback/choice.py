@@ -40,9 +40,8 @@ FROZEN = Candidate(np.inf, np.inf)
 
 @dataclass(frozen=True)
 class Lead:
-    """Mean of a measure with frozen vectors, mean gain of a candidate, and half its paired 95 % interval."""
+    """Mean gain of a candidate over the frozen vectors, and half its paired 95 % interval."""
 
-    frozen: float
     gain: float
     half: float | None
 
@@ -87,7 +86,7 @@ class SearchScores:
         if not scores.shape[1]:
             return None
         gain = scores[k + 1] - scores[0]
-        return Lead(float(scores[0].mean()), float(gain.mean()), intervals.of_mean(gain))
+        return Lead(float(gain.mean()), intervals.of_mean(gain))
 
     def choose(self, max_loss: float | None, besides: np.ndarray | None = None) -> Candidate:
         """Return the candidate whose gain on documents with feedback has the largest lower end, or the frozen vectors.
@@ -148,16 +147,11 @@ class SearchScores:
 
     def table(self) -> dict[str, np.ndarray]:
         """Return λ, T, and gain and half interval of both kinds of documents, by candidate; NaN where none."""
-        columns = {
-            "lam": np.array([one.lam for one in self.candidates]),
-            "temperature": np.array([one.temperature for one in self.candidates]),
-        }
+        columns = {name: np.array([getattr(one, name) for one in self.candidates]) for name in ("lam", "temperature")}
         for kind, name in ((WITH, "with_feedback"), (WITHOUT, "without_feedback")):
             leads = [self.lead(kind, k) for k in range(len(self.candidates))]
-            columns[f"gain_{name}"] = np.array([np.nan if one is None else one.gain for one in leads])
-            columns[f"interval_{name}"] = np.array(
-                [np.nan if one is None or one.half is None else one.half for one in leads]
-            )
+            columns[f"gain_{name}"] = np.array([one.gain if one else np.nan for one in leads])
+            columns[f"interval_{name}"] = np.array([one.half if one else np.nan for one in leads], dtype=float)
         return columns
 
 
@@ -183,20 +177,17 @@ def score_candidates(
     """Solve every fold for every λ and T, and score its held-out queries."""
     lams = sorted(lams, reverse=True)  # each solution starts the next, less constrained one
     candidates = tuple(Candidate(lam, T) for T in temperatures for lam in lams)
-    queries: dict[str, list[np.ndarray]] = {}
-    values: dict[str, list[list[dict[str, np.ndarray]]]] = {}
-    numbers: dict[str, list[np.ndarray]] = {}
+    scored: dict[str, list[tuple[np.ndarray, np.ndarray, list[dict[str, np.ndarray]]]]] = {}
     for number, fold in enumerate(progress.track(folds, len(folds), "fold")):
         rows = choose_queries(np.unique(fold.searched.query), len(searches.documents), rng, 1.0 / len(folds))
         maps = _fold_maps(searches, fold, candidates, n_components, max(tol, _LOOSE_TOL), max_iter)
-        queries.setdefault(fold.kind, []).append(rows)
-        numbers.setdefault(fold.kind, []).append(np.full(len(rows), number))
-        values.setdefault(fold.kind, []).append([_score(searches, fold, rows, B) for B in (None, *maps)])
+        measured = [_score(searches, fold, rows, B) for B in (None, *maps)]
+        scored.setdefault(fold.kind, []).append((rows, np.full(len(rows), number), measured))
     return SearchScores(
         candidates,
-        {kind: np.concatenate(parts) for kind, parts in queries.items()},
-        {kind: _stack(parts) for kind, parts in values.items()},
-        {kind: np.concatenate(parts) for kind, parts in numbers.items()},
+        {kind: np.concatenate([rows for rows, _, _ in parts]) for kind, parts in scored.items()},
+        {kind: _stack([measured for _, _, measured in parts]) for kind, parts in scored.items()},
+        {kind: np.concatenate([numbers for _, numbers, _ in parts]) for kind, parts in scored.items()},
         len(searches.documents),
     )
 
@@ -227,7 +218,4 @@ def _score(searches: Searches, fold: Fold, rows: np.ndarray, B: np.ndarray | Non
 
 def _stack(folds: list[list[dict[str, np.ndarray]]]) -> dict[str, np.ndarray]:
     """Return measures of shape (1 + n_candidates, n_queries) from scores by fold and candidate."""
-    return {
-        name: np.array([np.concatenate([fold[k][name] for fold in folds]) for k in range(len(folds[0]))])
-        for name in SEARCH_MEASURES
-    }
+    return {name: np.hstack([[one[name] for one in fold] for fold in folds]) for name in SEARCH_MEASURES}
