@@ -20,7 +20,7 @@ from .basis.base import basis_needs
 from .callbacks import CallbackMixin, with_callbacks
 from .constraints import Constraints, as_constraints, codes_of, none_if_unlabelled
 from .evaluation import pair_auc
-from .explain import ExplainMixin
+from .explain import ExplainMixin, provenance_of
 from .features import Features
 from .losses import Loss
 from .priors import prior_needs
@@ -222,7 +222,8 @@ class MetricLearner(CallbackMixin, ExplainMixin, ClassNamePrefixFeaturesOutMixin
         settings = self.fit_settings()
         with self._fit_progress(X, y, constraints=constraints, rows=rows) as progress:
             data = self._validate(X, y, constraints, rows, progress)
-            data, _ = with_sample_weight(data, sample_weight, pairwise=self._pairwise)
+            if sample_weight is not None:
+                data, _ = with_sample_weight(data, sample_weight, pairwise=self._pairwise)
             self._store(data, *pose_and_solve(settings, data, progress))
         return self
 
@@ -259,7 +260,7 @@ class MetricLearner(CallbackMixin, ExplainMixin, ClassNamePrefixFeaturesOutMixin
         self.n_iter_ = max(1, solution.n_iter)
         self.n_dropped_, self.n_outside_ = task.n_dropped, task.n_outside
         self._training_rows = None if isinstance(data.X, SampledRows) else (data.X, data.y)
-        self.metric_ = self._with_provenance()
+        self.metric_ = provenance_of(self, self._training_rows).attach(self.metric_)
 
     def _validate(
         self, X: Any, y: Any, constraints: Constraints | None, rows: ArrayLike | None, progress: Progress

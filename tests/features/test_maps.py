@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from mahalo.features import Local, Quadratic, as_features
+from mahalo.features import Local, Quadratic, check_features
 
 MAPS = [Quadratic(), Quadratic(2), Local(), Local(3, strength=0.5, temperature=2.0)]
 
@@ -109,7 +109,7 @@ def test_wrong_parameters(rng, features, message):
 @pytest.mark.parametrize("features", ["quadratic", 3, Quadratic, object()], ids=["name", "number", "class", "object"])
 def test_other_things_are_no_features(features):
     with pytest.raises(ValueError, match=r"features must be None, features\.Quadratic\(\)"):
-        as_features(features)
+        check_features(features)
 
 
 def test_parameters_are_estimators():

@@ -16,7 +16,7 @@ from .diagnosis import ConstraintReport, diagnose
 from .forms import EdgeForms
 from .geometry import Geometry, geometry_of
 from .groups import LinearForms, Pairs, Triplets, check_satisfiable, quadruplet_forms, signs_of
-from .labels import as_label_array
+from .labels import class_codes
 from .matrices import Position, RowPositions, add_matrices, as_symmetric, as_symmetric_all, restrict
 from .relevance import check_grades, triplets_by_grade
 from .row_names import as_row_numbers, as_same_mask, resolve_row_count
@@ -204,7 +204,7 @@ class Constraints:
         ``from_labels(y, X, strategy="triplets")`` this is the large-margin nearest-neighbour objective.
         """
         weight = float(as_numbers(weight, 1, "weight", None)[0])
-        return cls.linear_objective(target_laplacian(y, geometry_of(X), n_neighbors, weight))
+        return cls.linear_objective(target_laplacian(class_codes(y), geometry_of(X), n_neighbors, weight))
 
     @classmethod
     def linear_objective(cls, C: MatrixLike) -> Constraints:
@@ -249,15 +249,15 @@ class Constraints:
         progress : Progress
             Reports how many classes are done; default: silent.
         """
-        rng, y = check_sampling(strategy, pairs_per_class, n_neighbors, random_state), as_label_array(y)
+        rng, codes = check_sampling(strategy, pairs_per_class, n_neighbors, random_state), class_codes(y)
         geometry = None if X is None else geometry_of(X)
         if strategy == "triplets":
-            index = triplets_from_labels(y, geometry, pairs_per_class, n_neighbors, rng, progress)
-            return cls.from_triplets(index, n_rows=len(y))
-        index, sign, local = pairs_from_labels(y, geometry, strategy, pairs_per_class, n_neighbors, rng, progress)
+            index = triplets_from_labels(codes, geometry, pairs_per_class, n_neighbors, rng, progress)
+            return cls.from_triplets(index, n_rows=len(codes))
+        index, sign, local = pairs_from_labels(codes, geometry, strategy, pairs_per_class, n_neighbors, rng, progress)
         unset = np.full(len(sign), np.nan)
         pairs = Pairs(index, sign, unset, np.ones(len(sign)), np.full(len(sign), local))
-        return cls(pairs=pairs, n_rows=len(y))
+        return cls(pairs=pairs, n_rows=len(codes))
 
     def __add__(self, other: Constraints) -> Constraints:
         if not isinstance(other, Constraints):

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 
 from ..progress import SILENT, Progress
 from ..validation import check_count
 from .geometry import Geometry
-from .labels import class_codes
 from .matrices import laplacian
 
 # Default pairs of each kind per class. Neighbour pairs are few per row, so nearly all are taken.
@@ -19,7 +17,7 @@ MANY_RANDOM, _MANY_NEIGHBOURS = 500, 10_000
 
 
 def pairs_from_labels(
-    y: ArrayLike,
+    codes: np.ndarray,
     geometry: Geometry | None,
     strategy: str,
     pairs_per_class: int | None,
@@ -28,7 +26,6 @@ def pairs_from_labels(
     progress: Progress = SILENT,
 ) -> tuple[np.ndarray, np.ndarray, bool]:
     """Return (index, sign, local): pairs, +1/−1, and True if bounds should come from the pairs' own distances."""
-    codes = class_codes(y)
     if strategy == "random":
         index, sign = _random_pairs(codes, pairs_per_class or MANY_RANDOM, rng)
         return index, sign, False
@@ -39,7 +36,7 @@ def pairs_from_labels(
 
 
 def triplets_from_labels(
-    y: ArrayLike,
+    codes: np.ndarray,
     geometry: Geometry | None,
     per_class: int | None,
     n_neighbors: int,
@@ -50,7 +47,6 @@ def triplets_from_labels(
     if geometry is None:
         raise ValueError("strategy='triplets' searches for nearest rows and needs X; pass X=.")
     found = []
-    codes = class_codes(y)
     classes = _classes(codes, per_class or _MANY_NEIGHBOURS, n_neighbors**2, rng)
     for anchors, inside, outside in progress.track(classes, codes.max() + 1, "part"):
         if len(inside) < 2:
@@ -65,10 +61,9 @@ def triplets_from_labels(
     return np.concatenate(found)
 
 
-def target_laplacian(y: ArrayLike, geometry: Geometry, n_neighbors: int, weight: float) -> sp.csr_array:
+def target_laplacian(codes: np.ndarray, geometry: Geometry, n_neighbors: int, weight: float) -> sp.csr_array:
     """Return `weight` times the mean of (e_i − e_j)(e_i − e_j)ᵀ over rows i and their nearest rows j of their class."""
     check_count(n_neighbors, "n_neighbors")
-    codes = class_codes(y)
     found = []
     for c in range(codes.max() + 1):
         inside = np.flatnonzero(codes == c)

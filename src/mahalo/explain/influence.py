@@ -90,19 +90,6 @@ def constraint_kinds(constraints: Constraints) -> np.ndarray:
     return np.concatenate([pairs, np.full(len(constraints.triplets), "triplet"), forms]).astype(object)
 
 
-def count_constraints(constraints: Constraints) -> dict[str, int]:
-    """Return the number of constraints of every kind that there is."""
-    n_similar, n_quadruplets = int((constraints.pairs.sign > 0).sum()), int(np.sum(constraints.linear.is_quadruplet))
-    counts = {
-        "similar": n_similar,
-        "dissimilar": len(constraints.pairs) - n_similar,
-        "triplet": len(constraints.triplets),
-        "quadruplet": n_quadruplets,
-        "linear": len(constraints.linear.is_quadruplet) - n_quadruplets,
-    }
-    return {kind: n for kind, n in counts.items() if n}
-
-
 def constraint_rows(constraints: Constraints, which: np.ndarray) -> list[list[int]]:
     """Return the rows of some constraints, by their numbers."""
     n_pairs, n_indexed = len(constraints.pairs), len(constraints.pairs) + len(constraints.triplets)

@@ -18,11 +18,9 @@ from ..types import RowsLike
 from ..validation import len_of
 from .diagram import CertificateDiagramMixin
 from .features import FeatureShares, feature_shares, sample_pairs
-from .fingerprint import fingerprint
 from .influence import influential
 from .linear import LinearWeights
 from .place import place_weights
-from .provenance import provenance_of
 from .suspects import LabelJudge, suspect_constraints, suspect_rows
 
 if TYPE_CHECKING:
@@ -143,11 +141,6 @@ class ExplainMixin(CertificateDiagramMixin):
             constraints = self.constraints_
         return suspect_constraints(judge, constraints, n, index)
 
-    @property
-    def _pairwise(self) -> bool:
-        """True if rows are similarities to the training rows."""
-        return False
-
     def refit_settings(self) -> FitSettings | None:
         """Return the settings of the fit; None where only the metric is known."""
         return None
@@ -192,11 +185,6 @@ class ExplainMixin(CertificateDiagramMixin):
     def _feature_names(self) -> list[str]:
         names = getattr(self, "feature_names_in_", None)
         return [f"x{j}" for j in range(self.metric_.n_features or 0)] if names is None else list(names)
-
-    def _with_provenance(self) -> Metric:
-        """Return the metric with the provenance of this fit."""
-        is_table = self._training_rows is not None and self.metric_.n_features is not None and not self._pairwise
-        return provenance_of(self, fingerprint(*self._training_rows) if is_table else None).attach(self.metric_)  # type: ignore[misc]
 
     def _check_learned(self, what: str) -> None:
         if not hasattr(self, "constraints_"):

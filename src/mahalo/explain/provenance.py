@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..constraints import Constraints
 from ..evaluation import BeforeAfter, intervals
+from ..linalg import Matrix
 from ..metric import Metric
 from ..solvers import Certificate, Step
 from ..version import VERSION
 from .encoder_record import EncoderRecord
-from .fingerprint import Fingerprint
-from .influence import count_constraints
+from .fingerprint import Fingerprint, fingerprint
 from .json_values import Reader, to_json_values
 from .old_provenance import OLD_ENTRIES, SETTINGS, upgrade
 
@@ -295,22 +296,25 @@ class Provenance:
 # -- provenance of a fit ---------------------------------------------------------------------------------------------
 
 
-def provenance_of(learner: ExplainMixin, fingerprint: Fingerprint | None = None) -> Provenance:
-    """Return the provenance of the metric of a fitted learner; the fingerprint is that of its rows and labels."""
+def provenance_of(learner: ExplainMixin, rows: tuple[Matrix, np.ndarray | None] | None) -> Provenance:
+    """Return the provenance of the metric of a fitted learner; `rows` are its rows and labels, None if on disk."""
     check_is_fitted(learner)
-    names = getattr(learner, "feature_names_in_", ())
-    named = len(names) and len(names) == learner.metric_.n_features
+    names, n_features = getattr(learner, "feature_names_in_", ()), learner.metric_.n_features
+    named = len(names) and len(names) == n_features
+    is_table = n_features is not None and not learner.metric_.coordinates.is_precomputed
     return Provenance(
         version=VERSION,
         table=TableRecord(columns=tuple(str(name) for name in names) if named else None),
         data=DataRecord(
-            n_rows=learner.constraints_.n_rows, n_features=learner.metric_.n_features, fingerprint=fingerprint
+            n_rows=learner.constraints_.n_rows,
+            n_features=n_features,
+            fingerprint=None if rows is None or not is_table else fingerprint(*rows),
         ),
         fit=FitRecord(
             estimator=type(learner).__name__,
             parameters={name: to_json_values(value) for name, value in vars(learner).items() if _is_parameter(name)},
             gamma=float(getattr(learner, "gamma_", None) or learner.gamma),
-            n_constraints=count_constraints(learner.constraints_),
+            n_constraints=_count_constraints(learner.constraints_),
             n_dropped=int(learner.n_dropped_),
             n_outside=int(learner.n_outside_),
             certificate=learner.certificate_,
@@ -320,6 +324,19 @@ def provenance_of(learner: ExplainMixin, fingerprint: Fingerprint | None = None)
         choice=_choice(learner) if hasattr(learner, "cv_results_") else None,
         evaluation=getattr(learner, "before_after_", None),
     )
+
+
+def _count_constraints(constraints: Constraints) -> dict[str, int]:
+    """Return the number of constraints of every kind that there is."""
+    n_similar, n_quadruplets = int((constraints.pairs.sign > 0).sum()), int(np.sum(constraints.linear.is_quadruplet))
+    counts = {
+        "similar": n_similar,
+        "dissimilar": len(constraints.pairs) - n_similar,
+        "triplet": len(constraints.triplets),
+        "quadruplet": n_quadruplets,
+        "linear": len(constraints.linear.is_quadruplet) - n_quadruplets,
+    }
+    return {kind: n for kind, n in counts.items() if n}
 
 
 def _is_parameter(name: str) -> bool:

@@ -95,16 +95,14 @@ def _is_own(features: object) -> TypeGuard[Features]:
     return hasattr(features, "fit_map") and not isinstance(features, type)
 
 
-def as_features(features: FeaturesLike | None) -> FeaturesLike | None:
-    """Return a features parameter; raise ValueError if it is no feature map."""
-    if features is None or _is_own(features):
-        return features
-    if hasattr(features, "fit") and hasattr(features, "transform") and isinstance(features, BaseEstimator):
-        return features
-    raise ValueError(
-        "features must be None, features.Quadratic(), features.Local() or a scikit-learn transformer with fit and "
-        f"transform; got {features!r}."
-    )
+def check_features(features: object) -> None:
+    """Raise ValueError if a features parameter is no feature map."""
+    is_transformer = hasattr(features, "fit") and hasattr(features, "transform") and isinstance(features, BaseEstimator)
+    if not (is_transformer or _is_own(features)):
+        raise ValueError(
+            "features must be None, features.Quadratic(), features.Local() or a scikit-learn transformer with fit and "
+            f"transform; got {features!r}."
+        )
 
 
 def fit_features(features: FeaturesLike, X: np.ndarray, y: np.ndarray | None, seed: int) -> FeatureMap:

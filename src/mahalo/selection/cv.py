@@ -231,9 +231,11 @@ class MetricLearnerCV(MetricLearner):
         make_problems(self._base_settings(), self._lists())  # wrong parameters are reported before wrong data
         labels = None if y is None or is_lazy(X) else as_label_array(y)
         data = self._validate(X, y, constraints, rows, progress)
-        by_number = is_custom_splitter(self.cv)
-        data, kept = with_sample_weight(data, sample_weight, pairwise=self._pairwise, splits_by_number=by_number)
-        return self.search_validated(data, labels if kept is None or labels is None else labels[kept], progress)
+        if sample_weight is not None:
+            by_number = is_custom_splitter(self.cv)
+            data, kept = with_sample_weight(data, sample_weight, pairwise=self._pairwise, splits_by_number=by_number)
+            labels = labels if kept is None or labels is None else labels[kept]
+        return self.search_validated(data, labels, progress)
 
     def search_validated(self, data: FitData, labels: np.ndarray | None, progress: Progress) -> CandidateSearch:
         """Return the folds and candidates for validated data; `labels` are the labels as the caller wrote them."""

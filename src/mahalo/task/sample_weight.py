@@ -16,14 +16,12 @@ __all__ = ["with_sample_weight"]
 
 
 def with_sample_weight(
-    data: FitData, sample_weight: ArrayLike | None, *, pairwise: bool = False, splits_by_number: bool = False
+    data: FitData, sample_weight: ArrayLike, *, pairwise: bool = False, splits_by_number: bool = False
 ) -> tuple[FitData, np.ndarray | None]:
     """Return weighted data without rows of weight 0, and the positions of the rows that are left, None for all.
 
     `pairwise` says that X is a precomputed kernel matrix, `splits_by_number` that the caller splits rows by number.
     """
-    if sample_weight is None:
-        return data, None
     n_rows = len_of(data.X)
     if isinstance(data.X, SampledRows):
         raise ValueError("sample_weight needs rows in memory; pass some of them, such as X[:10_000].compute().")

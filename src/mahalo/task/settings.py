@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 from ..basis import Basis
 from ..constraints import Constraints
-from ..features import Features, as_features
+from ..features import Features, check_features
 from ..losses import Loss
 from ..validation import (
     Seed,
@@ -114,12 +114,13 @@ class FitSettings:
             )
         if not (self.kernel_params is None or isinstance(self.kernel_params, dict)):
             raise ValueError(f"kernel_params must be a dict, such as {{'gamma': 0.1}}; got {self.kernel_params!r}.")
-        as_features(self.features)
-        if self.features is not None and not self.is_linear:
-            raise ValueError(
-                f"features are columns of a linear metric; got kernel={self.kernel!r} beside "
-                f"features={self.features!r}. Use kernel='linear', or features=None."
-            )
+        if self.features is not None:
+            check_features(self.features)
+            if not self.is_linear:
+                raise ValueError(
+                    f"features are columns of a linear metric; got kernel={self.kernel!r} beside "
+                    f"features={self.features!r}. Use kernel='linear', or features=None."
+                )
         if self.is_linear and self.psd != "error":
             raise ValueError(f"psd={self.psd!r} is for kernels that may be indefinite; kernel='linear' never is.")
         if self.is_linear and self.kernel_params:
