@@ -190,7 +190,7 @@ def _by_classifier(
         G = features(pairs) / unit
         return classifier.calibration_(classifier.metric_.pair_distances(np.zeros_like(G), G))
 
-    return find_groups(near.pairs, probability, PRECISION, len(rows), None if against is None else len(other_rows))
+    return find_groups(near.pairs(), probability, PRECISION, len(rows), None if against is None else len(other_rows))
 
 
 def _precision_and_recall(found: Duplicates, matches: set[tuple[int, int]]) -> tuple[float, float]:

@@ -22,49 +22,52 @@ class Neighborhood:
     ----------
     rows, other : ndarray
         Rows of the first table, and of the one they are compared with.
-    pairs : ndarray of int, shape (n_pairs, 2)
-        Distinct candidate pairs: each row with its nearest ones, in both directions.
+    neighbors : tuple of ndarray
+        The nearest rows of each row, nearest first; between two tables there and back.
     nearest, other_nearest : ndarray
         Squared distance of every row to its nearest one.
     """
 
     rows: np.ndarray
     other: np.ndarray
-    pairs: np.ndarray
+    neighbors: tuple[np.ndarray, ...]
     nearest: np.ndarray
     other_nearest: np.ndarray
 
     @classmethod
-    def search(cls, rows: np.ndarray, other: np.ndarray | None, k: int, backend: str) -> Neighborhood:
+    def search(cls, rows: np.ndarray, other: np.ndarray | None, k: int, backend: str = "exact") -> Neighborhood:
         """Return the k nearest rows of each in the table itself, or in the other and back."""
-        neighbors, nearest, other_nearest = _search(rows, other, k, backend)
-        return cls(rows, rows if other is None else other, _pairs(neighbors), nearest, other_nearest)
+        if other is None:
+            ids, nearest = _nearest_rows(rows, rows, k, backend, skip_self=True)
+            return cls(rows, rows, (ids,), nearest, nearest)
+        k = min(k, len(rows), len(other))
+        there, nearest = _nearest_rows(rows, other, k, backend)
+        back, other_nearest = _nearest_rows(other, rows, k, backend)
+        return cls(rows, other, (there, back), nearest, other_nearest)
+
+    def pairs(self, ranks: Sequence[int] | None = None) -> np.ndarray:
+        """Return distinct pairs of every row with its neighbours, or with those of some ranks; 1 is the nearest.
+
+        Pairs of one table name the smaller row first, those of two a row of the first table.
+        """
+        k = self.neighbors[0].shape[1]
+        columns = [rank - 1 for rank in ranks or range(1, k + 1) if rank <= k]
+        found = []
+        for ids in self.neighbors:
+            found.append(np.column_stack([np.repeat(np.arange(len(ids)), len(columns)), ids[:, columns].ravel()]))
+        if len(found) == 1:
+            return np.unique(np.sort(found[0], axis=1), axis=0)
+        return np.unique(np.concatenate([found[0], found[1][:, ::-1]]), axis=0)
+
+    def sq_distances(self, pairs: np.ndarray) -> np.ndarray:
+        """Return the squared distance of each pair."""
+        return sq_pair_distances(self.rows, self.other, pairs)
 
     def distances(self, pairs: np.ndarray) -> np.ndarray:
         """Return the squared distance of each pair, and by how much it exceeds the least of its two rows, summed."""
-        sq = sq_pair_distances(self.rows, self.other, pairs)
+        sq = self.sq_distances(pairs)
         excess = np.maximum(sq - self.nearest[pairs[:, 0]], 0.0) + np.maximum(sq - self.other_nearest[pairs[:, 1]], 0.0)
         return np.column_stack([sq, excess])
-
-
-def near_pairs(rows: np.ndarray, other: np.ndarray | None, *ranks: Sequence[int]) -> list[np.ndarray]:
-    """Return, for each set of ranks, the pairs of every row with its nearest ones of these ranks; 1 is the nearest."""
-    neighbors, _, _ = _search(rows, other, max(map(max, ranks)), "exact")
-    chosen = ([rank - 1 for rank in one if rank <= neighbors[0].shape[1]] for one in ranks)
-    return [_pairs([ids[:, columns] for ids in neighbors]) for columns in chosen]
-
-
-def _search(
-    rows: np.ndarray, other: np.ndarray | None, k: int, backend: str
-) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
-    """Return the k nearest rows of each, of one table or there and back, and the least squared distance of each."""
-    if other is None:
-        ids, nearest = _nearest_rows(rows, rows, k, backend, skip_self=True)
-        return [ids], nearest, nearest
-    k = min(k, len(rows), len(other))
-    there, nearest = _nearest_rows(rows, other, k, backend)
-    back, other_nearest = _nearest_rows(other, rows, k, backend)
-    return [there, back], nearest, other_nearest
 
 
 def _nearest_rows(
@@ -77,14 +80,6 @@ def _nearest_rows(
         kept = np.argsort(ids == np.arange(len(Q))[:, None], axis=1, kind="stable")[:, : ids.shape[1] - 1]
         ids, distances = (np.take_along_axis(one, kept, axis=1) for one in (ids, distances))
     return ids.astype(np.intp), np.square(distances[:, 0])
-
-
-def _pairs(neighbors: Sequence[np.ndarray]) -> np.ndarray:
-    """Return distinct pairs of rows and neighbours: by rising rows of one table, or (row, row of the other) of two."""
-    found = [np.column_stack([np.repeat(np.arange(len(ids)), ids.shape[1]), ids.ravel()]) for ids in neighbors]
-    if len(found) == 1:
-        return np.unique(np.sort(found[0], axis=1), axis=0)
-    return np.unique(np.concatenate([found[0], found[1][:, ::-1]]), axis=0)
 
 
 def sq_pair_distances(X: np.ndarray, Y: np.ndarray, pairs: np.ndarray) -> np.ndarray:

@@ -121,7 +121,7 @@ class Deduplicator(BaseEstimator):
         """Return the duplicates of a table, or between it and another."""
         near, probability = self._compare(columns, against)
         n_other = None if against is None else len(near.other)
-        found = find_groups(near.pairs, probability, self.precision, len(near.rows), n_other)
+        found = find_groups(near.pairs(), probability, self.precision, len(near.rows), n_other)
         if not len(found.pairs):
             warn(f"no pair is the same with enough certainty for a precision of {self.precision:g}: label more pairs.")
         return found

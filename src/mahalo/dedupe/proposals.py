@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..validation import Seed, as_generator, check_count
-from .candidates import near_pairs, sq_pair_distances
+from .candidates import Neighborhood
 from .columns import Columns, check_tables, scaled_rows
 
 _NEAREST, _FURTHER = (1, 2), (1, 2, 4, 8)  # ranks of each row's nearest ones, among which pairs are drawn
@@ -43,25 +45,22 @@ def propose_pairs(
     rng = as_generator(random_state)
     blocks, others = check_tables(columns, against)
     equal = dict.fromkeys(blocks, 1.0)
-    rows = scaled_rows(blocks, equal)
     other = None if others is None else scaled_rows(others, equal)
-    near, further = near_pairs(rows, other, _NEAREST, _FURTHER)
-    first = _draw(near, rows, other, round(_NEAREST_SHARE * n_pairs), rng)
-    pairs = np.unique(np.concatenate([first, _draw(further, rows, other, n_pairs - len(first), rng)]), axis=0)
-    distances = sq_pair_distances(rows, rows if other is None else other, pairs)
-    return pairs[np.argsort(distances, kind="stable")]
+    near = Neighborhood.search(scaled_rows(blocks, equal), other, max(_FURTHER))
+    first = _draw(near, _NEAREST, round(_NEAREST_SHARE * n_pairs), rng)
+    pairs = np.unique(np.concatenate([first, _draw(near, _FURTHER, n_pairs - len(first), rng)]), axis=0)
+    return pairs[np.argsort(near.sq_distances(pairs), kind="stable")]
 
 
-def _draw(
-    pairs: np.ndarray, rows: np.ndarray, other: np.ndarray | None, n_pairs: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Draw pairs without replacement, with weights 1/√f, f being the number of pairs of about the same distance.
+def _draw(near: Neighborhood, ranks: Sequence[int], n_pairs: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw pairs of neighbours of some ranks without replacement, with weights 1/√f.
 
-    That is half way from all pairs alike to all distances alike.
+    f is the number of pairs of about the same distance: that is half way from all pairs alike to all distances alike.
     """
+    pairs = near.pairs(ranks)
     if not len(pairs):
         return pairs
-    distances = np.sqrt(sq_pair_distances(rows, rows if other is None else other, pairs))
+    distances = np.sqrt(near.sq_distances(pairs))
     edges = np.linspace(distances.min(), np.quantile(distances, _SHARE), _BINS + 1)
     place = np.clip(np.digitize(distances, edges) - 1, 0, _BINS - 1)
     inside = np.flatnonzero(distances <= edges[-1])
