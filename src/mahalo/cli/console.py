@@ -37,7 +37,7 @@ def print_json(record: Mapping[str, object]) -> None:
 
 
 def _to_json(value: object) -> object:
-    """Return a value as JSON knows it: infinite numbers as null, objects by their name."""
+    """Return a value as JSON knows it: infinite numbers as null, objects as they print."""
     if isinstance(value, dict):
         return {name: _to_json(entry) for name, entry in value.items()}
     if isinstance(value, (list, tuple)):
@@ -77,7 +77,7 @@ def print_fit(outcome: FitOutcome, out: Path) -> None:
             f"{learner.n_iter_} step{'s' * (learner.n_iter_ != 1)}; {certificate.n_violated:,} of "
             f"{len(learner.duals_):,} constraints violated{_SLACK * bool(certificate.n_violated)}",
             "written": str(out),
-            "next": _next(outcome, out),
+            "next": _next_command(outcome, out),
         }
     )
 
@@ -116,8 +116,8 @@ def print_answers(answers: Answers) -> None:
     _console().print(table)
 
 
-def _next(outcome: FitOutcome, out: Path) -> str:
-    """Return a command that this model can do."""
+def _next_command(outcome: FitOutcome, out: Path) -> str:
+    """Return a command that shows what the model can do: search texts, list neighbours or transform rows."""
     data = shown_paths(list(outcome.dataset.options.data))
     if outcome.dataset.text:
         return shlex.join(["mahalo", "search", str(out), "--index", data[0], "your question"])
@@ -135,16 +135,18 @@ def print_evaluation(outcome: Outcome) -> None:
     dataset, classes, constraints = outcome.dataset, outcome.dataset.classes, outcome.dataset.constraints
     columns = f"texts by {dataset.encoder}" if dataset.text else f"{dataset.X.shape[1]:,} columns"
     what = [f"{dataset.table.n_rows:,} rows", columns]
-    what += [f"{len(classes.names):,} classes"] if classes is not None else []
-    what += [f"{classes.n_unlabelled:,} rows without a label"] if classes is not None and classes.n_unlabelled else []
-    what += [f"{constraints.n_constraints:,} constraints"] if constraints is not None else []
+    if classes is not None:
+        what.append(f"{len(classes.names):,} classes")
+        what += [f"{classes.n_unlabelled:,} rows without a label"] * bool(classes.n_unlabelled)
+    if constraints is not None:
+        what.append(f"{constraints.n_constraints:,} constraints")
     console = _console()
     if outcome.evaluation is not None:
         console.print(f"[bold]{escape(outcome.evaluation.sentence)}[/bold]\n")
     scaled = "; columns standardised" if outcome.scaling is not None else ""
     console.print(f"[bold]{escape(dataset.table.source)}[/bold]: {', '.join(what)}{scaled}\n")
     if outcome.evaluation is not None:
-        console.print(_comparison(outcome.evaluation))
+        console.print(_comparison_table(outcome.evaluation))
         console.print("\n".join(_footnotes(outcome, outcome.evaluation)), style="dim")
         console.print()
     _print_facts({"chosen" if outcome.n_candidates > 1 else "settings": _describe_choice(outcome)})
@@ -153,7 +155,7 @@ def print_evaluation(outcome: Outcome) -> None:
         _print_facts({"space": f"{outcome.space}; {', '.join(others)}"})
 
 
-def _comparison(evaluation: BeforeAfter) -> Table:
+def _comparison_table(evaluation: BeforeAfter) -> Table:
     from rich.table import Table
 
     from ..evaluation import measure_title

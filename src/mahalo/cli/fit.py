@@ -93,7 +93,7 @@ def _fit_feedback(
         raise ValueError("--feedback needs the column of the documents' texts: give --text COLUMN.")
     with output.start([*rows.inputs, feedback], out, (".safetensors",)) as display:
         outcome = learn_from_feedback(rows, feedback, seed, display.progress)
-        outcome.save(str(out))
+        outcome.save(out)
     if output.json:
         print_json(outcome.to_dict() | {"out": str(out)})
     else:

@@ -99,8 +99,8 @@ class LinearCoordinates:
         return change
 
     def with_solution(self, F: np.ndarray, eta: float, residual: float) -> tuple[LinearCoordinates, np.ndarray]:
-        same = self.basis is None or residual == self.residual
-        return (self if same else dataclasses.replace(self, residual=residual)), F
+        keeps_residual = self.basis is None or residual == self.residual
+        return (self if keeps_residual else dataclasses.replace(self, residual=residual)), F
 
     def without_learning(self) -> tuple[LinearCoordinates, np.ndarray]:
         """Return coordinates and core matrix of the Euclidean distance: a basis of no directions, all outside it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
@@ -36,6 +36,8 @@ from .spectrum import learned_spectrum
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+T = TypeVar("T")
 
 _MARKERS = "os^Dv<>pPX"
 _MOST_CLASSES_NAMED = 10
@@ -76,13 +78,18 @@ def draw_maps(axes: Sequence[Axes], before: View, after: View, class_names: Sequ
     n = len(before.rows)
     shown = np.arange(n) if n <= _MOST_MAPPED else np.sort(np.random.default_rng(0).permutation(n)[:_MOST_MAPPED])
     planes = neighbor_maps(euclidean_distances(before.rows[shown]), euclidean_distances(after.rows[shown]))
-    for ax, side, plane in list(zip(axes[::-1], (after, before), planes[::-1], strict=False)):
+    for ax, (side, plane) in _on_axes(axes, *zip((before, after), planes, strict=True)):
         _draw_map(ax, plane, side.labels[shown], class_names)
         set_title(ax, side.name, f"10-NN error {100 * side.error:.1f} %, ties to nearer rows")
         ax.set_xlabel("map of neighbourhoods (t-SNE)")
     legend = axes[1].get_legend() if len(axes) > 1 else None
     if legend is not None:  # that of the left map serves both
         legend.remove()
+
+
+def _on_axes(axes: Sequence[Axes], before: T, after: T) -> list[tuple[Axes, T]]:
+    """Return each axes with what is drawn on it: before and after on two, after alone on one."""
+    return list(zip(axes, (before, after)[-len(axes) :], strict=True))
 
 
 def _draw_map(ax: Axes, plane: np.ndarray, labels: np.ndarray, class_names: Sequence[str] | None) -> None:
@@ -123,7 +130,7 @@ def draw_distances(axes: Sequence[Axes], before: View, after: View) -> None:
     for side in (before, after):
         distances = np.concatenate([side.similar, side.dissimilar])
         sides.append(PairDistances.of(distances, np.arange(len(distances)) < len(side.similar)))
-    for ax, side, drawn in zip(axes[::-1], (after, before), pair_histograms(sides)[::-1], strict=False):
+    for ax, (side, drawn) in _on_axes(axes, *zip((before, after), pair_histograms(sides), strict=True)):
         for heights, colour in ((drawn.similar, BLUE), (drawn.dissimilar, ORANGE)):
             ax.stairs(heights, drawn.edges, fill=True, color=colour, alpha=0.3)
             ax.stairs(heights, drawn.edges, color=colour, linewidth=1.5)

@@ -20,7 +20,7 @@ from .diagram import CertificateDiagramMixin
 from .features import FeatureShares, feature_shares, sample_pairs
 from .influence import influential
 from .linear import LinearWeights
-from .place import place_weights
+from .local_weights import local_weights
 from .suspects import LabelJudge, suspect_constraints, suspect_rows
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class ExplainMixin(CertificateDiagramMixin):
         """
         check_is_fitted(self)
         if self.metric_.features is not None:
-            weights = place_weights(self.metric_, self._explained_rows(X))
+            weights = local_weights(self.metric_, self._explained_rows(X))
             return weights.pairs(self._feature_names()) if pairs else weights.features(self._feature_names())
         LinearWeights(self.metric_)  # raises ValueError with a kernel
         shares = self._training_shares() if X is None else self._shares_of(X, y)

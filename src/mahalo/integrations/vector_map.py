@@ -13,10 +13,11 @@ from ..metric import Metric
 __all__ = ["Adapter", "VectorMap"]
 
 Adapter = Metric | MetricLearner | QueryAdapter
+Map = Callable[[np.ndarray], np.ndarray]
 
 
 class VectorMap:
-    """Vectors of queries and documents as a learned distance has them.
+    """Map from vectors of queries and documents to those that a learned distance compares.
 
     Parameters
     ----------
@@ -29,24 +30,12 @@ class VectorMap:
     """
 
     def __init__(self, adapter: Adapter, side: str | None = None) -> None:
-        own = "query" if isinstance(adapter, QueryAdapter) else "both"
-        self.side = own if side is None else side
-        self._map_queries: Callable[[np.ndarray], np.ndarray]
-        if self.side not in ("both", "query"):
+        if side not in (None, "both", "query"):
             raise ValueError(f"side must be 'both' or 'query'; got {side!r}.")
-        if isinstance(adapter, QueryAdapter):
-            if self.side == "both":
-                raise ValueError("a QueryAdapter maps queries only, and stored vectors stay; leave side out.")
-            self._map_queries = adapter.transform
-            return
-        metric = getattr(adapter, "metric_", adapter)
-        if not isinstance(metric, Metric):
-            raise ValueError(
-                "adapter must be a Metric, a fitted EmbeddingAdapter or MetricLearner, or a QueryAdapter; got "
-                f"{type(adapter).__name__}."
-            )
-        self._metric = metric
-        self._map_queries = metric.transform if self.side == "both" else metric.query_side().queries
+        if isinstance(adapter, QueryAdapter) and side == "both":
+            raise ValueError("a QueryAdapter maps queries only, and stored vectors stay; leave side out.")
+        self.side = side or ("query" if isinstance(adapter, QueryAdapter) else "both")
+        self._map_queries, self._map_documents = _maps_of(adapter, self.side)
 
     def queries(self, vectors: Sequence[Sequence[float]]) -> list[list[float]]:
         """Return the vectors of queries to search with."""
@@ -54,9 +43,22 @@ class VectorMap:
 
     def documents(self, vectors: Sequence[Sequence[float]]) -> list[list[float]]:
         """Return the vectors of documents to store."""
-        if self.side == "query" or not len(vectors):
+        if self._map_documents is None or not len(vectors):
             return [list(vector) for vector in vectors]
-        return self._metric.transform(_rows(vectors)).tolist()
+        return self._map_documents(_rows(vectors)).tolist()
+
+
+def _maps_of(adapter: Adapter, side: str) -> tuple[Map, Map | None]:
+    """Return the map of queries and that of documents, None where stored vectors stay."""
+    if isinstance(adapter, QueryAdapter):
+        return adapter.transform, None
+    metric = getattr(adapter, "metric_", adapter)
+    if not isinstance(metric, Metric):
+        raise ValueError(
+            "adapter must be a Metric, a fitted EmbeddingAdapter or MetricLearner, or a QueryAdapter; got "
+            f"{type(adapter).__name__}."
+        )
+    return (metric.transform, metric.transform) if side == "both" else (metric.query_side().queries, None)
 
 
 def _rows(vectors: Sequence[Sequence[float]]) -> np.ndarray:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..drawing import learned_spectrum
-from ..explain.place import PlaceWeights
+from ..explain.local_weights import LocalWeights
 from .findings import Findings
 from .formatting import number, percent
 from .parts import Cell, Chart, Column, Table, share_cell
@@ -40,22 +40,22 @@ class FeatureTables:
 
 def feature_tables(findings: Findings) -> FeatureTables:
     """Return the weights of features, by place or with their shares of distances, and of pairs of features."""
-    by_place = findings.place_weights
-    weights = findings.shares if by_place is None else by_place
+    local = findings.local_weights
+    weights = findings.shares if local is None else local
     features, pairs = weights.features(findings.names), weights.pairs(findings.names)
     totals = {kind: float(features[kind].sum()) or 1.0 for kind in ("similar", "dissimilar") if kind in features}
     return FeatureTables(
         has_shares=bool(totals),
-        varies=by_place is not None,
+        varies=local is not None,
         has_names=findings.has_names,
         n_features=len(features),
-        features=_feature_table(features, totals, by_place),
+        features=_feature_table(features, totals, local),
         pairs=_pair_table(pairs, totals) if len(pairs) else None,
     )
 
 
-def _feature_table(features: DataFrame, totals: dict[str, float], by_place: PlaceWeights | None) -> Table:
-    regions = () if by_place is None else tuple(by_place.regions)
+def _feature_table(features: DataFrame, totals: dict[str, float], local: LocalWeights | None) -> Table:
+    regions = () if local is None else tuple(local.regions)
     largest = {kind: max(float(features[kind].max()) / total, 1e-12) for kind, total in totals.items()}
     columns = [Column("Feature"), Column("Weight", True, _HINT), *(Column(name.title(), True) for name in regions)]
     columns += [Column(f"Share of {kind} pairs", True) for kind in totals]
@@ -67,7 +67,7 @@ def _feature_table(features: DataFrame, totals: dict[str, float], by_place: Plac
         ]
         for name, row in features.head(_N_FEATURES).iterrows()
     ]
-    order = "weight" if by_place is None else "mean weight"
+    order = "weight" if local is None else "mean weight"
     if totals:
         order = f"their share of the squared distances of {list(totals)[-1]} pairs"
     return Table(f"Features, by {order}", columns, rows, "features-table")

@@ -26,8 +26,8 @@ from ..explain import Provenance, fingerprint
 from ..explain.features import FeatureShares, feature_shares, sample_pairs
 from ..explain.fingerprint import Fingerprint, label_hashes
 from ..explain.influence import InfluentialConstraints, most_influential
+from ..explain.local_weights import LocalWeights, local_weights
 from ..explain.notes import N_NOTED, FitNotes
-from ..explain.place import PlaceWeights, place_weights
 from ..explain.provenance import DataRecord
 from ..explain.suspects import (
     DoubtfulConstraints,
@@ -317,9 +317,9 @@ class Findings:
         return feature_shares(self.metric, X, sample_pairs(self.codes, self.constraints), deviation)
 
     @cached_property
-    def place_weights(self) -> PlaceWeights | None:
+    def local_weights(self) -> LocalWeights | None:
         """Weights that vary with place; None for other metrics."""
-        return None if self.metric.features is None else place_weights(self.metric, self.X)
+        return None if self.metric.features is None else local_weights(self.metric, self.X)
 
     @cached_property
     def notes(self) -> FitNotes | None:

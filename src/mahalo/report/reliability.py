@@ -67,9 +67,9 @@ class ReliabilityDisplay:
             )
         bins = np.minimum((p * n_bins).astype(np.intp), n_bins - 1)
         count = np.bincount(bins, minlength=n_bins)
-        some = count > 0
-        share, mean = (np.bincount(bins, values, minlength=n_bins)[some] / count[some] for values in (same, p))
-        return cls(share, mean, count[some], calibration_error(same, p, n_bins)).plot(ax=ax)
+        filled = count > 0
+        share, mean = (np.bincount(bins, values, minlength=n_bins)[filled] / count[filled] for values in (same, p))
+        return cls(share, mean, count[filled], calibration_error(same, p, n_bins)).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> ReliabilityDisplay:
         """Draw on these axes, or on new ones."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from os import PathLike
 
 import numpy as np
 
@@ -43,7 +44,7 @@ class FeedbackOutcome:
         """True if the certificate is within the tolerance; frozen vectors need none."""
         return self.adapter.certificate_ is None or self.adapter.certificate_.converged
 
-    def save(self, path: str) -> None:
+    def save(self, path: str | PathLike) -> None:
         """Write matrix, certificate, evaluation, columns and encoder to a file that `mahalo search` reads."""
         self.adapter.save(path, metric=self.metric)
 
@@ -76,8 +77,8 @@ def learn_from_feedback(rows: RowOptions, feedback: str, seed: int, progress: Pr
     encoder = load_encoder(rows.encoder)
     D = encoder.encode(texts, progress)
     if judged.are_rows:
-        place = {name: row for row, name in enumerate(ids or ())}
-        Q = D[[place[name] for name in judged.queries]]
+        row_of = {name: row for row, name in enumerate(ids or ())}
+        Q = D[[row_of[name] for name in judged.queries]]
     else:
         Q = encoder.encode(judged.queries, progress)
     adapter = QueryAdapter(random_state=seed, verbose=progress.show)

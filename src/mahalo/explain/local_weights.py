@@ -1,4 +1,4 @@
-"""Weights of features under a metric over features, which vary with place."""
+"""Weights of the columns under a metric over features g(x) ⊗ x: means of its local matrices."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _MOST_ROWS = 200  # rows of each region, or in all, at which the local matrix is
 
 
 @dataclass(frozen=True, eq=False)
-class PlaceWeights:
+class LocalWeights:
     """Means of the local matrix over rows, and over the rows of every region of `Local` features.
 
     Attributes
     ----------
     matrix : ndarray of shape (n_features, n_features)
-        Mean of at(x).
+        Mean of `Metric.at` over the rows.
     regions : dict of str to ndarray of shape (n_features,)
-        Mean of at(x)_jj over the rows that belong most to each region; empty for other features.
+        Diagonal of the mean over the rows that belong most to each region; empty for other features.
     deviation : ndarray of shape (n_features,)
-        Standard deviations σ_j of the features. Tables show weights per standard deviation, σ_j at(x)_jk σ_k.
+        Standard deviations σ_j of the features. Tables show weights per standard deviation, σ_j matrix_jk σ_k.
     """
 
     matrix: np.ndarray
@@ -38,10 +38,10 @@ class PlaceWeights:
 
     def features(self, names: Sequence[str]) -> DataFrame:
         """Return one row for each feature, the largest weights first."""
-        sq = self.deviation**2
-        weight = np.diagonal(self.matrix) * sq
+        variance = self.deviation**2
+        weight = np.diagonal(self.matrix) * variance
         order = np.argsort(-weight, kind="stable")
-        columns = {"weight": weight[order]} | {name: (part * sq)[order] for name, part in self.regions.items()}
+        columns = {"weight": weight[order]} | {name: (part * variance)[order] for name, part in self.regions.items()}
         return data_frame(columns, [names[j] for j in order], "feature")
 
     def pairs(self, names: Sequence[str]) -> DataFrame:
@@ -53,19 +53,14 @@ class PlaceWeights:
         return data_frame({"with": second, "weight": weight[order]}, first, "feature")
 
 
-def place_weights(metric: Metric, X: np.ndarray) -> PlaceWeights:
+def local_weights(metric: Metric, X: np.ndarray) -> LocalWeights:
     """Return the weights of features at the rows of X, at most 200 of each region."""
     X = np.asarray(X, dtype=np.float64)
     regions = _regions(metric, X)
-    sampled = {name: _sample(rows) for name, rows in regions.items()}
-    local = {name: np.array([metric.at(X[row]) for row in rows]) for name, rows in sampled.items()}
-    share = np.array([len(regions[name]) for name in local]) / sum(len(rows) for rows in regions.values())
-    matrix = sum(
-        (weight * found.mean(axis=0) for weight, found in zip(share, local.values(), strict=True)),
-        start=np.zeros((X.shape[1], X.shape[1])),
-    )
-    diagonals = {name: np.einsum("ijj->j", found) / len(found) for name, found in local.items()}
-    return PlaceWeights(matrix, diagonals if len(diagonals) > 1 else {}, Scaling.of(X).scale)
+    means = {name: np.mean([metric.at(X[row]) for row in _sample(rows)], axis=0) for name, rows in regions.items()}
+    matrix = np.average(list(means.values()), axis=0, weights=[len(rows) for rows in regions.values()])
+    diagonals = {name: np.diagonal(mean) for name, mean in means.items()} if len(means) > 1 else {}
+    return LocalWeights(matrix, diagonals, Scaling.of(X).scale)
 
 
 def _regions(metric: Metric, X: np.ndarray) -> dict[str, np.ndarray]:
