@@ -123,7 +123,7 @@ def test_pages_with_votes_of_neighbours_say_how_ties_are_broken(page):
 
 # Rooms that only other rooms use; what they have for everybody is in `mahalo` itself. A new room is public.
 INNER = "_core callbacks cli constraints coordinates drawing errors learner linalg metric persistence progress rows"
-INNER += " selection solvers tables task types validation version web workflows"
+INNER += " selection serving solvers tables task types validation version web workflows"
 
 
 def listed_names() -> list[str]:

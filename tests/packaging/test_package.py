@@ -114,7 +114,8 @@ for found in pkgutil.walk_packages(mahalo.__path__, "mahalo."):
         except ImportError as error:
             assert 'pip install "mahalo[' in str(error), error
     elif not found.name.startswith(
-        ("mahalo.cli.", "mahalo.rows.dask", "mahalo.metric.torch_module", "mahalo.studio.server")
+        ("mahalo.cli.", "mahalo.rows.dask", "mahalo.metric.torch_module", "mahalo.serving.", "mahalo.studio.server")
+        + ("mahalo.web",)
     ):  # need extras
         importlib.import_module(found.name)
 """

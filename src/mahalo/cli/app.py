@@ -17,6 +17,7 @@ from .pairs import pairs
 from .report import report
 from .runner import run_app
 from .search import search
+from .serve import serve
 from .studio import studio
 from .suspects import suspects
 from .transform import transform
@@ -54,7 +55,21 @@ def _start(
         print(context.get_help(), end="")
 
 
-for command in (fit, transform, neighbors, evaluate, report, index, search, export, pairs, dedupe, suspects, studio):
+for command in (
+    fit,
+    transform,
+    neighbors,
+    evaluate,
+    report,
+    index,
+    search,
+    serve,
+    export,
+    pairs,
+    dedupe,
+    suspects,
+    studio,
+):
     app.command()(command)
 
 

@@ -14,6 +14,8 @@ from ..explain import Provenance
 from ..explain.provenance import TableRecord
 from ..linalg import Matrix
 from ..metric import Metric, load
+from ..pairs import PairClassifier
+from ..persistence import CLASSIFIER, kind_of_file
 from ..progress import SILENT, Progress
 from .columns import numeric_columns
 from .encoding import Encoding, check_matrix, encode, numbers_beside_texts
@@ -51,11 +53,12 @@ class FittedModel:
 
     @classmethod
     def load(cls, path: Path, encoder: str | None = None) -> FittedModel:
-        """Load a model; one with a callable kernel cannot be used on the command line.
+        """Load a metric, or the metric of a pair classifier; one with a callable kernel cannot be used by a command.
 
         Raise ValueError if `encoder` is passed to a model that does not take texts.
         """
-        model = cls(path, load(path), encoder)
+        is_classifier = kind_of_file(path) == CLASSIFIER.name
+        model = cls(path, PairClassifier.load(path).metric_ if is_classifier else load(path), encoder)
         if encoder is not None and not model.record.text:
             raise ValueError(f"{path.name} was not fitted with --text and encodes nothing; leave --encoder out.")
         return model

@@ -81,6 +81,10 @@ class TextEncoder:
         """File of the vectors that were encoded before; None without a cache."""
         return None if self._cache is None else self._cache.path
 
+    def without_cache(self) -> TextEncoder:
+        """Return this encoder without a cache."""
+        return TextEncoder(self._backend)
+
     def vocabulary(self) -> list[str] | None:
         """Return the words that have a vector of their own; None for models without such words."""
         return self._backend.vocabulary()

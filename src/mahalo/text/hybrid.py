@@ -80,6 +80,7 @@ class HybridIndex:
     texts : list of str
     ids : list of str or None
     metric : Metric or None
+    encoder : TextEncoder
     n_texts : int
     weight : float
     """
@@ -107,7 +108,7 @@ class HybridIndex:
             raise ValueError(f"got {len(ids)} ids for {len(documents)} texts.")
         self.weight, self.n_texts = _check_weight(weight), len(documents)
         self.texts, self.ids = documents, None if ids is None else [str(name) for name in ids]
-        self.metric, self._encoder, self._query_matrix, self._stemmer = metric, encoder, query_matrix, stemmer
+        self.metric, self.encoder, self._query_matrix, self._stemmer = metric, encoder, query_matrix, stemmer
         self._bm25 = BM25Scores(documents, stemmer)
         self._rows = self._vectors(documents, progress)
 
@@ -115,6 +116,12 @@ class HybridIndex:
         """Return this index with another weight of BM25; nothing is encoded again."""
         other = copy(self)
         other.weight = _check_weight(weight)
+        return other
+
+    def without_cache(self) -> HybridIndex:
+        """Return this index with queries that are not cached on disk; nothing is encoded again."""
+        other = copy(self)
+        other.encoder = self.encoder.without_cache()
         return other
 
     def save(self, path: str | PathLike) -> None:
@@ -170,7 +177,7 @@ class HybridIndex:
         return by_vectors.astype(np.float64), self._bm25.scores(queries)
 
     def _vectors(self, texts: list[str], progress: Progress = SILENT) -> np.ndarray:
-        rows = self._encoder.encode(texts, progress)
+        rows = self.encoder.encode(texts, progress)
         return rows if self.metric is None else self.metric.transform(rows)
 
 
