@@ -80,6 +80,19 @@ def test_the_table_has_both_columns(text_model, run):
     assert max(map(len, out.splitlines())) <= 80
 
 
+def test_answers_have_the_label_of_their_row_if_the_table_has_labels(text_model, run):
+    found = answers(run, QUESTION)
+    subjects = sentences()["subject"]
+    for one in (*found["learned"], *found["frozen"]):
+        assert one["label"] == subjects[int(one["row"])]
+    code, out, _ = run("search", text_model, "--index", "t.csv", QUESTION, "-k", "1")
+    assert code == 0 and f"{found['learned'][0]['row']}, {found['learned'][0]['label']}:" in " ".join(out.split())
+    columns = sentences()
+    del columns["subject"]
+    write_sentences(columns)
+    assert "label" not in answers(run, QUESTION)["learned"][0]
+
+
 def test_printed_texts_are_short_and_harmless(capsys):
     text = "\x1b[31m[bold]red[/bold]\r\n" + "long " * 1000
     print_answers(Answers("q", "t.csv", (Answer("a", 0.5, text),), (Answer("b", 0.5, "שלום 🙂"),)))

@@ -109,9 +109,10 @@ def print_answers(answers: Answers) -> None:
         table.add_column("distance", justify="right")
         table.add_column(name, ratio=1)
     for rank, pair in enumerate(zip(answers.learned, answers.frozen, strict=True), 1):
-        cells = [
-            cell for one in pair for cell in (f"{one.distance:.3f}", Text(f"{one.row}: {shorten(one.text, _SHOWN)}"))
-        ]
+        cells: list[str | Text] = []
+        for one in pair:
+            name = f"{one.row}" if one.label is None else f"{one.row}, {shorten(one.label, _SHOWN)}"
+            cells += [f"{one.distance:.3f}", Text(f"{name}: {shorten(one.text, _SHOWN)}")]
         table.add_row(str(rank), *cells)
     _console().print(table)
 

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
+from ..constraints import as_labels
 from ..feedback import QueryAdapter
 from ..linalg import nearest_of
 from ..persistence import FEEDBACK, HYBRID, kind_of_file
 from ..progress import SILENT, Progress
-from ..tables.labels_and_ids import name_rows
+from ..tables.labels_and_ids import name_rows, read_labels
 from ..tables.model import FittedModel
 from ..tables.options import RowOptions
 from ..tables.text_columns import join_texts
@@ -22,12 +23,13 @@ from ..text import HybridIndex
 
 @dataclass(frozen=True)
 class Answer:
-    """A text with its id or row number, its distance to the question, and its score in hybrid search."""
+    """A text with its id or row number, its distance to the question, its score in hybrid search, and its label."""
 
     row: str | int
     distance: float
     text: str
     score: float | None = None
+    label: str | None = None
 
     def to_dict(self) -> dict[str, str | int | float]:
         """Return the values that are present."""
@@ -60,7 +62,7 @@ class Answers:
 
 @dataclass(frozen=True, eq=False)
 class TextSearch:
-    """Texts to search under a model of texts, their ids, and their rows as the model takes them.
+    """Texts to search under a model of texts, their ids and labels, and their rows as the model takes them.
 
     `adapter` turns queries, of a model that was learned from feedback; `hybrid` adds the scores of BM25.
     """
@@ -69,6 +71,7 @@ class TextSearch:
     source: str
     texts: list[str]
     ids: list[str] | None
+    labels: list[str | None]
     X: np.ndarray
     adapter: QueryAdapter | None = None
     hybrid: HybridIndex | None = None
@@ -106,7 +109,8 @@ class TextSearch:
 
     def _answers(self, rows: np.ndarray, distances: np.ndarray, scores: list[float] | list[None]) -> tuple[Answer, ...]:
         names = name_rows(rows, self.ids).tolist()
-        return tuple(map(Answer, names, distances.tolist(), (self.texts[row] for row in rows), scores))
+        texts, labels = ([values[row] for row in rows] for values in (self.texts, self.labels))
+        return tuple(map(Answer, names, distances.tolist(), texts, scores, labels))
 
 
 def search_texts(
@@ -129,7 +133,8 @@ def open_text_search(model: Path, rows: RowOptions, hybrid: bool, progress: Prog
     read = fitted.read(rows, progress)
     texts = join_texts(read.table, fitted.record.text)
     index = _hybrid_index(texts, fitted, adapter) if hybrid else None
-    return TextSearch(fitted, read.table.source, texts, read.ids, read.X, adapter, index)
+    labels = _class_names(read_labels(read.table, read.options), len(texts))
+    return TextSearch(fitted, read.table.source, texts, read.ids, labels, read.X, adapter, index)
 
 
 def _load(model: Path, encoder: str | None) -> tuple[FittedModel, QueryAdapter | None]:
@@ -154,7 +159,15 @@ def _open_index(
     if index.metric is None or not np.array_equal(index.metric.matrix, fitted.metric.matrix):
         raise ValueError(f"{path.name} was built with another model; build it again: mahalo index --hybrid.")
     E = fitted.text_encoder.encode(index.texts, progress)
-    return TextSearch(fitted, path.name, index.texts, index.ids, E, adapter, index)
+    return TextSearch(fitted, path.name, index.texts, index.ids, [None] * len(index.texts), E, adapter, index)
+
+
+def _class_names(labels: np.ndarray | None, n_rows: int) -> list[str | None]:
+    """Return the class of each row as text, None for rows without a label."""
+    if labels is None:
+        return [None] * n_rows
+    found = as_labels(labels)
+    return [None if code < 0 else str(found.classes[code]) for code in found.codes]
 
 
 def _hybrid_index(texts: list[str], fitted: FittedModel, adapter: QueryAdapter | None) -> HybridIndex:
