@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from ..metric.torch_module import MetricModule
 
-__all__ = ["EmbeddingAdapter"]
-
 _EXTRA = (0.0, 0.3, 1.0, 3.0)  # mean eigenvalues added to the covariance within classes
 _RESIDUAL = (0.5, 0.2, 0.1, 0.0)  # from what keeps most of the vectors as they came
 _GAMMAS = (0.01, 0.03, 0.1, 0.3, 1.0)

@@ -16,8 +16,6 @@ from ..metric import Metric
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-__all__ = ["encode", "write_adapted_model"]
-
 _MISSING = 'models of sentence-transformers need it: pip install "mahalo[sentence-transformers]"'
 
 

@@ -9,8 +9,6 @@ from ..constraints import Constraints
 from ..evaluation import nearest_rows
 from ..rows import stratified_sample
 
-__all__ = ["WEIGHTS", "choose_block_weight"]
-
 WEIGHTS = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.5)
 _MOST_ROWS = 2_000  # compared with each other for every weight
 _NEIGHBORS = 10

@@ -13,18 +13,6 @@ from ..basis import BetweenBasis, Landmarks
 from ..features import Local, Quadratic
 from ..task import FitSettings
 
-__all__ = [
-    "SEARCHED",
-    "VARIANT",
-    "Candidate",
-    "CandidateGrid",
-    "ProblemCandidate",
-    "Variant",
-    "candidate_lists",
-    "default_spaces",
-    "make_problems",
-]
-
 SPACE = ("kernel", "kernel_params", "features", "basis")
 PROBLEM = (*SPACE, "prior", "strategy")
 VARIANT = ("n_components", "residual", "normalize")

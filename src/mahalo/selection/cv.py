@@ -33,8 +33,6 @@ from .scoring import Scorer, make_scorer
 from .search import CandidateSearch
 from .splits import Splitting, draw_sample, is_custom_splitter, seed_of
 
-__all__ = ["MetricLearnerCV"]
-
 DEFAULT_GAMMAS = (0.01, 0.1, 1.0, 10.0)
 _NOTHING_LEARNED = 1e-6  # times the smallest γ: the prior itself
 

@@ -16,8 +16,6 @@ from .candidates import ProblemCandidate
 from .folds import Fold, SearchData
 from .scoring import RowScores, Scorer
 
-__all__ = ["FEW_SEEN", "LOOSE_TOL", "FoldTasks", "path_scores"]
-
 LOOSE_TOL = 1e-2  # relative gap inside folds
 _MAX_PAIRS, _MAX_NEAR_PAIRS = 10_000, 5_000  # random pairs, and pairs of neighbours, learned from in a fold
 FEW_SEEN = 50  # held-out rows below which nothing is concluded from their scores

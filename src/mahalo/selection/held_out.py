@@ -37,8 +37,6 @@ from .fold_tasks import LOOSE_TOL
 from .folds import Fold
 from .search import CandidateSearch
 
-__all__ = ["evaluate_held_out", "refits", "search_again"]
-
 _MOST_PAIRED = 1_000  # queries of a fold whose pairs are drawn in histograms
 
 

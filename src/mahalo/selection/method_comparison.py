@@ -23,8 +23,6 @@ from ..progress import Progress, progress_for
 from ..validation import in_double, is_precomputed
 from .cv import MetricLearnerCV
 
-__all__ = ["ComparedMetrics", "Fit", "compare"]
-
 MEASURES = ("10-NN", "MAP", "P@10", "AUC")
 PLAIN = "Euclidean"
 _MOST_ASKED = 1_000  # held-out rows of a fold

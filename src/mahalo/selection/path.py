@@ -14,8 +14,6 @@ from ..metric import Metric
 from ..solvers import Certificate
 from ..validation import check_gamma
 
-__all__ = ["MetricPath", "checked_gammas", "metric_path"]
-
 
 @dataclass(frozen=True)
 class MetricPath:

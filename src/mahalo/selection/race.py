@@ -13,8 +13,6 @@ from .folds import Fold
 from .score_table import CandidateScores, ScoreTable
 from .scoring import RowScores, Scorer
 
-__all__ = ["Race"]
-
 _PATIENT = 2.0  # standard errors behind the leader at which a candidate of a simpler space, or by retrieval, is dropped
 _HOPELESS, _DECIDED = 0.69, 0.95  # levels of a lead below which it will not become real, and above which it stays so
 

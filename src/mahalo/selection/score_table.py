@@ -8,8 +8,6 @@ from functools import cached_property
 
 import numpy as np
 
-__all__ = ["CandidateScores", "ScoreTable", "is_lead_real"]
-
 _N_FLIPS = 299
 ONE_ERROR = 0.84  # level of one standard error: probability that a normal variable is below one
 

@@ -14,18 +14,6 @@ from ..evaluation import average_precision, nearest_of, precision_at, ranked, re
 from ..metric import Metric
 from .folds import Fold
 
-__all__ = [
-    "RETRIEVAL",
-    "RowScores",
-    "Score",
-    "Scorer",
-    "is_scoring_name",
-    "make_scorer",
-    "retrieval",
-    "retrieval_queries",
-    "retrieval_scorer",
-]
-
 Score = Callable[[Metric, Fold], "RowScores"]
 
 _AT = re.compile(r"(precision|recall)@([1-9][0-9]*)")

@@ -20,8 +20,6 @@ from .score_table import CandidateScores, ScoreTable
 from .scoring import Scorer
 from .splits import Splitting
 
-__all__ = ["CandidateSearch"]
-
 _NARROW = 256  # columns up to which one BLAS thread is as fast as several
 _MAX_ROUNDING = 1e-12  # of the largest score
 

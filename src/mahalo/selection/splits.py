@@ -14,8 +14,6 @@ from ..constraints import PairSplit, class_codes
 from ..validation import Seed, as_generator, warn
 from .folds import Fold, SearchData
 
-__all__ = ["Splitting", "draw_sample", "is_custom_splitter", "seed_of"]
-
 _MAX_ROWS = 3_000  # rows that folds are made of
 _FEW_ROWS, _FEW_QUERIES = 600, 1_500  # scored rows, by a vote and by retrieval, below which folds are repeated
 _MAX_REPEATS = 3

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from .file_lock import locked
 
-__all__ = ["AnswerLog", "DataIdentity", "Entry"]
-
 _FORMAT, _VERSION = "mahalo answers", 1
 _MAX_TEXT = 10_000  # characters of an id, a name or a label
 

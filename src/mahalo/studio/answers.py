@@ -11,8 +11,6 @@ from scipy.cluster.hierarchy import DisjointSet
 
 from .answer_log import Entry
 
-__all__ = ["Answer", "Answers", "Contradiction", "consistent", "contradictions"]
-
 HELD_OUT_EVERY = 10
 
 

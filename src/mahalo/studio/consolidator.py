@@ -12,8 +12,6 @@ from .judging import SPAN, Enough, HeldOut, Judge
 from .learning import Consolidation, Learning
 from .questions import Doubt, doubts
 
-__all__ = ["EVERY", "Consolidator", "Learned"]
-
 EVERY = 5  # answers between consolidations
 _N_CACHED = 24  # consolidations that are kept
 _MAX_CURVE = 30  # points of the curve of held-out AUC

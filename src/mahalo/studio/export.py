@@ -20,8 +20,6 @@ from ..tables.formatting import escape_formula
 from .answers import Answers
 from .learning import Consolidation
 
-__all__ = ["Export", "RowNames", "csv_text", "export_answers"]
-
 MODEL, PAIRS, TRIPLETS, REPORT, USE = "metric.safetensors", "answers.csv", "triplets.csv", "report.html", "use.py"
 
 

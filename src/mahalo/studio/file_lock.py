@@ -6,8 +6,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["locked"]
-
 if sys.platform == "win32":
     import msvcrt
     import os

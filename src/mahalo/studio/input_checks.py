@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
-__all__ = ["checked_kinds", "checked_rows", "checked_seed"]
-
 
 def checked_rows(X: ArrayLike) -> np.ndarray:
     """Return X as a matrix of finite numbers in single or double precision."""

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Field", "Item", "Items", "Picture"]
-
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
 _MAX_PICTURE = 20_000_000  # bytes
 _MAX_FIELDS = 60

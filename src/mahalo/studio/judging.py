@@ -12,8 +12,6 @@ from .answers import Answers
 from .learning import Learning
 from .starts import auc_of_answers
 
-__all__ = ["Enough", "HeldOut", "Judge", "held_out_pairs", "too_early"]
-
 _N_PROBES, _N_REFERENCE, _K = 200, 2_000, 10
 _FEWEST_ANSWERS = 60  # before which nothing is enough
 SPAN = 30  # answers whose effect on the ranking is looked at

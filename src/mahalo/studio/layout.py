@@ -7,8 +7,6 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from ..drawing import aligned_plane, neighbor_plane
 
-__all__ = ["MapLayout"]
-
 _N_LANDMARKS = 600
 _N_NEAREST = 3
 _BLOCK = 4_096

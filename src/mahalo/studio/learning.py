@@ -18,8 +18,6 @@ from ..validation import in_double
 from .answers import Answer, Answers, consistent
 from .starts import Starts, pair_sq_distances, transform_rows
 
-__all__ = ["Consolidation", "Learning"]
-
 _MAX_IMPLIED = 4_000  # similar, and dissimilar, pairs that are learned from
 _MOST_STREAMED = 2_000  # columns beyond which no online steps are made
 _DISSIMILAR_WEIGHT = 0.3  # of a dissimilar pair, where that of a similar one is 1

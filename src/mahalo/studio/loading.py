@@ -23,8 +23,6 @@ from .items import Items
 from .session import Session
 from .studio_table import StudioTable
 
-__all__ = ["Loaded", "load_studio"]
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Loaded:

@@ -9,8 +9,6 @@ import numpy as np
 
 from ..metric import Metric
 
-__all__ = ["Neighbors", "RowIndex"]
-
 _BLOCK = 4_096
 
 

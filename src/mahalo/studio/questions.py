@@ -14,8 +14,6 @@ from ..metric import Metric
 from .answers import HELD_OUT_EVERY, Answer, Answers, Contradiction, consistent, contradictions
 from .learning import Learning
 
-__all__ = ["Chooser", "Doubt", "Key", "NoQuestion", "Question", "doubts"]
-
 Key = tuple[str, tuple[int, ...]]  # kind and rows of a question, in ascending order after a triplet's anchor
 
 _ROWS_PER_QUESTION, _FEWEST_ROWS = 0.4, 8  # rows in play for each answer, and at least

@@ -26,8 +26,6 @@ from .neighbors import Neighbors, RowIndex
 from .questions import Chooser, Key, Question
 from .state import State
 
-__all__ = ["Session"]
-
 _PENDING_SECONDS = 120.0  # for which a question shown to one person is not asked of another
 
 

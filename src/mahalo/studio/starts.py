@@ -14,8 +14,6 @@ from ..metric import Metric
 from ..task import start_metric
 from ..validation import in_double
 
-__all__ = ["Start", "Starts", "auc_of_answers", "pair_sq_distances", "transform_rows"]
-
 _POWER, _RIDGE = 0.25, 0.05  # of the covariance; the ridge is in units of its mean eigenvalue
 _MOST_COLUMNS, _MOST_ROWS = 2_000, 10_000  # beyond which there is no such start; of which the covariance is computed
 _FEWEST_OF_A_KIND = 3  # pairs, "same" or "different", below which their AUC says nothing

@@ -9,8 +9,6 @@ from .answers import Contradiction
 from .judging import Enough, HeldOut
 from .questions import Doubt
 
-__all__ = ["State"]
-
 
 @dataclass(frozen=True, eq=False)
 class State:

@@ -10,8 +10,6 @@ import numpy as np
 from ..metric import Metric
 from .items import Items
 
-__all__ = ["StudioTable"]
-
 
 def _unchanged(metric: Metric) -> Metric:
     return metric

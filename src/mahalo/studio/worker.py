@@ -12,8 +12,6 @@ import numpy as np
 from .layout import MapLayout
 from .session import Session
 
-__all__ = ["MapPositions", "Worker"]
-
 _POLL_SECONDS = 1.0  # after which answers of other processes are looked for
 _MAP_EVERY = 10  # answers between maps
 

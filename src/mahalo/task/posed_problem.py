@@ -13,8 +13,6 @@ from ..losses import LogDet, Loss, resting_point
 from ..progress import Progress
 from ..solvers import Problem, Solution
 
-__all__ = ["PosedProblem", "pose_problem"]
-
 
 @dataclass(frozen=True)
 class PosedProblem:

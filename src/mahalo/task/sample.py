@@ -13,8 +13,6 @@ from ..rows import Needs, SampledRows
 from ..validation import as_generator
 from .settings import FitSettings
 
-__all__ = ["sample_lazy_rows"]
-
 
 def sample_lazy_rows(
     settings: FitSettings,

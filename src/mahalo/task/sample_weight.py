@@ -12,8 +12,6 @@ from ..rows import SampledRows
 from ..validation import len_of
 from .settings import FitData
 
-__all__ = ["with_sample_weight"]
-
 
 def with_sample_weight(
     data: FitData, sample_weight: ArrayLike, *, pairwise: bool = False, splits_by_number: bool = False

@@ -27,8 +27,6 @@ from ..validation import (
     is_precomputed,
 )
 
-__all__ = ["FitData", "FitSettings"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FitSettings:

@@ -31,8 +31,6 @@ from ..types import Matrix
 from ..validation import as_generator, len_of, warn
 from .settings import FitSettings
 
-__all__ = ["make_space", "start_metric"]
-
 
 def make_space(
     settings: FitSettings,

@@ -24,8 +24,6 @@ from .posed_problem import PosedProblem, pose_problem
 from .settings import FitData, FitSettings
 from .space import make_space
 
-__all__ = ["Task", "pose", "pose_and_solve", "solve_path"]
-
 _N_STAGES = 3
 
 

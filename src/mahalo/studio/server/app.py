@@ -21,8 +21,6 @@ from . import views
 from .security import HEADERS, MAX_BODY, PageRules, Tokens
 from .studio import Studio
 
-__all__ = ["make_app"]
-
 _ASSETS = {
     "studio.css": "text/css",
     "studio.js": "text/javascript",

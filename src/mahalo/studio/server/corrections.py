@@ -19,8 +19,6 @@ from ..answer_log import Entry
 from ..export import csv_text
 from ..items import Items
 
-__all__ = ["CORRECTED", "DoubtfulLabel", "DoubtfulLabels", "write_corrected"]
-
 CORRECTED = "corrected.csv"
 _MOST_ROWS, _MOST_SHOWN = 5_000, 50
 

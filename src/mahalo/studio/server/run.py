@@ -13,8 +13,6 @@ from .app import make_app
 from .security import Tokens
 from .studio import Studio
 
-__all__ = ["serve"]
-
 _HOST = "127.0.0.1"
 
 

@@ -12,8 +12,6 @@ from starlette.types import Scope
 
 from ...web import Refusal, body_refusal, host_refusal, secrets_equal
 
-__all__ = ["HEADERS", "MAX_BODY", "PageRules", "Tokens"]
-
 MAX_BODY = 65_536
 HEADERS = {
     "Content-Security-Policy": (

@@ -14,8 +14,6 @@ from ..studio_table import StudioTable
 from ..worker import Worker
 from .corrections import DoubtfulLabels, write_corrected
 
-__all__ = ["Broadcast", "Studio"]
-
 
 class Broadcast:
     """Events for every open page."""

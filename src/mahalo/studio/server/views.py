@@ -16,8 +16,6 @@ from ..questions import NoQuestion, Question
 from .corrections import CORRECTED
 from .studio import Studio
 
-__all__ = ["DOWNLOADS", "READ", "WRITE", "Body", "Json", "Query", "item", "map_bytes"]
-
 Json: TypeAlias = dict[str, object]
 Body: TypeAlias = dict[str, object]
 Query: TypeAlias = dict[str, str]
