@@ -35,17 +35,3 @@ def test_rows_are_queries_for_the_others(trees):
     np.fill_diagonal(D, np.inf)
     assert found.neighbors.tolist() == nearest(D, trees.ids, 4)
     assert found.columns()["query"].tolist() == np.repeat(trees.ids, 4).tolist()
-
-
-def test_texts_are_searched_for(titles):
-    search = open_search(titles.model, titles.rows)
-    found = search.find_texts(titles.title[:5], 1)
-    E = search.model.encode_texts(titles.title)
-    np.testing.assert_allclose(found.distances, 0, atol=1e-6)
-    same = titles.metric.distances(E[:5], E).min(axis=1, keepdims=True) == titles.metric.distances(E[:5], E)
-    assert all(same[k, titles.code.index(found.neighbors[k, 0])] for k in range(5))
-
-
-def test_a_model_of_numbers_takes_no_texts(trees):
-    with pytest.raises(ValueError, match="was fitted on columns 'width'"):
-        open_search(trees.model, trees.rows).find_texts(["a boat"], 1)

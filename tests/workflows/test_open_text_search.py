@@ -12,7 +12,7 @@ def test_an_opened_search_answers_many_questions(titles):
     search = open_text_search(titles.model, titles.rows, hybrid=False)
     for question in ("a new boat", "flour and yeast"):
         answers = search.answer(question, 6)
-        E, q = search.model.encode_texts(titles.title), search.model.encode_texts([question])
+        E, q = search.model.text_encoder.encode(titles.title), search.model.text_encoder.encode([question])
         for found, D in (
             (answers.learned, titles.metric.distances(q, E)[0]),
             (answers.frozen, np.linalg.norm(E - q, axis=1)),

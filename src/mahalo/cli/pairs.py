@@ -82,7 +82,7 @@ def pairs(
     second, distance, probability, same.
     """
     from ..tables.output_files import check_output, write_table
-    from ..workflows.pair_answers import Threshold, learn_classifier, load_classifier, summarize
+    from ..workflows.pair_answers import learn_classifier, load_classifier, summarize
 
     inputs = [*rows.inputs, model, ask]
     _check_task(model, save, ask, out)
@@ -96,8 +96,9 @@ def pairs(
         raise ValueError(f"--fpr {fpr:g} is the rate of --threshold fpr; give both, or neither.")
     with output.start(inputs, out, (".csv", ".tsv", ".parquet", ".jsonl", ".npz")) as display:
         if model is None:
-            aim = Threshold(threshold, fpr, base_rate)
-            found = learn_classifier(rows, learning, aim, display.progress)
+            found = learn_classifier(
+                rows, learning, display.progress, threshold=threshold, fpr=fpr, base_rate=base_rate
+            )
         else:
             found = load_classifier(model, rows, display.progress)
         if save is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -124,13 +124,6 @@ class FittedModel:
         if self._encoding is None:
             return self._encode_by_width(table)
         return self._encode_columns(table, self._encoding)
-
-    def encode_texts(self, texts: Sequence[str], progress: Progress = SILENT) -> np.ndarray:
-        """Return texts as vectors, for a model that was fitted on texts alone."""
-        self.require_texts()
-        if self.is_mixed:
-            raise ValueError(f"{self.path.name} was fitted on texts and numbers; a text alone is no row for it.")
-        return self.text_encoder.encode(texts, progress)
 
     def require_texts(self) -> None:
         """Raise ValueError if the model does not take texts."""

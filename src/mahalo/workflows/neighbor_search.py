@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,10 +65,6 @@ class NeighborSearch:
         """Return the k nearest rows of each row of Q, which has the columns that the model was fitted on."""
         found = self._search(Q, k, progress)
         return FoundNeighbors(found.ids, found.distances, query_ids)
-
-    def find_texts(self, texts: Sequence[str], k: int, progress: Progress = SILENT) -> FoundNeighbors:
-        """Return the k nearest rows of each text, for a model that was fitted on texts alone."""
-        return self.find(self.model.encode_texts(texts, progress), k, progress)
 
     def find_others(
         self, X: Matrix, k: int, progress: Progress = SILENT, query_ids: list[str] | None = None
