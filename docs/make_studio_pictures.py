@@ -1,6 +1,6 @@
 """Draw the pictures of docs/studio.md in Chromium: `python docs/make_studio_pictures.py [folder]`.
 
-A simulated person answers 60 questions about handwritten digits; the last picture of the series is also the README's.
+A simulated person answers 80 questions about handwritten digits; the last picture of the series is also the README's.
 With a folder, the page is also taken at three widths, light and dark, to be looked at.
 """
 
@@ -29,7 +29,7 @@ from mahalo.studio.server.studio import Studio
 from mahalo.studio.studio_table import StudioTable
 
 IMAGES = Path(__file__).parent / "images"
-SHOWN = (0, 20, 60)  # answers after which a picture is taken
+SHOWN = (0, 20, 80)  # answers after which a picture is taken
 WIDTH, HEIGHT = 1280, 800
 
 

@@ -19,7 +19,7 @@ Key = tuple[str, tuple[int, ...]]  # kind and rows of a question, in ascending o
 _ROWS_PER_QUESTION, _FEWEST_ROWS = 0.4, 8  # rows in play for each answer, and at least
 _FEWEST_OPEN = 20  # open pairs of groups to choose from; more rows come into play until there are as many
 _N_SAMPLE = 300  # rows whose distances calibrate the probability of "same"
-_NEAR = 10  # a pair to judge by is every other time one of the ten nearest
+_NEAR = 20  # nearest rows that the second and third of a triplet are chosen from
 _AGAIN_EVERY = 6  # at most every sixth question repeats an earlier one
 _DOUBT, _DOUBT_AGAIN = 0.6, 0.8  # probabilities that an answer is wrong: it is doubtful; it is asked again
 _N_FOLDS = 5  # of answers, for their doubts
@@ -169,20 +169,35 @@ class Chooser:
     ) -> tuple[str, tuple[int, ...], str] | None:
         """Return an open pair that does not depend on the learned metric.
 
-        By turns any open pair of groups of the rows in play, and one of the ten nearest by the ordinary distance.
+        By turns any open pair of groups of the rows in play, and a row that was not asked about with the nearest of a
+        sample by the ordinary distance: so that some are the same even where classes are many.
         """
         index, same = self._consistent_pairs(answers)
         answered = {a.key for a in answers.pairs} | set(answers.skipped)
+        reason = "drawn at random, to judge what was learned"
+        if answers.n_entries // HELD_OUT_EVERY % 2:
+            pair = self._near_pair(np.setdiff1d(self._order, index), rng)
+            if pair is not None and ("pair", pair) not in answered and not avoid(("pair", pair)):
+                return "pair", pair, reason
         for rows in self._rows_in_play(index):
             groups = _Groups.of(rows, index, same, self._learning.transform(self._learning.ordinary, rows))
             pairs = [
                 pair for pair in groups.open_pairs() if ("pair", pair) not in answered and not avoid(("pair", pair))
             ]
             if len(pairs) >= _FEWEST_OPEN or (pairs and len(rows) == len(self._order)):
-                near = answers.n_entries // HELD_OUT_EVERY % 2
-                chosen = pairs[int(rng.integers(_NEAR if near and len(pairs) > _NEAR else len(pairs)))]
-                return "pair", chosen, "drawn at random, to judge what was learned"
+                return "pair", pairs[int(rng.integers(len(pairs)))], reason
         return None
+
+    def _near_pair(self, unasked: np.ndarray, rng: np.random.Generator) -> tuple[int, ...] | None:
+        """Return one of some rows and the nearest of a sample of rows; None without such a row."""
+        if not len(unasked):
+            return None
+        n, row = len(self._order), int(rng.choice(unasked))
+        rows = rng.choice(n, min(n, _N_SAMPLE), replace=False)
+        rows = rows[rows != row]
+        pairs = np.column_stack([np.full(len(rows), row), rows])
+        nearest = int(rows[self._learning.distances(self._learning.ordinary, pairs).argmin()])
+        return min(row, nearest), max(row, nearest)
 
     def _triplet(
         self, answers: Answers, metric: Metric, avoid: Callable[[Key], bool], rng: np.random.Generator
@@ -194,7 +209,7 @@ class Chooser:
             rows = rng.choice(n, min(n, _N_SAMPLE), replace=False)
             D = euclidean_distances(self._learning.transform(metric, rows))
             near = np.argsort(D[0], kind="stable")
-            near = near[near != 0][: 2 * _NEAR]
+            near = near[near != 0][:_NEAR]
             if len(near) < 2:
                 return None
             to_anchor = D[0, near]

@@ -16,7 +16,7 @@ export async function showKnowledge() {
     ["could not say", count(state.n_skipped)],
     ["contradictions", count(state.contradictions.length)],
     ["doubtful answers", count(state.doubtful.length)],
-    ["held-out AUC", held ? `${three(held.before)} → ${three(held.after)}${held.margin === null ? "" : ` ± ${three(held.margin)}`} (${held.n_pairs} pairs)` : `too few answers to tell (${state.n_held_out})`],
+    ["held-out AUC", held ? `${three(held.before)} → ${three(held.after)}${held.margin === null ? "" : ` ± ${three(held.margin)}`} (${held.n_pairs} pairs)` : `too few yet (${state.n_held_out} held out)`],
     ["certificate", state.certificate ? `${state.certificate.converged ? "optimal" : "not converged"}, gap ${state.certificate.gap.toExponential(1)}` : "after five answers"],
   ];
   if (state.annotators.filter(Boolean).length > 1) rows.push(["annotators", state.annotators.map(visible).join(", ")]);
