@@ -182,14 +182,26 @@ def test_precision_is_a_share(value):
         Deduplicator(precision=value).fit(np.eye(3), [[0, 1], [0, 2]], [1, 0])
 
 
-def test_a_long_chain_is_given_up_before_its_pairs_are_listed(monkeypatch):
-    n, triu_indices, repeat, n_listed = 2_000, np.triu_indices, np.repeat, []
-    monkeypatch.setattr(np, "triu_indices", lambda n, k: n_listed.append(n * (n - 1) // 2) or triu_indices(n, k))
-    monkeypatch.setattr(np, "repeat", lambda rows, k: n_listed.append(len(rows) * k) or repeat(rows, k))
-    chain = np.column_stack([np.arange(n - 1), np.arange(1, n)])
-    for pairs, n_other in ((chain, None), (np.concatenate([chain, chain[:, ::-1]]), n)):
-        find_groups(pairs, lambda pairs: np.full(len(pairs), 0.99), 0.95, n, n_other)
-    assert n_listed and max(n_listed) <= 10 * len(pairs)
+@pytest.mark.parametrize("n_other", [None, 100_000])
+def test_a_long_chain_is_given_up_before_its_pairs_are_listed(n_other):
+    """All pairs of 100,000 rows would take 80 GB."""
+    chain = np.column_stack([np.arange(99_999), np.arange(1, 100_000)])
+    chain = chain if n_other is None else np.concatenate([chain, chain[:, ::-1]])
+    n_asked = []
+    found = find_groups(
+        chain, lambda pairs: n_asked.append(len(pairs)) or np.full(len(pairs), 0.99), 0.95, 100_000, n_other
+    )
+    assert max(n_asked) <= 10 * len(chain) and 0 < len(found.pairs) <= max(n_asked)
+
+
+@pytest.mark.parametrize("n_other", [None, 6])
+def test_groups_imply_all_pairs_of_their_rows(n_other):
+    """In one table 0-1-2 and 4-5; between two the rows 0 and 1 with 2 and 3 of the other."""
+    accepted = np.array([[0, 1], [1, 2], [4, 5]] if n_other is None else [[0, 2], [0, 3], [1, 3]])
+    found = find_groups(accepted, lambda pairs: np.full(len(pairs), 0.99), 0.95, 6, n_other)
+    expected = [(0, 1), (0, 2), (1, 2), (4, 5)] if n_other is None else [(0, 2), (0, 3), (1, 2), (1, 3)]
+    assert sorted(map(tuple, found.pairs.tolist())) == expected
+    assert found.groups.tolist() == ([0, 0, 0, -1, 1, 1] if n_other is None else [0, 0, -1, -1, -1, -1])
 
 
 @pytest.mark.parametrize(

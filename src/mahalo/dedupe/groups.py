@@ -124,21 +124,17 @@ def _components(pairs: np.ndarray, n_rows: int, n_other: int | None) -> np.ndarr
 
 def _implied_pairs(groups: np.ndarray, n_rows: int, n_other: int | None, most: int) -> np.ndarray | None:
     """Return all pairs of rows of one group, between the tables if there are two; None if they are too many."""
-    rows = np.flatnonzero(groups >= 0)
-    rows = rows[np.argsort(groups[rows], kind="stable")]
-    parts = np.split(rows, np.flatnonzero(np.diff(groups[rows])) + 1)
-    n_members = np.array([len(members) for members in parts])
-    n_own = np.array([(members < n_rows).sum() for members in parts])
-    n_pairs = n_members * (n_members - 1) // 2 if n_other is None else n_own * (n_members - n_own)
+    first = _members(groups[:n_rows], groups.max() + 1)
+    second = first if n_other is None else _members(groups[n_rows:], groups.max() + 1)
+    n_first, n_second = first.sum(axis=0), second.sum(axis=0)
+    n_pairs = n_first * (n_first - 1) / 2 if n_other is None else n_first * n_second
     if n_pairs.sum() > most:  # before the pairs of a long chain fill the memory
         return None
-    found = []
-    for members in parts:
-        if n_other is None:
-            first, second = np.triu_indices(len(members), 1)
-            pairs = np.column_stack([members[first], members[second]])
-        else:
-            own, others = members[members < n_rows], members[members >= n_rows] - n_rows
-            pairs = np.column_stack([np.repeat(own, len(others)), np.tile(others, len(own))])
-        found.append(pairs)
-    return np.concatenate(found)
+    pairs = first @ second.T
+    return np.column_stack((sp.triu(pairs, 1) if n_other is None else pairs).nonzero())
+
+
+def _members(groups: np.ndarray, n_groups: int) -> sp.csr_array:
+    """Return 1 where a row is in a group, rows × groups."""
+    rows = np.flatnonzero(groups >= 0)
+    return sp.csr_array((np.ones(len(rows)), (rows, groups[rows])), shape=(len(groups), n_groups))
