@@ -11,13 +11,13 @@ import re
 import runpy
 import warnings
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import sklearn
+from reference import listed_names, public_members, thing_of
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
@@ -124,27 +124,6 @@ def test_pages_with_votes_of_neighbours_say_how_ties_are_broken(page):
 # Rooms that only other rooms use; what they have for everybody is in `mahalo` itself. A new room is public.
 INNER = "_core callbacks cli constraints coordinates drawing errors learner linalg metric persistence progress rows"
 INNER += " selection serving solvers tables task types validation version web workflows"
-
-
-def listed_names() -> list[str]:
-    """The names in the lists (`autosummary`) of docs/api.md, from mahalo on."""
-    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-    lists = re.findall(r"^\.\. autosummary::\n(.*?)^```", text, flags=re.M | re.S)
-    return [f"mahalo.{name}" for names in lists for name in re.findall(r"^   ([\w.]+)$", names, flags=re.M)]
-
-
-def thing_of(name: str) -> Any:
-    """What a dotted name stands for."""
-    room, _, last = name.rpartition(".")
-    return getattr(importlib.import_module(room), last)
-
-
-def public_members(kind: type) -> list[str]:
-    """What a class of ours offers by itself or through a base of ours."""
-    ours = [base for base in kind.__mro__ if base.__module__.startswith("mahalo.")]
-    return [
-        name for base in ours for name, member in vars(base).items() if not name.startswith("_") and callable(member)
-    ]
 
 
 def test_every_public_name_is_in_the_reference():
