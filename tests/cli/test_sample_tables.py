@@ -67,7 +67,7 @@ def test_example_tables_are_the_same_in_another_process(run, tmp_path, monkeypat
     """Python orders sets of texts anew in every process."""
     monkeypatch.chdir(tmp_path)
     assert run("demo", "--write", "questions.csv")[0] == 0
-    code = "from pathlib import Path; from mahalo.cli.sample_tables import write_questions as write; "
+    code = "from pathlib import Path; from mahalo.workflows.sample_tables import write_questions as write; "
     code += "write(Path('questions.tsv'), True)"
     assert run_python("-c", code, cwd=tmp_path).returncode == 0
     for name in ("questions", "notes", "clicks", "labelled"):

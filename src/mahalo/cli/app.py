@@ -114,8 +114,8 @@ def _write_table(context: typer.Context, path: Path, output: OutputOptions) -> N
     """Write the tables of `mahalo demo --write` and print a command for them."""
     import shlex
 
+    from ..workflows.sample_tables import write_questions, write_wine
     from .console import print_result
-    from .sample_tables import write_questions, write_wine
 
     written = options_on_command_line(context)
     if unused := [option for name, option in written.items() if name not in ("write", "force", "json")]:

@@ -10,8 +10,6 @@ import numpy as np
 
 from ..tables.output_files import check_output, write_table
 
-__all__ = ["SampleTables", "write_questions", "write_wine"]
-
 _KINDS = (".csv", ".tsv", ".parquet")
 _NEW = slice(9, None, 18)  # bottles of the second table
 _N_NOTES, _N_LABELLED, _N_POPULAR, _N_OPENED = 160, 200, 4, 3
