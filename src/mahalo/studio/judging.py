@@ -120,7 +120,7 @@ def too_early(n_answers: int) -> Enough:
 
 def _margin_of_none(same: np.ndarray) -> float:
     """Return the margin where no pair is out of order: 1 − 0.05^(1/n), n the pairs of the rarer kind."""
-    return 1.0 - 0.05 ** (1.0 / min(same.sum(), (~same).sum()))
+    return 1.0 - 0.05 ** (1.0 / min(int(same.sum()), int((~same).sum())))
 
 
 def held_out_pairs(answers: Answers) -> tuple[np.ndarray, np.ndarray]:

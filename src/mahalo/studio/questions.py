@@ -169,13 +169,15 @@ class Chooser:
     ) -> tuple[str, tuple[int, ...], str] | None:
         """Return an open pair that does not depend on the learned metric.
 
-        By turns any open pair of groups of the rows in play, and a row that was not asked about with the nearest of a
-        sample by the ordinary distance: so that some are the same even where classes are many.
+        Any open pair of groups of the rows in play, if most answers held out so far are "same"; else a row that was not
+        asked about with the nearest of a sample by the ordinary distance. So both answers are had, however many classes
+        there are.
         """
         index, same = self._consistent_pairs(answers)
         answered = {a.key for a in answers.pairs} | set(answers.skipped)
         reason = "drawn at random, to judge what was learned"
-        if answers.n_entries // HELD_OUT_EVERY % 2:
+        held_out = [a.same for a in answers.pairs if a.held_out]
+        if held_out.count(True) <= held_out.count(False):
             pair = self._near_pair(np.setdiff1d(self._order, index), rng)
             if pair is not None and ("pair", pair) not in answered and not avoid(("pair", pair)):
                 return "pair", pair, reason
