@@ -72,7 +72,7 @@ def make_app(
         yield
         workers.stop()
 
-    asked = (service.search, service.distances, service.same)
+    asked = (service.search, service.distances, service.answer_pairs)
     return Starlette(
         routes=[
             *(Route(path, get) for path, get in zip(_READ, (health, counts, description), strict=True)),

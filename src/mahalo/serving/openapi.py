@@ -69,7 +69,7 @@ def openapi(service: SearchService) -> Schema:
         "paths": paths,
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": {"Rows": {"oneOf": _sides(form)}, "Refusal": _refusal()},
+            "schemas": {"Rows": {"oneOf": _row_schemas(form)}, "Refusal": _refusal()},
         },
     }
 
@@ -86,13 +86,13 @@ def _search_request(form: RowFormat, is_hybrid: bool) -> Schema:
     return {"oneOf": kinds}
 
 
-def _sides(form: RowFormat) -> list[Schema]:
-    """Return the forms that the rows of one side may have."""
-    sides = [_object({"rows": _vectors(form)}, "rows"), _object({"ids": _some(_id(form))}, "ids")]
+def _row_schemas(form: RowFormat) -> list[Schema]:
+    """Return the schemas of rows on one side of a comparison: vectors, ids or texts."""
+    schemas = [_object({"rows": _vectors(form)}, "rows"), _object({"ids": _some(_id(form))}, "ids")]
     if form.takes_texts:
         texts = _texts(form)
-        sides.append(_object(texts, *texts))
-    return sides
+        schemas.append(_object(texts, *texts))
+    return schemas
 
 
 def _texts(form: RowFormat) -> dict[str, Schema]:

@@ -49,12 +49,13 @@ class RowFormat:
     @property
     def row(self) -> str:
         """Description of a row."""
-        return f"{self.n_features} numbers{self._named(self.names)}"
+        return f"{self.n_features} numbers{_column_list(self.names)}"
 
     @property
     def beside(self) -> str:
         """Description of the numbers beside a text."""
-        return f"{self.n_beside} numbers{self._named(self.names[-self.n_beside :])}"
+        return f"{self.n_beside} numbers{_column_list(self.names[-self.n_beside :])}"
 
-    def _named(self, names: tuple[str, ...]) -> str:
-        return f": {list_some(names)}" if names else ""
+
+def _column_list(names: tuple[str, ...]) -> str:
+    return f": {list_some(names)}" if names else ""

@@ -89,7 +89,7 @@ class SearchService:
 
     def distances(self, body: Mapping[str, object]) -> Json:
         """Return the distances of all rows of one side from all rows of the other."""
-        left, right = self._sides(body, ["left", "right", "squared"])
+        left, right = self._left_and_right(body, ["left", "right", "squared"])
         squared = _squared(body)
         _check_size(len(left) * len(right), f"{len(left):,} × {len(right):,} distances")
         if left.X is not None and right.X is not None:
@@ -98,7 +98,7 @@ class SearchService:
             found = self.index.space.distances(self._points(left), self._points(right), squared)
         return {"distances": _numbers(found)}
 
-    def same(self, body: Mapping[str, object]) -> Json:
+    def answer_pairs(self, body: Mapping[str, object]) -> Json:
         """Return the probability that row k of one side is the same as row k of the other, for every k."""
         if self.classifier is None:
             raise Refusal(
@@ -107,7 +107,7 @@ class SearchService:
                 "a pair classifier",
                 "Make one with mahalo pairs DATA --label COLUMN --save FILE, then mahalo serve FILE",
             )
-        left, right = self._sides(body, ["left", "right"])
+        left, right = self._left_and_right(body, ["left", "right"])
         if len(left) != len(right):
             raise invalid(f"{len(left):,} rows on the left, {len(right):,} on the right", "as many, for pairs")
         if left.X is not None and right.X is not None:
@@ -120,7 +120,7 @@ class SearchService:
             "distances": _numbers(distances),
         }
 
-    def _sides(self, body: Mapping[str, object], fields: list[str]) -> tuple[Rows, Rows]:
+    def _left_and_right(self, body: Mapping[str, object], fields: list[str]) -> tuple[Rows, Rows]:
         """Return the rows of both sides of a comparison."""
         check_fields(body, fields)
         sides = []
