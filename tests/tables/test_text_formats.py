@@ -80,9 +80,14 @@ def test_other_names_are_json_lines_if_an_option_says_so():
 
 
 def test_strings_stay_strings_and_lacking_keys_are_missing():
-    rows = [{"day": "2020-01-01", "a": 1}, {"day": "", "b": 2.5}, {}]
+    rows = [{"day": "2020-01-01", "word": "", "a": 1}, {"b": 2.5, "word": "x"}, {}]
     frame = read_table([write_lines("t.jsonl", rows)]).frame
-    assert frame.to_pydict() == {"day": ["2020-01-01", None, None], "a": [1, None, None], "b": [None, 2.5, None]}
+    assert frame.to_pydict() == {
+        "day": ["2020-01-01", None, None],
+        "word": [None, "x", None],
+        "a": [1, None, None],
+        "b": [None, 2.5, None],
+    }
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,8 @@ def print_evaluation(outcome: Outcome) -> None:
     if outcome.evaluation is not None:
         console.print(f"[bold]{escape(outcome.evaluation.sentence)}[/bold]\n")
     scaled = "; columns standardised" if outcome.scaling is not None else ""
+    if dataset.imputation is not None:
+        scaled = f"; {dataset.n_imputed:,} missing numbers filled by {dataset.imputation.method}{scaled}"
     console.print(f"[bold]{escape(dataset.table.source)}[/bold]: {', '.join(what)}{scaled}\n")
     if outcome.evaluation is not None:
         console.print(_comparison_table(outcome.evaluation))

@@ -19,7 +19,7 @@ _OF_GROUPS = ("pairs", "precision", "base_rate", "page")  # options that --ask h
 _OF_BOTH = ("against", "text", "columns", "id", "encoder", "encoding", "sep", "json_lines")
 
 
-@expand_options(omit=("label", "labels", "ids", "drop", "one_hot", "triplets"))
+@expand_options(omit=("label", "labels", "ids", "drop", "one_hot", "triplets", "impute"))
 def dedupe(
     context: typer.Context,
     rows: RowOptions,

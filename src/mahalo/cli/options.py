@@ -59,13 +59,26 @@ _ROW_OPTIONS: dict[str, OptionInfo | ArgumentInfo] = {
     "triplets": _row_option(
         "FILE", "Triplets, three columns: the first row is more similar to the second than to the third."
     ),
+    "impute": _row_option(
+        "NAME", "Fill missing numbers by mean, median or knn of these rows; the model fills those of new rows."
+    ),
     "encoding": _row_option("NAME", "Encoding of .csv, .tsv and .txt files, such as latin-1."),
     "sep": _row_option("CHAR", "Character between columns of .csv, .tsv and .txt, or tab, semicolon, pipe, space."),
     "json_lines": _row_option(
         None, "Standard input, and files of names without a known suffix, are JSON lines.", "--json-lines"
     ),
 }
-NOT_LEARNING = ("label", "labels", "columns", "drop", "one_hot", "text", "pairs", "triplets")  # rows for a fitted model
+NOT_LEARNING = (
+    "label",
+    "labels",
+    "columns",
+    "drop",
+    "one_hot",
+    "text",
+    "pairs",
+    "triplets",
+    "impute",
+)  # rows for a fitted model
 
 
 # Options of `LearningOptions`, by field.

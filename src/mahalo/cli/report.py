@@ -11,7 +11,7 @@ import typer
 from .options import Model, OutputOptions, RowOptions, expand_options, result_option
 
 
-@expand_options(omit=("data", "columns", "drop", "one_hot", "text"))
+@expand_options(omit=("data", "columns", "drop", "one_hot", "text", "impute"))
 def report(
     model: Model,
     data: Annotated[str, typer.Option(metavar="DATA", help="Rows to show: a file, a folder or a glob.")],

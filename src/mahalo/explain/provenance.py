@@ -23,6 +23,7 @@ from ..solvers import Certificate, Step
 from ..version import VERSION
 from .encoder_record import EncoderRecord
 from .fingerprint import Fingerprint, fingerprint
+from .imputation import Imputation
 from .json_values import Reader, to_json_values
 from .old_provenance import OLD_ENTRIES, SETTINGS, upgrade
 
@@ -52,6 +53,8 @@ class TableRecord:
         Number of the first feature in svmlight files.
     encoder : EncoderRecord, str or None
         Encoder that made the vectors; a str is its name alone.
+    impute : Imputation or None
+        Filling of missing numbers.
     """
 
     columns: tuple[str, ...] | None = None
@@ -62,6 +65,7 @@ class TableRecord:
     id: str | None = None
     svmlight_base: int | None = None
     encoder: EncoderRecord | str | None = None
+    impute: Imputation | None = None
 
     def to_dict(self) -> dict[str, object]:
         """Return the entries of `Metric.about`, without empty ones."""
@@ -79,6 +83,7 @@ class TableRecord:
             text=tuple(about.strings("text") or ()),
             svmlight_base=about.count("svmlight_base"),
             encoder=EncoderRecord.read(about),
+            impute=Imputation.read(about),
             **{name: about.text(name) for name in ("label", "id")},
         )
 
@@ -96,6 +101,8 @@ class DataRecord:
         Standard deviations that columns were divided by.
     n_chosen_by : int or None
         Rows that settings were chosen by, where these were a sample.
+    n_imputed : int or None
+        Missing numbers that were filled in.
     """
 
     source: str | None = None
@@ -106,12 +113,13 @@ class DataRecord:
     standardised: bool = False
     scale: tuple[float, ...] | None = None
     n_chosen_by: int | None = None
+    n_imputed: int | None = None
     fingerprint: Fingerprint | None = None
 
     @classmethod
     def read(cls, values: Reader) -> DataRecord:
         prints, scale = values.part("fingerprint"), values.numbers("scale")
-        counts = ("n_rows", "n_features", "n_classes", "n_unlabelled", "n_chosen_by")
+        counts = ("n_rows", "n_features", "n_classes", "n_unlabelled", "n_chosen_by", "n_imputed")
         return cls(
             source=values.text("source"),
             standardised=bool(values.get("standardised")),

@@ -9,6 +9,7 @@ from functools import partial, reduce
 import numpy as np
 
 from ..explain.fingerprint import checksum
+from ..explain.imputation import Imputation, check_filled
 from ..linalg import ClassMoments
 from ..metric import Scaling
 from ..progress import Progress
@@ -26,9 +27,11 @@ class ColumnStats:
     checksum: int
 
     @classmethod
-    def scan(cls, table: TableSource, encoding: Encoding, progress: Progress) -> ColumnStats:
-        """Read all rows once; raise ValueError if values are missing or not finite."""
-        stats = merge_pieces(table, partial(_scan_piece, table, encoding), _merge, "columns", progress)
+    def scan(
+        cls, table: TableSource, encoding: Encoding, progress: Progress, imputation: Imputation | None = None
+    ) -> ColumnStats:
+        """Read all rows once, missing numbers filled in; raise ValueError if other values are missing or not finite."""
+        stats = merge_pieces(table, partial(_scan_piece, table, encoding, imputation), _merge, "columns", progress)
         raise_if_missing(table, stats.missing)
         return stats
 
@@ -44,8 +47,9 @@ class ColumnStats:
         return Scaling.from_moments(self.moments.means[0], self.variance, self.largest)
 
 
-def _scan_piece(table: TableSource, encoding: Encoding, piece: Piece) -> ColumnStats:
-    X, found = convert(table.read(piece, encoding.columns), encoding)
+def _scan_piece(table: TableSource, encoding: Encoding, imputation: Imputation | None, piece: Piece) -> ColumnStats:
+    X, found = convert(table.read(piece, encoding.columns), encoding, keep_nan=imputation is not None)
+    X = X if X is None or imputation is None else imputation.fill(X)
     missing = {name: Missing(one.count, one.row + piece.first) for name, one in found.items()}
     if X is None or missing:
         return ColumnStats(missing, None, np.zeros(len(encoding.names)), 0)
@@ -55,15 +59,66 @@ def _scan_piece(table: TableSource, encoding: Encoding, piece: Piece) -> ColumnS
 
 def _merge(parts: Sequence[ColumnStats]) -> ColumnStats:
     """Return the statistics of all rows of parts in their order."""
-    missing: dict[str, Missing] = {}
-    for part in parts:
-        for name, found in part.missing.items():
-            before = missing.get(name, Missing(0, found.row))
-            missing[name] = Missing(before.count + found.count, before.row)
     moments = [part.moments for part in parts if part.moments is not None]
     return ColumnStats(
-        missing,
+        _merge_missing([part.missing for part in parts]),
         reduce(ClassMoments.merge, moments) if len(moments) == len(parts) else None,
         np.max([part.largest for part in parts], axis=0),
         sum(part.checksum for part in parts) % 2**64,
+    )
+
+
+def _merge_missing(parts: Sequence[dict[str, Missing]]) -> dict[str, Missing]:
+    missing: dict[str, Missing] = {}
+    for part in parts:
+        for name, found in part.items():
+            before = missing.get(name, Missing(0, found.row))
+            missing[name] = Missing(before.count + found.count, before.row)
+    return missing
+
+
+# -- means of columns with gaps ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ColumnSums:
+    """Sums and counts of the numbers of each column, and what else is missing, as in `ColumnStats`."""
+
+    missing: dict[str, Missing]
+    total: np.ndarray
+    count: np.ndarray
+    n_rows: int
+
+    @classmethod
+    def scan(cls, table: TableSource, encoding: Encoding, progress: Progress) -> ColumnSums:
+        """Read all rows once; raise ValueError if values other than numbers are missing or not finite."""
+        sums = merge_pieces(table, partial(_sum_piece, table, encoding), _merge_sums, "means", progress)
+        raise_if_missing(table, sums.missing, may_impute=False)
+        return sums
+
+    @property
+    def n_missing(self) -> int:
+        return int((self.n_rows - self.count).sum())
+
+    def imputation(self, names: Sequence[str]) -> Imputation:
+        """Return the filling by the means of the columns."""
+        check_filled(self.count > 0, names)
+        return Imputation("mean", tuple((self.total / self.count).tolist()))
+
+
+def _sum_piece(table: TableSource, encoding: Encoding, piece: Piece) -> ColumnSums:
+    X, found = convert(table.read(piece, encoding.columns), encoding, keep_nan=True)
+    missing = {name: Missing(one.count, one.row + piece.first) for name, one in found.items()}
+    if X is None or missing:
+        nothing = np.zeros(len(encoding.names))
+        return ColumnSums(missing, nothing, nothing, len(piece))
+    return ColumnSums(missing, np.nansum(X, axis=0), (~np.isnan(X)).sum(axis=0), len(piece))
+
+
+def _merge_sums(parts: Sequence[ColumnSums]) -> ColumnSums:
+    return ColumnSums(
+        _merge_missing([part.missing for part in parts]),
+        np.sum([part.total for part in parts], axis=0),
+        np.sum([part.count for part in parts], axis=0),
+        sum(part.n_rows for part in parts),
     )

@@ -6,23 +6,32 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
 from ..constraints import Constraints, as_labels
 from ..explain.encoder_record import EncoderRecord
 from ..explain.fingerprint import Fingerprint, checksum, fingerprint_of
+from ..explain.imputation import Imputation, check_method
 from ..explain.provenance import DataRecord, TableRecord
 from ..metric import Scaling
 from ..progress import SILENT, Progress
 from ..selection.block_weight import choose_block_weight
 from ..types import Matrix
 from ..validation import is_linear
-from .column_stats import ColumnStats
+from .column_stats import ColumnStats, ColumnSums
 from .columns import ColumnChoice, numeric_names, select_columns, split_names, warn_constants, warn_row_names
 from .constraint_files import read_constraints
-from .encoding import Encoding, check_matrix, encode, fit_encoding, mixed_encoding
+from .encoding import (
+    Encoding,
+    check_matrix,
+    encode,
+    encode_with_gaps,
+    fit_encoding,
+    matrix_with_gaps,
+    mixed_encoding,
+)
 from .formatting import list_some
 from .labels_and_ids import Classes, check_value_columns, read_ids, read_labels
 from .options import RowOptions
@@ -61,6 +70,8 @@ class Dataset:
         Columns of the texts that `encoder` encoded.
     n_text : int
         Number of the first columns of X that are vectors of texts, where others are numbers beside them; else 0.
+    imputation : Imputation or None
+        Filling of missing numbers, which were `n_imputed`.
     """
 
     options: RowOptions
@@ -76,6 +87,8 @@ class Dataset:
     text: tuple[str, ...] = ()
     encoder: EncoderRecord | str | None = None
     n_text: int = 0
+    imputation: Imputation | None = None
+    n_imputed: int | None = None
 
     @property
     def n_pieces(self) -> int | None:
@@ -86,7 +99,15 @@ class Dataset:
         """Return the columns that new tables are checked by."""
         columns = {} if self.encoding is None else dataclasses.asdict(self.encoding)
         label, id, base = self.options.label, self.options.id, self.table.svmlight_base
-        return TableRecord(label=label, id=id, svmlight_base=base, text=self.text, encoder=self.encoder, **columns)
+        return TableRecord(
+            label=label,
+            id=id,
+            svmlight_base=base,
+            text=self.text,
+            encoder=self.encoder,
+            impute=self.imputation,
+            **columns,
+        )
 
     def data_record(self, scaling: Scaling | None, n_chosen_by: int | None = None) -> DataRecord:
         """Return the provenance of rows and labels."""
@@ -99,6 +120,7 @@ class Dataset:
             standardised=scaling is not None,
             scale=None if scaling is None else tuple(scaling.scale.tolist()),
             n_chosen_by=n_chosen_by,
+            n_imputed=self.n_imputed,
             fingerprint=self.fingerprint,
         )
 
@@ -202,6 +224,8 @@ class _Rows:
     text: tuple[str, ...] = ()
     encoder: EncoderRecord | str | None = None
     n_text: int = 0
+    imputation: Imputation | None = None
+    n_imputed: int | None = None
 
 
 def _encode_texts(table: TableSource, choice: ColumnChoice, options: RowOptions, progress: Progress) -> _Rows:
@@ -216,37 +240,74 @@ def _encode_texts(table: TableSource, choice: ColumnChoice, options: RowOptions,
     texts, encoder = join_texts(table, names), load_encoder(options.encoder)
     E = encoder.encode(texts, progress)
     if not choice.only and not choice.one_hot:
+        if options.impute is not None:
+            raise ValueError("--impute fills numbers in, and there are none beside the texts; leave it out.")
         return _Rows(E, text=names, encoder=encoder.record)
     if both := [name for name in (*choice.only, *choice.one_hot) if name in names]:
         raise ValueError(f"--text and --columns name {both[0]!r}; encode it as a text, or learn from it as a number.")
     only = choice.only or choice.one_hot
     encoding, first = fit_encoding(table, replace(choice, only=only), progress)
     mixed = mixed_encoding(encoding, names, encoder.dimension)
-    X = np.hstack([E, encode(first, encoding)])
-    return _Rows(X, mixed, text=names, encoder=encoder.record, n_text=encoder.dimension)
+    Z, filling = _fill_numbers(first, encoding, options.impute)
+    X = np.hstack([E, Z])
+    return _Rows(X, mixed, text=names, encoder=encoder.record, n_text=encoder.dimension, **filling)
+
+
+class _Filling(TypedDict, total=False):
+    """Fields of `_Rows` about missing numbers."""
+
+    imputation: Imputation
+    n_imputed: int
+
+
+def _fill_numbers(table: Table, encoding: Encoding | None, method: str | None) -> tuple[Matrix, _Filling]:
+    """Return the numbers of a table in memory, missing ones filled in by a method that is fitted to them."""
+    if method is None:
+        return (check_matrix(table) if encoding is None else encode(table, encoding)), {}
+    X = matrix_with_gaps(table) if encoding is None else encode_with_gaps(table, encoding)
+    imputation = Imputation.fit(X, method, () if encoding is None else encoding.names)
+    return imputation.fill(X), {"imputation": imputation, "n_imputed": int(np.isnan(X).sum())}
 
 
 def _encode_columns(table: TableSource, choice: ColumnChoice, options: RowOptions, progress: Progress) -> _Rows:
     if isinstance(table, Table) and table.matrix is not None:
         if names := choice.only or choice.drop or choice.one_hot:
             raise ValueError(f"{table.source} is an array, whose columns have no names; got {list_some(names)}.")
-        return _Rows(check_matrix(table), encoder=options.encoder)
+        X, filling = _fill_numbers(table, None, options.impute)
+        return _Rows(X, encoder=options.encoder, **filling)
     encoding, first = fit_encoding(table, choice, progress)
-    stats = None if isinstance(table, Table) else ColumnStats.scan(table, encoding, progress)
-    X: np.ndarray | DaskArray
-    if stats is None:
-        X = encode(first, encoding)
+    stats: ColumnStats | None = None
+    if isinstance(table, Table):
+        X, filling = _fill_numbers(first, encoding, options.impute)
         constant = X.min(axis=0) == X.max(axis=0)
     else:
-        X = _read_in_pieces(partial(_read_numbers, table, encoding), table.pieces, (len(encoding.names),), np.float64)
+        filling = _fit_in_pieces(table, encoding, options.impute, progress)
+        fill = filling.get("imputation")
+        stats = ColumnStats.scan(table, encoding, progress, fill)
+        read = partial(_read_numbers, table, encoding, fill)
+        X = _read_in_pieces(read, table.pieces, (len(encoding.names),), np.float64)
         constant = stats.variance == 0
     warn_row_names(first, encoding.plain, choice, options)
     warn_constants(table, [name for name, same in zip(encoding.names, constant, strict=True) if same])
-    return _Rows(X, encoding, stats, encoder=options.encoder)
+    return _Rows(X, encoding, stats, encoder=options.encoder, **filling)
 
 
-def _read_numbers(table: TableSource, encoding: Encoding, piece: Piece) -> np.ndarray:
-    return encode(table.read(piece, encoding.columns), encoding)
+def _fit_in_pieces(shards: ParquetShards, encoding: Encoding, method: str | None, progress: Progress) -> _Filling:
+    """Return the filling of rows on disk by the means of their columns."""
+    if method is None:
+        return {}
+    check_method(method)
+    if method != "mean":
+        raise ValueError(
+            f"--impute {method} needs all rows in memory, where those of {shards.source} take {shards.size}. Give "
+            "--impute mean, or fewer files."
+        )
+    sums = ColumnSums.scan(shards, encoding, progress)
+    return {"imputation": sums.imputation(encoding.names), "n_imputed": sums.n_missing}
+
+
+def _read_numbers(table: TableSource, encoding: Encoding, imputation: Imputation | None, piece: Piece) -> np.ndarray:
+    return encode(table.read(piece, encoding.columns), encoding, imputation=imputation)
 
 
 def _slice(values: np.ndarray, piece: Piece) -> np.ndarray:

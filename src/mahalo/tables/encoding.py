@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
+from ..explain.imputation import Imputation
 from ..metric.input_checks import names_of_columns
 from ..progress import Progress
 from ..types import Matrix
@@ -39,6 +40,10 @@ class Encoding:
     def plain(self) -> list[str]:
         """Columns of numbers and vectors."""
         return [name for name in self.columns if name not in self.one_hot]
+
+    def is_number(self, name: str) -> bool:
+        """Return whether a column, by its own name, holds one number a row."""
+        return name in self.columns and name not in self.one_hot and name not in self.vectors
 
     @property
     def names(self) -> list[str]:
@@ -112,26 +117,49 @@ class Missing:
     row: int
 
 
-def encode(table: Table, encoding: Encoding, may_drop: bool = True) -> np.ndarray:
+def encode(
+    table: Table,
+    encoding: Encoding,
+    may_drop: bool = True,
+    imputation: Imputation | None = None,
+    may_impute: bool = True,
+) -> np.ndarray:
     """Return rows of numbers; raise ValueError for text and missing values, naming all columns that hold some.
 
-    `may_drop=False`: messages do not propose to drop columns, because a model needs them.
+    `imputation` fills missing numbers. `may_drop=False`: messages do not propose to drop columns, because a model needs
+    them; `may_impute=False`: nor to fill them in.
     """
+    if imputation is not None:
+        return imputation.fill(encode_with_gaps(table, encoding, may_drop))
     _raise_if_text(table, encoding.plain, may_drop)
     X, missing = convert(table, encoding, may_drop)
-    raise_if_missing(table, missing, may_drop)
+    raise_if_missing(table, missing, may_drop, may_impute)
     assert X is not None
     return X
 
 
-def convert(table: Table, encoding: Encoding, may_drop: bool = True) -> tuple[np.ndarray | None, dict[str, Missing]]:
-    """Return rows of numbers, None if there are nulls, and the values by column that are missing or not finite."""
+def encode_with_gaps(table: Table, encoding: Encoding, may_drop: bool = True) -> np.ndarray:
+    """Return rows of numbers, NaN where a number is missing; values of --one-hot and vectors must not be missing."""
+    _raise_if_text(table, encoding.plain, may_drop)
+    X, missing = convert(table, encoding, may_drop, keep_nan=True)
+    raise_if_missing(table, missing, may_drop, may_impute=False)
+    assert X is not None
+    return X
+
+
+def convert(
+    table: Table, encoding: Encoding, may_drop: bool = True, keep_nan: bool = False
+) -> tuple[np.ndarray | None, dict[str, Missing]]:
+    """Return rows of numbers, None if there are nulls, and the values by column that are missing or not finite.
+
+    With `keep_nan` missing numbers are NaN, and not among the missing values.
+    """
     check_vectors(table, encoding.plain, encoding.vectors)
     columns = {name: table.column(name) for name in encoding.columns}
     nulls = {
         name: Missing(column.null_count, int(np.argmax(column.is_null().to_numpy())))
         for name, column in columns.items()
-        if column.null_count
+        if column.null_count and not (keep_nan and encoding.is_number(name))
     }
     if nulls:
         return None, nulls
@@ -146,7 +174,7 @@ def convert(table: Table, encoding: Encoding, may_drop: bool = True) -> tuple[np
             block = _floats(column, name, table.source, may_drop)[:, None]
         X[:, k : k + block.shape[1]] = block
         k += block.shape[1]
-    return X, _find_nonfinite(X, encoding)
+    return X, _find_nonfinite(X, encoding, keep_nan)
 
 
 def _floats(column: pa.ChunkedArray, name: str, source: str, may_drop: bool) -> np.ndarray:
@@ -180,11 +208,13 @@ def _texts(column: pa.ChunkedArray) -> np.ndarray:
     return np.array([None if value is None else str(value) for value in column.to_pylist()], dtype=object)
 
 
-def _find_nonfinite(X: np.ndarray, encoding: Encoding) -> dict[str, Missing]:
-    """Return the values that are not finite, by the name of their column."""
+def _find_nonfinite(X: np.ndarray, encoding: Encoding, keep_nan: bool = False) -> dict[str, Missing]:
+    """Return the values that are not finite, by the name of their column; with `keep_nan` numbers may be NaN."""
     if np.isfinite(X.sum()):
         return {}
     bad = ~np.isfinite(X)
+    if keep_nan:
+        bad &= ~(np.isnan(X) & [encoding.is_number(name) for name in encoding.sources])
     counts = bad.sum(axis=0)
     found: dict[str, Missing] = {}
     for k in np.flatnonzero(counts):
@@ -223,13 +253,19 @@ def _first_odd_value(column: pa.ChunkedArray) -> tuple[int, str] | None:
     return odd[0] if odd and 2 * len(odd) < len(values) else None
 
 
-def raise_if_missing(table: TableSource, missing: Mapping[str, Missing], may_drop: bool = True) -> None:
+def raise_if_missing(
+    table: TableSource, missing: Mapping[str, Missing], may_drop: bool = True, may_impute: bool = True
+) -> None:
     """Raise ValueError if columns have missing values, naming the first."""
     if not missing:
         return
     names, where = list(missing), table.locate(next(iter(missing.values())).row, next(iter(missing)))
-    remedy = f", remove these rows, or leave columns out (--drop {','.join(names[:10])})"
-    remedy = remedy if may_drop else ", or remove these rows"
+    remedies = ["remove these rows"]
+    if may_impute:
+        remedies.insert(0, "give --impute mean" if may_drop else "fit again with --impute mean")
+    if may_drop:
+        remedies.append(f"leave columns out (--drop {','.join(names[:10])})")
+    remedy = "".join(f", {'or ' * (one is remedies[-1])}{one}" for one in remedies)
     counts = [f"{name!r} ({found.count})" for name, found in missing.items()]
     raise ValueError(
         f"values are missing or not finite in {list_some(counts, str)} of {table.source}, first in {where} (the first "
@@ -237,15 +273,31 @@ def raise_if_missing(table: TableSource, missing: Mapping[str, Missing], may_dro
     )
 
 
-def check_matrix(table: Table) -> Matrix:
+def matrix_with_gaps(table: Table) -> np.ndarray:
+    """Return the dense rows of an array as floating point numbers, NaN where one is missing."""
+    X = table.matrix
+    assert X is not None
+    if sp.issparse(X):
+        raise ValueError(
+            f"{table.source} is sparse, where what is left out is zero and not missing; leave --impute out."
+        )
+    found = np.asarray(X) if X.dtype.kind == "f" else np.asarray(X, dtype=np.float64)
+    if np.isinf(found).any():
+        row = int(np.argwhere(np.isinf(found))[0, 0])
+        raise ValueError(f"{table.source} has infinite values, first in row {row} (the first row is 0): mend them.")
+    return found
+
+
+def check_matrix(table: Table, may_impute: bool = True) -> Matrix:
     """Return the finite rows of an array as floating point numbers."""
     X = table.matrix
     assert X is not None
     values: np.ndarray = X.data if sp.issparse(X) else X  # type: ignore[assignment]
     if not np.isfinite(values.sum()) and not (finite := np.isfinite(values)).all():
         row = "" if sp.issparse(X) else f", first in row {int(np.argwhere(~finite)[0, 0])} (the first row is 0)"
+        remedy = "fit with --impute mean, or " if may_impute else "or "
         raise ValueError(
-            f"{table.source} has {int((~finite).sum()):,} values that are missing or not finite{row}: fill them in, or "
-            "leave these rows out."
+            f"{table.source} has {int((~finite).sum()):,} values that are missing or not finite{row}: fill them in, "
+            f"{remedy}leave these rows out."
         )
     return X if X.dtype.kind == "f" else X.astype(np.float64)

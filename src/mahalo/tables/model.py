@@ -18,7 +18,7 @@ from ..pairs import PairClassifier
 from ..persistence import CLASSIFIER, kind_of_file
 from ..progress import SILENT, Progress
 from .columns import numeric_columns
-from .encoding import Encoding, check_matrix, encode, numbers_beside_texts
+from .encoding import Encoding, check_matrix, encode, encode_with_gaps, matrix_with_gaps, numbers_beside_texts
 from .formatting import list_some
 from .labels_and_ids import read_ids
 from .options import RowOptions
@@ -156,23 +156,26 @@ class FittedModel:
                 f"{table.source} lacks {len(lacking)} of the {len(names)} columns that {model} was fitted on: "
                 f"{list_some(lacking)}; it has {list_some(table.names)}."
             )
-        return encode(table, encoding, may_drop=False)
+        return encode(table, encoding, may_drop=False, imputation=self.record.impute)
 
     def _encode_by_width(self, table: Table) -> Matrix:
         """Return all columns of numbers, for a model whose columns have no names."""
         left_out = (self.record.label, self.record.id)
         names = tuple(name for name in numeric_columns(table) if name not in left_out)
+        X: Matrix
+        fill = self.record.impute
         if table.frame is None:
-            X = check_matrix(table)
+            X = check_matrix(table) if fill is None else matrix_with_gaps(table)
         else:
-            X = encode(table, Encoding(names, vectors=vector_lengths(table, names)), may_drop=False)
+            encoding = Encoding(names, vectors=vector_lengths(table, names))
+            X = encode(table, encoding, may_drop=False) if fill is None else encode_with_gaps(table, encoding, False)
         if X.shape[1] != self.metric.n_features:
             remedy = ". It names none, so give a table of those it was fitted on, in their order"
             raise ValueError(
                 f"{table.source} has {X.shape[1]} columns{' of numbers' * bool(names)}; {self.path.name} was fitted on "
                 f"{self.metric.n_features}{f': {list_some(names)}{remedy}' if names else ''}."
             )
-        return X
+        return X if fill is None else fill.fill(np.asarray(X))
 
     def transform_parts(self, rows: RowOptions, progress: Progress = SILENT) -> tuple[int, Iterator[Part]]:
         """Return the number of rows, and an iterator over parts: columns to copy, and transformed rows."""

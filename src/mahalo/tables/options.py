@@ -67,6 +67,8 @@ class RowOptions:
         Folder of the model that encodes texts. Default: wordllama.
     pairs, triplets : str, optional
         Files of pairs and triplets of rows.
+    impute : str, optional
+        "mean", "median" or "knn" to fill missing numbers; by default they are refused.
     encoding, sep, json_lines
         See `TextFormat`; `sep` may be the name of a character.
     """
@@ -83,6 +85,7 @@ class RowOptions:
     one_hot: Sequence[str] = ()
     pairs: str | None = None
     triplets: str | None = None
+    impute: str | None = None
     encoding: str = "utf-8"
     sep: str | None = None
     json_lines: bool = False

@@ -71,11 +71,11 @@ def _numbers(options: RowOptions, table: Table, has_texts: bool, progress: Progr
     if has_texts and not options.columns:
         return {}
     if table.matrix is not None:
-        X = to_dense(check_matrix(table))
+        X = to_dense(check_matrix(table, may_impute=False))
         names = [f"column {k}" for k in range(X.shape[1])]
     else:
         encoding, first = fit_encoding(table, ColumnChoice.of(options, table), progress)
-        X, names = encode(first, encoding), encoding.names
+        X, names = encode(first, encoding, may_impute=False), encoding.names
     return {name: X[:, k] for k, name in enumerate(names)}
 
 

@@ -67,6 +67,8 @@ class Outcome:
             "unlabelled": None if dataset.classes is None else dataset.classes.n_unlabelled,
             "constraints": None if dataset.constraints is None else dataset.constraints.n_constraints,
             "fingerprint": dataclasses.asdict(dataset.fingerprint),
+            "imputed": None if dataset.imputation is None else dataset.imputation.method,
+            "numbers_imputed": dataset.n_imputed,
             "standardised": self.scaling is not None,
             "rows_to_choose_by": self.n_sampled,
             "candidates": self.n_candidates,
