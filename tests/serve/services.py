@@ -12,13 +12,12 @@ from csv_tables import table, write_csv
 from sentence_tables import WORDS, WordCounts, sentences, write_sentences
 
 from mahalo.explain.encoder_record import EncoderRecord
-from mahalo.progress import SILENT
 from mahalo.tables.dataset import load_dataset
 from mahalo.tables.options import RowOptions
 from mahalo.text.backends import CallableModel
 from mahalo.workflows.estimation import learn_metric
 from mahalo.workflows.options import LearningOptions
-from mahalo.workflows.pair_answers import Threshold, learn_classifier
+from mahalo.workflows.pair_answers import learn_classifier
 
 TOKEN = "a-token-for-tests-alone"
 HOST = "127.0.0.1:8770"
@@ -42,7 +41,7 @@ def write_numbers(folder: Path) -> None:
     rows = RowOptions(data=[str(folder / "trees.csv")], label="kind", id="name")
     learning = LearningOptions(gamma=1.0)
     learn_metric(load_dataset(rows), learning, silent).metric.save(folder / "metric.safetensors")
-    learned = learn_classifier(rows, learning, Threshold("accuracy", 0.01, None), SILENT)
+    learned = learn_classifier(rows, learning)
     learned.classifier.save(folder / "same.safetensors")
 
 
