@@ -5,19 +5,21 @@ BIN    := $(VENV)/bin
 OLDEST := .venv-oldest
 BOUNDS := .venv-bounds
 COMPILERS := .venv-compilers
+PYTHONS ?= python3.12 python3.13 python3.14
 SOURCES := meson.build meson.options $(shell find src -name '*.py' -o -name '*.px[yd]' -o -name '*.h' -o -name 'meson.build' -o -path '*/assets/*')
 
 # Small matrices, and one test process for each core: BLAS threads would only get in each other's way.
-demo test test-all test-oldest test-bounds test-compilers wheel reproduce: export OPENBLAS_NUM_THREADS ?= 1
-demo test test-all test-oldest test-bounds test-compilers wheel reproduce: export OMP_NUM_THREADS ?= 1
+demo test test-all test-oldest test-pythons test-bounds test-compilers wheel reproduce: export OPENBLAS_NUM_THREADS ?= 1
+demo test test-all test-oldest test-pythons test-bounds test-compilers wheel reproduce: export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo docs test test-all test-oldest test-bounds test-compilers wheel lint format bench reproduce clean
+.PHONY: help demo docs test test-all test-oldest test-pythons test-bounds test-compilers wheel lint format bench reproduce clean
 
 help:
 	@echo "make demo         learn on bundled data: tables, certificates, then pictures in out/; installs few extras"
 	@echo "make test         lint and the fast tests (a few minutes)"
 	@echo "make test-all     all tests, slow ones too"
 	@echo "make test-oldest  the fast tests with the oldest dependencies that are supported"
+	@echo "make test-pythons  the fast tests on other Pythons, $(PYTHONS), one after the other"
 	@echo "make test-bounds  the fast tests, with every index of the compiled part checked (gcc)"
 	@echo "make test-compilers  the compiled part by gcc, by clang, and in plain C, and its tests on each"
 	@echo "make wheel        sdist and manylinux wheel in dist/, tried in a clean environment without a compiler"
@@ -74,6 +76,16 @@ test-all: lint dist/.built $(VENV)/.recipes
 test-oldest: $(OLDEST)/.installed
 	$(OLDEST)/bin/python -m pytest -n auto -m "not slow"
 
+# An interpreter may be a path; each has an environment of its own, named after its version.
+test-pythons:
+	set -e; for python in $(PYTHONS); do \
+		venv=.venv-$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+		echo "== $$venv"; \
+		test -x $$venv/bin/python || $$python -m venv $$venv; \
+		$$venv/bin/python -m pip install --quiet --disable-pip-version-check ".[test]"; \
+		$$venv/bin/python -m pytest -n auto -m "not slow"; \
+	done
+
 # A library under the address sanitizer wants it loaded first, and libstdc++ with it for those who throw.
 $(BOUNDS)/.installed: pyproject.toml README.md $(SOURCES)
 	test -x $(BOUNDS)/bin/python || $(PYTHON) -m venv $(BOUNDS)
@@ -122,4 +134,4 @@ reproduce: $(VENV)/.installed
 	$(BIN)/python -m experiments all --out docs/results
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(BOUNDS) $(COMPILERS) .venv-peers build dist out benchmarks/.cache
+	rm -rf $(VENV) .venv-3.* $(OLDEST) $(BOUNDS) $(COMPILERS) .venv-peers build dist out benchmarks/.cache
