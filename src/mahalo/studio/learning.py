@@ -137,7 +137,9 @@ class Learning:
         rows, ends = np.unique(index[apart], return_inverse=True)
         constraints = Constraints.from_pairs(ends.reshape(-1, 2), same=same[apart], n_rows=len(rows))
         stream = OnlineMetricLearner(prior=consolidation.metric.matrix, bounds=consolidation.bounds, n_pairs_kept=1)
-        return stream.partial_fit(in_double(self.X[rows]), constraints=constraints).metric_
+        metric = stream.partial_fit(in_double(self.X[rows]), constraints=constraints).metric_
+        self.transform(metric, rows[:1])  # factors the metric here, not while a person waits for the next question
+        return metric
 
 
 def _says_something(X: np.ndarray, constraints: Constraints) -> bool:

@@ -136,14 +136,23 @@ class Chooser:
         these rows are known.
         """
         index, same = self._consistent_pairs(answers)
-        model, _ = _similarity(self._learning, metric, index, same, self._seed)
         answered = {a.key for a in answers.pairs} | set(answers.skipped)
         for rows in self._rows_in_play(index):
             groups = _Groups.of(rows, index, same, self._learning.transform(metric, rows))
-            found = groups.best(model, lambda key: key in answered or avoid(key))
+            found = groups.nearest_open(lambda key: key in answered or avoid(key))
             if found is not None and (found.n_open >= _FEWEST_OPEN or len(rows) == len(self._order)):
-                return "pair", found.rows, found.why
-        return None if found is None else ("pair", found.rows, found.why)
+                break
+        if found is None:
+            return None
+        if found.sizes != (1, 1):
+            return "pair", found.rows, _reason(*found.sizes)
+        model, _ = _similarity(self._learning, metric, index, same, self._seed)
+        is_likely = model.probability(np.array([found.sq]))[0] >= 0.5
+        return (
+            "pair",
+            found.rows,
+            ("likely the same" if is_likely else "new region") + ": neither row is in a group yet",
+        )
 
     def _consistent_pairs(self, answers: Answers) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs whose answers do not contradict each other, and whether they are the same."""
@@ -254,11 +263,12 @@ def _worth_repeating(found: tuple[Contradiction, ...], doubtful: Collection[Doub
 
 
 @dataclass(frozen=True)
-class _Best:
-    """The chosen pair of rows, the reason, and the number of open pairs of groups it was chosen from."""
+class _OpenPair:
+    """A pair of rows of two groups, their squared distance, the sizes of the groups, and the number of open pairs."""
 
     rows: tuple[int, ...]
-    why: str
+    sq: float
+    sizes: tuple[int, int]
     n_open: int
 
 
@@ -300,21 +310,19 @@ class _Groups:
         i, j = np.unravel_index(block.argmin(), block.shape)
         return tuple(sorted((int(self.rows[left[i]]), int(self.rows[right[j]]))))
 
-    def best(self, model: SimilarityModel, excluded: Callable[[Key], bool]) -> _Best | None:
+    def nearest_open(self, excluded: Callable[[Key], bool]) -> _OpenPair | None:
         """Return the open pair of groups with the nearest rows that is not excluded."""
         a, b = np.nonzero(self.is_open)
         for k in np.argsort(self.nearest_sq[a, b], kind="stable"):
             pair = self._nearest_rows(int(a[k]), int(b[k]))
             if not excluded(("pair", pair)):
-                p = float(model.probability(self.nearest_sq[a[k], b[k]]))
-                return _Best(pair, _reason(p, int(self.size[a[k]]), int(self.size[b[k]])), len(a))
+                sizes = int(self.size[a[k]]), int(self.size[b[k]])
+                return _OpenPair(pair, float(self.nearest_sq[a[k], b[k]]), sizes, len(a))
         return None
 
 
-def _reason(p: float, n_left: int, n_right: int) -> str:
-    """Return why a pair of groups of these sizes is asked about."""
-    if n_left == n_right == 1:
-        return ("likely the same" if p >= 0.5 else "new region") + ": neither row is in a group yet"
-    if n_left * n_right == 1 or min(n_left, n_right) == 1:
+def _reason(n_left: int, n_right: int) -> str:
+    """Return why a pair of groups of these sizes, one of them larger than 1, is asked about."""
+    if min(n_left, n_right) == 1:
         return f"to learn whether a row belongs to a group of {max(n_left, n_right)}"
     return f"uncertain: the answer holds for groups of {n_left} and {n_right} rows"
