@@ -10,6 +10,7 @@ import pytest
 from people import planted, reply
 
 import mahalo
+from mahalo.explain import Provenance
 from mahalo.studio.export import RowNames, export_answers
 from mahalo.studio.loading import load_studio
 from mahalo.tables.options import RowOptions
@@ -51,6 +52,20 @@ def test_columns_are_scaled_and_the_exported_metric_is_of_the_table(table, tmp_p
     np.testing.assert_allclose(
         again.session.learning.ordinary.distances(session.X[:5], session.X), expected, rtol=1e-5, atol=1e-6
     )
+
+
+def test_missing_numbers_are_filled_and_the_exported_metric_fills_them(table, tmp_path):
+    path, X, y = table
+    path.write_text(path.read_text().replace(f"class {y[7]},{X[7, 0]}", f"class {y[7]},"))
+    options = RowOptions(data=[str(path)], label="kind", id="name", drop=["note"], impute="median")
+    loaded = load_studio(options, log=None)
+    constraints = mahalo.Constraints.from_pairs([[0, 1]], [[0, 2]])
+    metric = loaded.table.finish(mahalo.MetricLearner().fit(loaded.session.X, constraints=constraints).metric_)
+    fill = Provenance.of(metric).table.impute
+    gap = np.where(np.arange(4) == 0, np.nan, X[7])
+    assert fill.fill(gap[None])[0, 0] == pytest.approx(np.median(np.delete(X[:, 0], 7)))
+    with pytest.raises(ValueError, match="give --impute mean"):
+        load_studio(dataclasses.replace(options, impute=None), log=None)
 
 
 def test_a_model_of_other_columns_is_refused(table, tmp_path):
