@@ -27,6 +27,7 @@ def test_a_saved_index_answers_as_the_table(text_model, counts, run):
         assert code == 0, err
         found.append(json.loads(out))
     assert found[0]["learned"] == found[1]["learned"] and found[0]["frozen"] == found[1]["frozen"]
+    assert {one["label"] for one in found[1]["learned"]} <= {"water", "kitchen"}
     counts.seen.clear()
     run("search", text_model, "--index", "h.safetensors", "--hybrid", QUESTION)
     assert counts.seen in ([], [QUESTION])

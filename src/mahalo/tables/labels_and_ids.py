@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..constraints.labels import Labels
+from ..constraints.labels import Labels, as_labels
 from .columns import check_column
 from .formatting import is_number, list_some
 from .options import RowOptions, TextFormat
@@ -74,6 +74,14 @@ def _refuse_measurements(labels: np.ndarray, name: str) -> np.ndarray:
             "cut it into classes first."
         )
     return labels
+
+
+def class_names(labels: np.ndarray | None, n_rows: int) -> list[str | None]:
+    """Return the class of each row as text, None for rows without a label."""
+    if labels is None:
+        return [None] * n_rows
+    found = as_labels(labels)
+    return [None if code < 0 else str(found.classes[code]) for code in found.codes]
 
 
 def read_ids(table: TableSource, options: RowOptions) -> list[str] | None:

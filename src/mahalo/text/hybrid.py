@@ -70,15 +70,15 @@ class HybridIndex:
         for words as they are. On three collections of abstracts stems raise BM25 and hybrid alike.
     query_matrix : ndarray, optional
         Matrix that the vectors of queries are multiplied with, such as `QueryAdapter.matrix_`; without a metric alone.
-    ids : sequence, optional
-        Names of the documents, which files keep.
+    ids, labels : sequence, optional
+        Names of the documents, and their labels, None where there is none; files keep both.
     progress : Progress
         Reporter of the encoding.
 
     Attributes
     ----------
     texts : list of str
-    ids : list of str or None
+    ids, labels : list or None
     metric : Metric or None
     encoder : TextEncoder
     n_texts : int
@@ -95,6 +95,7 @@ class HybridIndex:
         stemmer: Stemmer = ENGLISH,
         query_matrix: np.ndarray | None = None,
         ids: Sequence[object] | None = None,
+        labels: Sequence[str | None] | None = None,
         progress: Progress = SILENT,
     ) -> None:
         if metric is not None:
@@ -104,10 +105,12 @@ class HybridIndex:
         documents = check_texts(texts)
         if not documents:
             raise ValueError("an index needs at least one text; got none.")
-        if ids is not None and len(ids) != len(documents):
-            raise ValueError(f"got {len(ids)} ids for {len(documents)} texts.")
+        for name, values in (("ids", ids), ("labels", labels)):
+            if values is not None and len(values) != len(documents):
+                raise ValueError(f"got {len(values)} {name} for {len(documents)} texts.")
         self.weight, self.n_texts = _check_weight(weight), len(documents)
         self.texts, self.ids = documents, None if ids is None else [str(name) for name in ids]
+        self.labels = None if labels is None else list(labels)
         self.metric, self.encoder, self._query_matrix, self._stemmer = metric, encoder, query_matrix, stemmer
         self._bm25 = BM25Scores(documents, stemmer)
         self._rows = self._vectors(documents, progress)
@@ -125,14 +128,14 @@ class HybridIndex:
         return other
 
     def save(self, path: str | PathLike) -> None:
-        """Write texts, ids, weight, stemmer and metric to a safetensors file that `load` reads.
+        """Write texts, ids, labels, weight, stemmer and metric to a safetensors file that `load` reads.
 
         The file names the encoder through its metric and holds no vectors: they are in the cache, or encoded again.
         """
         if not (self._stemmer is None or isinstance(self._stemmer, str)) or self._query_matrix is not None:
             raise ValueError("an index with a stemmer of your own or a query_matrix cannot be saved; build it again.")
         encoded = [text.encode() for text in self.texts]
-        fields = {"weight": self.weight, "stemmer": self._stemmer, "ids": self.ids}
+        fields = {"weight": self.weight, "stemmer": self._stemmer, "ids": self.ids, "labels": self.labels}
         arrays = {
             "texts": np.frombuffer(b"".join(encoded), dtype=np.uint8),
             "ends": np.cumsum([len(one) for one in encoded]),
@@ -151,10 +154,13 @@ class HybridIndex:
                 raise ValueError("its texts are not whole")
             texts = [data[a:b].decode() for a, b in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True)]
             ids, stemmer = contents.fields["ids"], contents.fields["stemmer"]
-            if not (ids is None or isinstance(ids, list)) or not (stemmer is None or isinstance(stemmer, str)):
+            labels = contents.fields.get("labels")  # absent in older files
+            if not all(one is None or isinstance(one, list) for one in (ids, labels)) or not (
+                stemmer is None or isinstance(stemmer, str)
+            ):
                 raise ValueError("its header is not whole")
             weight = contents.number("weight", least=0.0)
-        return cls(texts, encoder, metric, weight=weight, stemmer=stemmer, ids=ids, progress=progress)
+        return cls(texts, encoder, metric, weight=weight, stemmer=stemmer, ids=ids, labels=labels, progress=progress)
 
     def search(self, texts: Iterable[str], k: int = 10) -> HybridResults:
         """Return the k best documents for each query text; an empty query is a ValueError."""

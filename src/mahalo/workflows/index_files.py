@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ..progress import SILENT, Progress
 from ..search import Index, build_index
+from ..tables.labels_and_ids import class_names, read_labels
 from ..tables.model import FittedModel
 from ..tables.options import RowOptions
 from ..tables.text_columns import join_texts
@@ -29,4 +30,5 @@ def index_texts(model: Path, rows: RowOptions, progress: Progress = SILENT) -> H
         raise ValueError(f"{model.name} was fitted on texts and numbers; --hybrid is for texts alone.")
     found = fitted.read(rows, progress)
     texts = join_texts(found.table, fitted.record.text)
-    return HybridIndex(texts, fitted.text_encoder, fitted.metric, ids=found.ids, progress=progress)
+    labels = class_names(read_labels(found.table, found.options), len(texts))
+    return HybridIndex(texts, fitted.text_encoder, fitted.metric, ids=found.ids, labels=labels, progress=progress)

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ..constraints import as_labels
 from ..feedback import QueryAdapter
 from ..linalg import nearest_of
 from ..persistence import FEEDBACK, HYBRID, kind_of_file
 from ..progress import SILENT, Progress
-from ..tables.labels_and_ids import name_rows, read_labels
+from ..tables.labels_and_ids import class_names, name_rows, read_labels
 from ..tables.model import FittedModel
 from ..tables.options import RowOptions
 from ..tables.text_columns import join_texts
@@ -133,7 +132,7 @@ def open_text_search(model: Path, rows: RowOptions, hybrid: bool, progress: Prog
     read = fitted.read(rows, progress)
     texts = join_texts(read.table, fitted.record.text)
     index = _hybrid_index(texts, fitted, adapter) if hybrid else None
-    labels = _class_names(read_labels(read.table, read.options), len(texts))
+    labels = class_names(read_labels(read.table, read.options), len(texts))
     return TextSearch(fitted, read.table.source, texts, read.ids, labels, read.X, adapter, index)
 
 
@@ -159,15 +158,8 @@ def _open_index(
     if index.metric is None or not np.array_equal(index.metric.matrix, fitted.metric.matrix):
         raise ValueError(f"{path.name} was built with another model; build it again: mahalo index --hybrid.")
     E = fitted.text_encoder.encode(index.texts, progress)
-    return TextSearch(fitted, path.name, index.texts, index.ids, [None] * len(index.texts), E, adapter, index)
-
-
-def _class_names(labels: np.ndarray | None, n_rows: int) -> list[str | None]:
-    """Return the class of each row as text, None for rows without a label."""
-    if labels is None:
-        return [None] * n_rows
-    found = as_labels(labels)
-    return [None if code < 0 else str(found.classes[code]) for code in found.codes]
+    labels = index.labels or [None] * index.n_texts
+    return TextSearch(fitted, path.name, index.texts, index.ids, labels, E, adapter, index)
 
 
 def _hybrid_index(texts: list[str], fitted: FittedModel, adapter: QueryAdapter | None) -> HybridIndex:
