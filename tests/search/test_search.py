@@ -10,6 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from mahalo import MetricLearner
 from mahalo.embeddings import EmbeddingAdapter
+from mahalo.metric import Scaling, absorb_scaling
 from mahalo.search import Index, build_index, load_index
 
 GRAPHS = ("faiss", "usearch")
@@ -402,3 +403,16 @@ def test_distances_beyond_double_precision_are_not_zero(digits):
         with np.errstate(over="ignore", invalid="ignore"):
             distances = index.kneighbors(np.full((1, X.shape[1]), size), 3).distances
         assert not np.isfinite(distances).any()
+
+
+@pytest.mark.parametrize("backend", ["exact", "faiss"])
+def test_the_metric_is_decomposed_once_for_all_searches(digits, backend, monkeypatch):
+    if backend != "exact":
+        pytest.importorskip(backend)
+    X, _ = digits
+    metric = absorb_scaling(learned(digits), Scaling.of(X))
+    index, found = build_index(metric, X, backend), []
+    monkeypatch.setattr(np.linalg, "eigh", found.append)
+    for row in X[:3]:
+        index.kneighbors(row[None], 3)
+    assert found == []

@@ -303,7 +303,11 @@ class Metric:
 
     def of_validated_rows(self) -> Metric:
         """Return the metric of validated rows: scaled, and with their features."""
-        return replace(self, scaling=None, features=None)
+        return self if self.scaling is None and self.features is None else self._unscaled
+
+    @cached_property
+    def _unscaled(self) -> Metric:
+        return replace(self, scaling=None, features=None)  # kept for its root, which takes long to find
 
     def kernel(self, X: RowsLike, Y: RowsLike | None = None, *, cross: ArrayLike | None = None) -> np.ndarray:
         """Return learned similarities κ(x, y); usable as SVC(kernel=metric.kernel)."""
