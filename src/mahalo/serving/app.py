@@ -19,6 +19,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Scope
+from threadpoolctl import threadpool_limits
 
 from ..tables.formatting import one_line
 from ..web import Guard, Refusal, body_refusal, host_refusal, parse_object, secrets_equal
@@ -93,10 +94,13 @@ def make_app(
 
 
 class _Workers:
-    """Threads that answer, as many as cores: numpy and the graphs leave the interpreter free while they compute."""
+    """Threads that answer, as many as cores: numpy and the graphs leave the interpreter free while they compute.
+
+    OpenMP, which the graphs use, is kept from starting as many again below each: they would wait for each other.
+    """
 
     def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(max(2, os.cpu_count() or 1), thread_name_prefix="mahalo-serve")
+        self._threads = ThreadPoolExecutor(max(2, os.cpu_count() or 1), initializer=_use_one_thread)
         self._n_waiting = 0
 
     def post(self, answer: Answer) -> Callable[[Request], object]:
@@ -118,6 +122,10 @@ class _Workers:
     def stop(self) -> None:
         """Wait for the answers under way."""
         self._threads.shutdown()
+
+
+def _use_one_thread() -> None:
+    threadpool_limits(1, user_api="openmp")  # of the thread that calls
 
 
 async def _read(request: Request) -> bytes:

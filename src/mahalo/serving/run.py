@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from threadpoolctl import threadpool_limits
+
 from ..web import address_of, bind_socket, run_app
 from .app import make_app
 from .service import SearchService
@@ -84,6 +86,7 @@ def serve(service: SearchService, address: Address, show: Callable[[str], None],
     if address.is_generated:
         show(f"token: {address.token}")
     with contextlib.ExitStack() as stack:
+        stack.enter_context(threadpool_limits(1, user_api="blas"))  # each request has a thread already
         write = None
         if log is not None:
             file = stack.enter_context(open(log, "a", encoding="utf-8", buffering=1))
