@@ -26,6 +26,7 @@ NAMES = (
     "pairs",
     "suspects",
     "studio",
+    "serve",
     "feedback",
     "duplicates",
     "texts",
