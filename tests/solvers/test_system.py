@@ -56,6 +56,17 @@ KINDS = st.sampled_from(["pairs", "triplets", "forms", "all"])
 RANKS = st.sampled_from([1, 2, 7, 8, 9, 16, 17])
 
 
+@pytest.mark.parametrize("kind", ["pairs", "triplets", "forms", "all"])
+def test_single_precision_finds_the_solution_to_four_digits(kind):
+    case = Case(3, kind, 9)
+    precondition = case.preconditioner(block=True)
+    exact, single = (case.in_numpy(precondition, small=1e-8, single=single) for single in (False, True))
+    assert single.X.dtype == single.q.dtype == np.float64
+    for found, expected in ((single.X, case.X), (single.q, case.values)):
+        np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
+    assert (single.X != exact.X).any()  # the products did differ
+
+
 @given(st.integers(0, 2**32 - 1), KINDS, RANKS, st.booleans())
 def test_both_loops_find_the_solution(seed, kind, rank, block):
     case = Case(seed, kind, rank)

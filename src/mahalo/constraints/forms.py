@@ -156,8 +156,11 @@ class EdgeForms:
             )
         return out if self.combine is None else self.combine @ out
 
-    def adjoint(self, Y: np.ndarray, s: np.ndarray) -> np.ndarray:
-        """Return Σ_k s_k Yᵀ C_k Y = Yᵀ Laplacian(w) Y, exactly symmetric; w = combineᵀ s are edge weights."""
+    def adjoint(self, Y: np.ndarray, s: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """Return Σ_k s_k Yᵀ C_k Y = Yᵀ Laplacian(w) Y, exactly symmetric; w = combineᵀ s are edge weights.
+
+        `rows` is Y, or Y in single precision, in which the larger product is then formed.
+        """
         self._check_rows(Y)
         w = np.ascontiguousarray(s if self._combine_t is None else self._combine_t @ s)
         if len(w) * Y.shape[1] <= _FEW:
@@ -172,7 +175,8 @@ class EdgeForms:
                 2 * len(w) * Y.shape[1],
                 lambda a, b: edge_laplacian(Y, start, neighbour, edge, w, Z, a, b),
             )
-        R = Y.T @ Z
+        rows = Y if rows is None else rows
+        R = (rows.T @ Z.astype(rows.dtype, copy=False)).astype(np.float64, copy=False)
         return 0.5 * (R + R.T)
 
     def second_moments(self, Y: np.ndarray, E: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -16,7 +16,7 @@ coordinates the Hessian is again identity plus a positive semidefinite sum, the 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -38,6 +38,7 @@ _SHARE_WIDTH = 0.25
 _INEXACT = 0.1  # relative residual of a Newton step; less as the gradient shrinks, and for tiny matrices
 _TINY_RANK = 8
 _LARGE_SIZE = 30_000  # entries of Y from which restricting to violated constraints pays
+_LARGEST_SINGLE = 1e4  # eigenvalue of the Hessian below which products in single precision leave directions as good
 _MAX_CG = 200
 _MAX_STEPS = 1000
 
@@ -75,17 +76,18 @@ class _State:
     @classmethod
     def at(cls, problem: Problem, A: np.ndarray) -> _State:
         Y = problem.points @ A
-        return cls._at(problem, A, log_det(A), Y, problem.offset + problem.forms.apply(Y, Y))
-
-    def at_gamma(self, gamma: float) -> _State:
-        return self._at(self.problem.with_gamma(gamma), self.A, self.log_det_F, self.Y, self.v)
-
-    @classmethod
-    def _at(cls, problem: Problem, A: np.ndarray, log_det_F: float, Y: np.ndarray, v: np.ndarray) -> _State:
+        v = problem.offset + problem.forms.apply(Y, Y)
         slope = problem.slack.slope(v)
         violated = _Violated.of(problem, Y, slope)
         pull = violated.forms.adjoint(violated.Y, slope[violated.which])
-        return cls(problem, A, log_det_F, Y, v, slope, violated, A.T @ A, pull)
+        return cls(problem, A, log_det(A), Y, v, slope, violated, A.T @ A, pull)
+
+    def at_gamma(self, gamma: float) -> _State:
+        """Return the state at the same F under another γ, to which the slopes of all penalties are proportional."""
+        factor = gamma / self.problem.gamma
+        return replace(
+            self, problem=self.problem.with_gamma(gamma), slope=factor * self.slope, pull=factor * self.pull
+        )
 
     @cached_property
     def G(self) -> np.ndarray:
@@ -261,6 +263,7 @@ def _newton_direction(state: _State, primal_dual: bool, exact: bool) -> tuple[np
         precondition,
         small=rz * min(inexact, rz**0.25) ** 2,
         max_products=_MAX_CG,
+        single=precondition.largest < _LARGEST_SINGLE,
     )
     delta = _congruence(B.T, delta)
     return delta, _form_values_along(state, delta, q), n_products

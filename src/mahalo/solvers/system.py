@@ -27,6 +27,11 @@ class Preconditioner(NamedTuple):
     divisor: np.ndarray
     block: np.ndarray | None = None
 
+    @property
+    def largest(self) -> float:
+        """Largest divisor, an estimate of the largest eigenvalue of the system."""
+        return float(self.divisor.max(initial=0.0))
+
     def __call__(self, R: np.ndarray) -> np.ndarray:
         Z = R / self.divisor
         if self.block is not None:
@@ -53,11 +58,15 @@ def solve_system(
     small: float = 0.0,
     inexact: float = 0.0,
     max_products: int,
+    single: bool = False,
 ) -> SystemSolution:
-    """Solve until the residual ρ has ρ · precondition(ρ) ≤ `small`, or ‖ρ‖ ≤ `inexact` ‖X‖."""
+    """Solve until the residual ρ has ρ · precondition(ρ) ≤ `small`, or ‖ρ‖ ≤ `inexact` ‖X‖.
+
+    `single` says that products with Y may be formed in single precision, at half the cost where Y is large.
+    """
     n_edges = len(forms.tail) * np.count_nonzero(E) / max(1, len(E))  # of forms with weight, approximately
     if n_edges * R.size > _SMALL or n_edges > max(_FEW_EDGES, _EDGES_A_ROW * len(Y)):
-        return _iterate(forms, Y, E, R, precondition, root, small, inexact, max_products)
+        return _iterate(forms, Y, E, R, precondition, root, small, inexact, max_products, single)
     edges = forms.tail, forms.head, forms.combine_rows
     if not isinstance(root, np.ndarray):
         root = np.full(R.shape, root)
@@ -75,26 +84,33 @@ def _iterate(
     small: float,
     inexact: float,
     max_products: int,
+    single: bool = False,
 ) -> SystemSolution:
-    (weighted, Y_weighted), E_weighted = forms.part(E != 0.0, Y), E[E != 0.0]
-    X, residual = np.zeros_like(R), R.copy()
+    has_weight = E != 0.0
+    (weighted, Y_weighted), E_weighted = forms.part(has_weight, Y), E[has_weight]
+    rows = Y_weighted.astype(np.float32) if single else Y_weighted
+    X, residual, q = np.zeros_like(R), R.copy(), np.zeros(len(E_weighted))
     direction = precondition(residual)
     rz, n_products = float(np.vdot(residual, direction)), 0
     while rz > small and n_products < max_products:
         if np.vdot(residual, residual) <= inexact**2 * np.vdot(X, X):
             break
         n_products += 1
-        q = weighted.apply(Y_weighted @ (root * direction), Y_weighted)
-        H_direction = root * weighted.adjoint(Y_weighted, E_weighted * q)
+        along = rows @ (root * direction).astype(rows.dtype, copy=False)
+        q_direction = weighted.apply(along.astype(np.float64, copy=False), Y_weighted)
+        H_direction = root * weighted.adjoint(Y_weighted, E_weighted * q_direction, rows)
         H_direction += direction
         curvature = float(np.vdot(direction, H_direction))
         if not 0.0 < curvature < np.inf:
             break
         alpha = rz / curvature
         X += alpha * direction
+        q += alpha * q_direction
         residual -= alpha * H_direction
         z = precondition(residual)
         rz, previous = float(np.vdot(residual, z)), rz
         direction *= rz / previous
         direction += z
-    return SystemSolution(X, forms.apply(Y @ (root * X), Y), n_products)
+    if len(q) < len(E):
+        q = forms.apply(Y @ (root * X), Y)
+    return SystemSolution(X, q, n_products)
