@@ -15,11 +15,13 @@ from ..linalg import sq_norms, to_dense
 from ..persistence import FileParts
 from ..priors import Prior
 from ..progress import SILENT, Progress
-from ..rows import JoinedRows, MappedRows, Rows
+from ..rows import InMemoryRows, JoinedRows, MappedRows, Rows
 from ..types import Matrix
 from ..validation import in_double
 from .protocol import Coordinates, PosedRows, ReducedMetric
 from .span import span_of_edges
+
+_FEW_NUMBERS = 1 << 21  # in rows that are whitened once
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ class LinearCoordinates:
 
     def base(self, X: Matrix, Y: Matrix) -> np.ndarray:
         """Return κ0(x, y) = xᵀ W0 y for all rows of X and Y."""
-        return to_dense(self.prior.whiten(X) @ self.prior.whiten(Y).T)
+        ZX = self.prior.whiten(X)
+        return to_dense(ZX @ (ZX if Y is X else self.prior.whiten(Y)).T)
 
     def base_paired(self, X: Matrix, Y: Matrix) -> np.ndarray:
         ZX, ZY = self.prior.whiten(X), self.prior.whiten(Y)
@@ -84,7 +87,7 @@ class LinearCoordinates:
         return np.einsum("ij,ij->i", ZX, ZY)
 
     def base_diagonal(self, X: Matrix) -> np.ndarray:
-        return self.base_paired(X, X)
+        return sq_norms(self.prior.whiten(X))
 
     def embed(self, X: Matrix, root: np.ndarray, eta: float) -> np.ndarray:
         """Return [√w I + Q (F^½ − √w I) Qᵀ] W0^½ x for every row, w = ηρ; without residual F^½ Qᵀ W0^½ x."""
@@ -160,14 +163,22 @@ class LinearSpace:
 
     @cached_property
     def whitened(self) -> Rows:
-        return self.prior.whitened(self.rows)
+        """Whitened rows: few dense ones are whitened once, others whenever they are read."""
+        rows = self.prior.whitened(self.rows)
+        n, d = rows.shape
+        if rows is self.rows or rows.sparse or not isinstance(self.rows, InMemoryRows) or n * d > _FEW_NUMBERS:
+            return rows
+        return InMemoryRows(rows.take(np.arange(n)))
 
     @property
     def geometry(self) -> VectorGeometry:
         """Distances under the start metric, W0^½ [ρI + (1 − ρ) QQᵀ] W0^½."""
         if self.basis is None or self.residual == 1.0:
             return VectorGeometry(self.whitened)
-        inside = MappedRows(self.rows, self._mapped, self.basis.shape[1], linear=True, dense=True)
+        coordinates = self.coordinates
+        inside = MappedRows(
+            self.whitened, lambda Z: coordinates.map_whitened(in_double(Z)), self.basis.shape[1], linear=True, dense=True
+        )
         if self.residual == 0.0:
             return MappedGeometry(inside, lambda rows: sq_norms(in_double(self.whitened.take(rows))))
         return VectorGeometry(JoinedRows(self.whitened, self.residual**0.5, inside, (1.0 - self.residual) ** 0.5))

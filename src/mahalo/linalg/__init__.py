@@ -17,7 +17,7 @@ from .covariance import (
 )
 from .k_smallest import nearest_of
 from .rank_one import add_outer, from_upper, log_det_of_upper, rank_one_steps, times_upper
-from .scatter import Scatter, rounding_of
+from .scatter import Scatter, ledoit_wolf_intensity, rounding_of
 from .symmetric import (
     cholesky_or_none,
     inverse_factor,

@@ -178,10 +178,11 @@ class Fold:
         """Return the distances over some coordinates, cached for the last ones."""
         cached = self._distance_cache.get((among, metric.normalize))
         if cached is None or not cached.is_for(metric):
-            X, Y = (rows.astype(np.float64) for rows in (self.X_test, self.X_test if among else self.X_train))
+            X, Y = self.X_test.astype(np.float64), (self.X_test if among else self.X_train).astype(np.float64)
             if metric.is_linear and not metric.normalize:
                 centre = Y.mean(axis=0)  # a common shift changes no distance and spares digits far from the origin
                 X, Y = X - centre, Y - centre
+            Y = X if among else Y
             cached = self._distance_cache[among, metric.normalize] = CoordinateDistances(metric, X, Y)
         return cached
 
