@@ -14,6 +14,7 @@ from scipy.spatial.distance import cdist, pdist
 from ..linalg import nearest_of, row_slices, sq_norms
 from ..rows import InMemoryRows, Rows
 from ..types import Matrix, MatrixLike
+from .forms import EdgeForms
 
 SAMPLE = 20_000  # pairs whose distances give percentiles
 _FEW_DIFFERENCES = 1 << 24  # entries of rows up to which all distances are computed one by one
@@ -116,7 +117,10 @@ class MappedGeometry(VectorGeometry):
 
 
 def sq_distances(X: Matrix, index: np.ndarray) -> np.ndarray:
-    """Return the squared Euclidean distance of each pair of rows of X, computed in chunks."""
+    """Return the squared Euclidean distance of each pair of rows of X; differences are in memory some at a time."""
+    if isinstance(X, np.ndarray) and X.dtype == np.float64:
+        X, (i, j) = np.ascontiguousarray(X), np.ascontiguousarray(index.T, dtype=np.intp)
+        return EdgeForms(i, j, len(X)).apply(X, X)
     out = np.empty(len(index))
     for part in row_slices(len(index), X.shape[1]):
         i, j = index[part].T

@@ -53,4 +53,7 @@ class CoordinateDistances:
             own_x, own_y = own_x + weight * outside_x, own_y + weight * outside_y
         if metric.normalize:
             K, own_x, own_y = cosines(K, own_x, own_y), is_positive(own_x), is_positive(own_y)
-        return own_x[:, None] + own_y - 2.0 * K
+        K *= 2.0
+        distances = own_x[:, None] + own_y
+        distances -= K
+        return distances
