@@ -8,6 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mahalo import MetricLearnerCV
 from mahalo.embeddings import EmbeddingAdapter
+from mahalo.selection import race
 from mahalo.selection.score_table import CandidateScores, ScoreTable, is_lead_real
 
 
@@ -53,6 +54,27 @@ def test_the_race_ends_when_one_solution_is_left_but_not_before_all_rows_were_he
     run = np.isfinite(learner.cv_results_["scores"]).any(axis=0)
     assert 3 <= run.sum() < len(run) and run[: run.sum()].all()
     assert np.isfinite(learner.best_score_) and len(learner.fold_best_index_) == len(run)
+
+
+def test_costly_spaces_are_tried_at_one_gamma_once(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.arange(900) % 2
+    X = rng.normal(size=(900, 3))
+    X[:, 0] *= 1.0 + 2.0 * y  # only curved spaces see it
+    scored = []
+    original = race.path_scores
+
+    def recorded(tasks, problem, fold, gammas, scorer):
+        if problem.is_costly:
+            scored.append((len(fold.test), problem, fold))
+        return original(tasks, problem, fold, gammas, scorer)
+
+    monkeypatch.setattr(race, "path_scores", recorded)
+    MetricLearnerCV(random_state=0).fit(X, y)
+    screened = [problem for size, problem, _ in scored if size == 150]
+    assert len(screened) > len(set(screened)) == 4  # all are tried, some go on
+    raced = [(problem, id(fold)) for size, problem, fold in scored if size == 300]
+    assert raced and len(raced) == len(set(raced))  # then every problem is scored once in a fold
 
 
 def test_folds_that_hold_out_the_same_rows_race_twice_at_least():

@@ -177,7 +177,11 @@ class LinearSpace:
             return VectorGeometry(self.whitened)
         coordinates = self.coordinates
         inside = MappedRows(
-            self.whitened, lambda Z: coordinates.map_whitened(in_double(Z)), self.basis.shape[1], linear=True, dense=True
+            self.whitened,
+            lambda Z: coordinates.map_whitened(in_double(Z)),
+            self.basis.shape[1],
+            linear=True,
+            dense=True,
         )
         if self.residual == 0.0:
             return MappedGeometry(inside, lambda rows: sq_norms(in_double(self.whitened.take(rows))))

@@ -33,6 +33,7 @@ class Race:
         self._grid, self._scorer, self._tasks, self._n_jobs = grid, scorer, tasks, n_jobs
         # positions of the γ of every problem that is still in the race
         self._alive = {p: np.arange(len(gammas)) for p, gammas in enumerate(grid.gammas)}
+        self._is_first = True  # no fold was scored yet, nor a screening fold
 
     def screen(self, fold: Fold) -> None:
         """Drop candidates by their scores on a fold that is not one of those to choose by."""
@@ -42,9 +43,10 @@ class Race:
     def score(self, fold: Fold, name: str) -> None:
         """Score the candidates that are left on one fold, then drop those that cannot win.
 
-        Before the first fold, costly problems are tried at one γ, and go on only if they may beat the leader there.
+        On the first fold of all, costly problems are tried at one γ, and go on only if they may beat the leader there.
         """
-        costly = [p for p in self._alive if not self.table.folds and self._grid.problems[p].is_costly]
+        costly = [p for p in self._alive if self._is_first and self._grid.problems[p].is_costly]
+        self._is_first = False
         found = self._score({p: gammas for p, gammas in self._alive.items() if p not in costly}, fold, name)
         if costly:
             middle = {p: self._alive[p][len(self._alive[p]) // 2 :][:1] for p in costly}

@@ -85,9 +85,7 @@ class _State:
     def at_gamma(self, gamma: float) -> _State:
         """Return the state at the same F under another γ, to which the slopes of all penalties are proportional."""
         factor = gamma / self.problem.gamma
-        return replace(
-            self, problem=self.problem.with_gamma(gamma), slope=factor * self.slope, pull=factor * self.pull
-        )
+        return replace(self, problem=self.problem.with_gamma(gamma), slope=factor * self.slope, pull=factor * self.pull)
 
     @cached_property
     def G(self) -> np.ndarray:
