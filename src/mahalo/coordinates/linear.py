@@ -166,7 +166,7 @@ class LinearSpace:
         """Whitened rows: few dense ones are whitened once, others whenever they are read."""
         rows = self.prior.whitened(self.rows)
         n, d = rows.shape
-        if rows is self.rows or rows.sparse or not isinstance(self.rows, InMemoryRows) or n * d > _FEW_NUMBERS:
+        if rows is self.rows or self.rows.sparse or not isinstance(self.rows, InMemoryRows) or n * d > _FEW_NUMBERS:
             return rows
         return InMemoryRows(rows.take(np.arange(n)))
 
