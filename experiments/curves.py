@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +36,7 @@ _COLOURS = (
 _SHAPES = "osD^vPX<>p"
 _INK, _PALE, _GRID = "#222222", "#777777", "#E4E4E4"
 _MOST_ACROSS = 3
+_LETTERS_AN_INCH = 8.5  # of a title
 
 
 def draw(outcome: Outcome) -> Figure:
@@ -58,7 +60,7 @@ def draw(outcome: Outcome) -> Figure:
         _plain(ax)
     for ax in axes[len(panels) :]:
         ax.remove()
-    figure.suptitle(outcome.title, x=0.01, ha="left", fontsize=13, fontweight="bold", color=_INK)
+    figure.suptitle(fill(outcome.title, int(_LETTERS_AN_INCH * width)), x=0.01, ha="left", fontsize=13, fontweight="bold", color=_INK)
     _legend(figure, styles, published=any(m.published is not None for m in outcome.measurements))
     return figure
 
