@@ -60,7 +60,14 @@ def draw(outcome: Outcome) -> Figure:
         _plain(ax)
     for ax in axes[len(panels) :]:
         ax.remove()
-    figure.suptitle(fill(outcome.title, int(_LETTERS_AN_INCH * width)), x=0.01, ha="left", fontsize=13, fontweight="bold", color=_INK)
+    figure.suptitle(
+        fill(outcome.title, int(_LETTERS_AN_INCH * width)),
+        x=0.01,
+        ha="left",
+        fontsize=13,
+        fontweight="bold",
+        color=_INK,
+    )
     _legend(figure, styles, published=any(m.published is not None for m in outcome.measurements))
     return figure
 

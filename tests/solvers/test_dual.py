@@ -212,10 +212,14 @@ def test_numbers_beyond_all_bounds_end_with_a_warning():
 
 @pytest.mark.parametrize("solver", ["newton", "dual"])
 @pytest.mark.parametrize("gamma", [1e160, 1e200])
-def test_prices_whose_squares_leave_float64_end_with_a_warning(rng, solver, gamma):
+def test_prices_whose_squares_leave_float64_are_certified_or_end_with_a_warning(rng, solver, gamma):
     X, y = labelled_data(rng, apart=0.5)
-    with pytest.warns(ConvergenceWarning):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
         learner = MetricLearner(gamma=gamma, solver=solver).fit(X, y)
+    certificate, warned = learner.certificate_, any(w.category is ConvergenceWarning for w in caught)
+    assert certificate.converged != warned
+    assert warned or certificate.primal - certificate.dual <= 1e-4 * certificate.primal
     assert np.isfinite(learner.metric_.matrix).all()
 
 
