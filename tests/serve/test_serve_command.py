@@ -41,6 +41,7 @@ def served(folder, *options, token=TOKEN):
 def ask(address, path, body=None, token=TOKEN):
     data = None if body is None else json.dumps(body).encode()
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    headers["X-Forwarded-For"] = "10.9.8.7 GET /forged 200"  # not the address in the log
     with urllib.request.urlopen(urllib.request.Request(address + path, data, headers), timeout=60) as answer:
         return json.loads(answer.read())
 
@@ -80,6 +81,8 @@ def test_a_killed_server_leaves_everything_whole_and_a_stopped_one_finishes(numb
         (["--host", "no such host", "--token", TOKEN], "no address of this machine"),
         (["--log", "trees.csv"], "--log"),
         (["--encoder", "folder"], "leave --encoder out"),
+        (["--index", "same.safetensors", "--encoding", "latin-1"], "--encoding is for .csv, .tsv and .txt files"),
+        (["--index", "same.safetensors", "--id", "name"], "leave --id and --ids out"),
     ],
 )
 def test_wrong_options_are_refused_in_one_line(numbers, monkeypatch, capsys, options, message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 
 pytest.importorskip("starlette", reason="pages are served by starlette: pip install 'mahalo[studio]'")
 
-from mahalo.web import Refusal, address_of, bind_socket, parse_object
+from mahalo.web import Guard, Refusal, address_of, bind_socket, parse_object
 
 SERVER = """
 import asyncio
@@ -72,3 +73,20 @@ def test_bodies_that_are_no_json_object(body):
         parse_object(body)
     assert refused.value.status == 400 and "\n" not in str(refused.value)
     assert parse_object(b'{"a": [1, 2.5]}') == {"a": [1, 2.5]}
+
+
+def test_websockets_are_refused_before_they_are_accepted():
+    """By ASGI: a connection that is closed before it is accepted gets 403."""
+    sent = []
+
+    async def receive():
+        return {"type": "websocket.connect"}
+
+    async def send(message):
+        sent.append(message)
+
+    async def app(scope, receive, send):
+        raise AssertionError("asked")
+
+    asyncio.run(Guard(app, lambda scope: None, {}, 10)({"type": "websocket", "headers": []}, receive, send))
+    assert sent == [{"type": "websocket.close"}]

@@ -74,7 +74,7 @@ def make_app(
         workers.stop()
 
     asked = (service.search, service.distances, service.answer_pairs)
-    return Starlette(
+    app = Starlette(
         routes=[
             *(Route(path, get) for path, get in zip(_READ, (health, counts, description), strict=True)),
             *(Route(path, workers.post(ask), methods=["POST"]) for path, ask in zip(_ASK, asked, strict=True)),
@@ -91,6 +91,8 @@ def make_app(
         },
         lifespan=lifespan,
     )
+    app.router.redirect_slashes = False  # behind TLS a client would follow to http, with its token
+    return app
 
 
 class _Workers:
@@ -195,4 +197,6 @@ def _gone(request: Request, error: Exception) -> Response:
 
 def _failed(request: Request, error: Exception) -> Response:
     remedy = "The server's standard error has the trace; please report it"
-    return _answer(Refusal(500, f"an error of the server, {type(error).__name__}", "an answer", remedy))
+    response = _answer(Refusal(500, f"an error of the server, {type(error).__name__}", "an answer", remedy))
+    response.headers.update(_HEADERS)  # Starlette sends it from outside the guard
+    return response

@@ -36,7 +36,8 @@ class Guard:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        if scope["type"] != "http":  # no websockets
+        if scope["type"] != "http":
+            await send({"type": "websocket.close"})  # before it is accepted: 403
             return
 
         async def send_with_headers(message: Message) -> None:

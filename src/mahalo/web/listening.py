@@ -47,6 +47,7 @@ def run_app(app: ASGIApp, listening: socket.socket, grace: float) -> None:
         log_level="warning",
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # anyone can send X-Forwarded-For
         timeout_graceful_shutdown=round(grace),
     )
     with contextlib.suppress(KeyboardInterrupt), _sigterm_as_interrupt():
