@@ -38,6 +38,8 @@ def test_a_saved_index_is_of_one_model(text_model, run):
     assert run("index", text_model, "t.csv", "--hybrid", "--out", "h.safetensors")[0] == 0
     code, out, err = run("search", text_model, "--index", "h.safetensors", QUESTION)
     assert code == 2 and out == "" and "give --hybrid, or the table of its texts" in err
+    code, out, err = run("search", text_model, "--index", "h.safetensors", "--hybrid", "--id", "code", QUESTION)
+    assert code == 2 and out == "" and "saved with its ids: leave --id and --ids out" in err
     assert (
         run("fit", "t.csv", "--text", "title", "--label", "subject", "--gamma", "9", "--out", "n.safetensors")[0] == 0
     )

@@ -92,6 +92,12 @@ def test_constraints_come_through_a_pipe(trees, run, pipe):
         (("studio", "-"), b"name,kind,width\nr,a,1\n", "save standard input to a file"),
         (("fit", "trees.csv", "--json-lines", *FIT), b"", "trees.csv is read by its suffix. Leave --json-lines out."),
         (("transform", "m.safetensors", "trees.jsonl", "--sep", ";", "--out", "o.csv"), b"", "got trees.jsonl. Leave"),
+        (
+            ("transform", "m.safetensors", "trees.jsonl", "--encoding", "latin-1", "--out", "o.csv"),
+            b"",
+            "--encoding is for",
+        ),
+        (("fit", "-", "--json-lines", "--encoding", "latin-1", *FIT), b"{}", "--encoding is for"),
         (("fit", "trees.csv", "--sep", "xy", *FIT), b"", "wanted one character"),
     ],
 )

@@ -46,15 +46,15 @@ def replace_standard_input(values: Mapping[str, object], *, allowed: bool) -> It
 
 
 def _check_format(values: Mapping[str, object]) -> None:
-    """Raise ValueError if --sep or --json-lines concerns none of the files."""
-    sep, json_lines = values.get("sep"), bool(values.get("json_lines"))
-    if sep is None and not json_lines:
-        return
+    """Raise ValueError if --encoding, --sep or --json-lines concerns none of the files."""
     from ..tables.files import check_format
-    from ..tables.options import TextFormat, parse_separator
+    from ..tables.options import DEFAULT_FORMAT, TextFormat, parse_separator
 
-    paths = [str(entry) for name in _FILES for entry in _entries(values.get(name)) if entry is not None]
-    check_format(paths, TextFormat(separator=None if sep is None else parse_separator(str(sep)), json_lines=json_lines))
+    encoding, sep = str(values.get("encoding") or DEFAULT_FORMAT.encoding), values.get("sep")
+    separator = None if sep is None else parse_separator(str(sep))
+    form = TextFormat(encoding, separator, bool(values.get("json_lines")))
+    if form != DEFAULT_FORMAT:
+        check_format((str(entry) for name in _FILES for entry in _entries(values.get(name)) if entry is not None), form)
 
 
 def _entries(value: object) -> list[object]:

@@ -9,6 +9,7 @@ from ..persistence import CLASSIFIER, FEEDBACK, HYBRID, kind_of_file
 from ..progress import SILENT, Progress
 from ..search import build_index
 from ..tables.options import RowOptions
+from ..workflows.index_files import is_saved_index
 from ..workflows.neighbor_search import open_search
 from ..workflows.text_search import open_text_search
 from .service import SearchService
@@ -24,11 +25,8 @@ def load_service(model: Path, index: RowOptions, progress: Progress = SILENT) ->
             f"{model.name} was learned from feedback and turns queries alone; give a model of mahalo fit or pairs, or "
             "search with mahalo search."
         )
-    is_saved = path.suffix.lower() == ".safetensors"
-    if is_saved and (index.id is not None or index.ids is not None):
-        raise ValueError(f"{path.name} is an index that was saved with its ids: leave --id and --ids out.")
     classifier = PairClassifier.load(model) if kind == CLASSIFIER.name else None
-    if is_saved and kind_of_file(path) == HYBRID.name:
+    if is_saved_index(index) and kind_of_file(path) == HYBRID.name:
         texts = open_text_search(model, index, True, progress)
         assert texts.hybrid is not None
         rows = build_index(texts.model.metric, texts.X, ids=texts.ids)

@@ -14,6 +14,7 @@ STANDARD_INPUT = "standard input"  # name of a file that holds it
 _JSON_LINES = (".jsonl", ".ndjson")
 _DELIMITED = (".csv", ".tsv")
 _SUFFIXES = (*_DELIMITED, ".parquet", *_JSON_LINES, ".npy", ".npz", ".svm", ".svmlight", ".libsvm")
+_WITHOUT_ENCODING = {*_SUFFIXES[2:], ".safetensors"}
 _LISTED = ", ".join(_SUFFIXES[:-3]) + " or .svm"
 _NO_SHARDS = ".answers.jsonl"  # of the studio, beside the rows it asks about
 
@@ -91,7 +92,7 @@ def _kind(file: Path, form: TextFormat) -> str:
 
 
 def check_format(paths: Iterable[str], form: TextFormat) -> None:
-    """Raise ValueError if `separator` or `json_lines` concerns none of the files of these paths, globs and folders."""
+    """Raise ValueError if a convention concerns none of the files of these paths, globs and folders."""
     files = [file for path in paths for file in existing_files(path)]
     if not files:
         return  # the reader says which is missing
@@ -102,6 +103,9 @@ def check_format(paths: Iterable[str], form: TextFormat) -> None:
             "--json-lines is for standard input and for names without a known suffix; "
             f"{files[0].name} is read by its suffix. Leave --json-lines out."
         )
+    reads_text = (from_pipe and not form.json_lines) or not suffixes <= _WITHOUT_ENCODING
+    if form.encoding != DEFAULT_FORMAT.encoding and not reads_text:
+        raise ValueError(f"--encoding is for .csv, .tsv and .txt files; got {files[0].name}. Leave --encoding out.")
     if form.separator is None or (from_pipe and not form.json_lines) or suffixes & {*_DELIMITED, ".txt"}:
         return
     raise ValueError(f"--sep is for .csv, .tsv and .txt files; got {files[0].name}. Leave --sep out.")

@@ -32,3 +32,15 @@ def index_texts(model: Path, rows: RowOptions, progress: Progress = SILENT) -> H
     texts = join_texts(found.table, fitted.record.text)
     labels = class_names(read_labels(found.table, found.options), len(texts))
     return HybridIndex(texts, fitted.text_encoder, fitted.metric, ids=found.ids, labels=labels, progress=progress)
+
+
+def is_saved_index(rows: RowOptions) -> bool:
+    """Return whether the rows to search are an index that was saved, not a table."""
+    return Path(rows.data[0]).suffix.lower() == ".safetensors"
+
+
+def refuse_ids(index: RowOptions) -> None:
+    """Raise ValueError if ids are given for a saved index, which has its own."""
+    if index.id is not None or index.ids is not None:
+        name = Path(index.data[0]).name
+        raise ValueError(f"{name} is an index that was saved with its ids: leave --id and --ids out.")

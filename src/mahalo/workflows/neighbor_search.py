@@ -14,6 +14,7 @@ from ..search import Index, Neighbors, build_index, load_index
 from ..tables.labels_and_ids import name_rows
 from ..tables.model import FittedModel, ModelRows
 from ..tables.options import RowOptions
+from .index_files import is_saved_index, refuse_ids
 
 _QUERIES = 4_096  # queries to search for at once
 
@@ -89,11 +90,13 @@ def find_neighbors(
     model: Path, index: RowOptions, queries: RowOptions | None, k: int, progress: Progress = SILENT
 ) -> FoundNeighbors:
     """Search a saved index, or rows exactly; without queries each row is a query for the others."""
+    if index.ids is not None and is_saved_index(index):
+        raise ValueError(f"{index.data[0]} is an index that was saved with its ids: leave --index-ids out.")
     fitted = FittedModel.load(model, index.encoder)
     if queries is not None:
         query_rows = fitted.read(queries, progress)
         return _open(fitted, index, progress).find(query_rows.X, k, progress, query_rows.ids)
-    if _is_saved_index(index):
+    if is_saved_index(index):
         raise ValueError(
             f"{index.data[0]} is a saved index, which does not search for its own rows: give the queries, --query DATA."
         )
@@ -104,17 +107,17 @@ def find_neighbors(
 def open_search(model: Path, index: RowOptions, progress: Progress = SILENT) -> NeighborSearch:
     """Load a model and a saved index of it, or build an exact index of rows.
 
-    Raise ValueError if the index was made with another model.
+    Raise ValueError if the index was made with another model, or if ids are given for it.
     """
+    if is_saved_index(index):
+        refuse_ids(index)
     return _open(FittedModel.load(model, index.encoder), index, progress)
 
 
 def _open(model: FittedModel, index: RowOptions, progress: Progress) -> NeighborSearch:
-    if not _is_saved_index(index):
+    if not is_saved_index(index):
         return _build(model, model.read(index, progress), progress)
     path = index.data[0]
-    if index.ids is not None:
-        raise ValueError(f"{path} is an index that was saved with its ids: leave --index-ids out.")
     saved = load_index(path)
     ours, theirs = pack(model.metric).arrays, pack(saved.metric).arrays
     if ours.keys() != theirs.keys() or not all(np.array_equal(ours[name], theirs[name]) for name in ours):
@@ -126,7 +129,3 @@ def _build(model: FittedModel, rows: ModelRows, progress: Progress) -> NeighborS
     """Return the exact search of rows."""
     progress.show("searching: transforming rows")
     return NeighborSearch(model, build_index(model.metric, rows.X, ids=rows.ids))
-
-
-def _is_saved_index(rows: RowOptions) -> bool:
-    return Path(rows.data[0]).suffix.lower() == ".safetensors"

@@ -18,6 +18,7 @@ from ..tables.model import FittedModel
 from ..tables.options import RowOptions
 from ..tables.text_columns import join_texts
 from ..text import HybridIndex
+from .index_files import is_saved_index, refuse_ids
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,8 @@ def open_text_search(model: Path, rows: RowOptions, hybrid: bool, progress: Prog
     if hybrid and fitted.is_mixed:
         raise ValueError(f"{fitted.path.name} was fitted on texts and numbers; --hybrid is for texts alone.")
     path = Path(rows.data[0])
-    if path.suffix == ".safetensors" and kind_of_file(path) == HYBRID.name:
+    if is_saved_index(rows) and kind_of_file(path) == HYBRID.name:
+        refuse_ids(rows)
         return _open_index(fitted, adapter, path, hybrid, progress)
     read = fitted.read(rows, progress)
     texts = join_texts(read.table, fitted.record.text)
