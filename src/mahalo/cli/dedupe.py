@@ -51,7 +51,7 @@ def dedupe(
     `--columns` numbers; without both, all columns but the id are numbers.
     """
     from ..tables.output_files import check_output
-    from ..workflows.duplicate_search import Request, find_duplicates, write_proposals
+    from ..workflows.duplicate_search import find_duplicates, write_proposals
     from .console import print_result
 
     inputs = [*rows.data, rows.pairs, against]
@@ -64,21 +64,22 @@ def dedupe(
         raise ValueError("--seed is that of the pairs of --ask, and nothing else is drawn; leave it out.")
     if ask is None and rows.pairs is None:
         raise ValueError("give --pairs FILE with labelled pairs, or --ask 300 to get pairs to label.")
-    request = Request(rows, against, precision, base_rate, out, page)
     with output.start(inputs, out, _TABLES) as display:
         if ask is None:
-            found = find_duplicates(request, display.progress)
+            found = find_duplicates(
+                rows, against, out, page, display.progress, precision=precision, base_rate=base_rate
+            )
             record, facts = found.to_dict(), _facts(found)
         else:
-            proposed = write_proposals(request, ask, seed, display.progress)
-            record = proposed.to_dict()
+            n_pairs = write_proposals(rows, against, ask, seed, out, display.progress)
+            record = {"pairs": n_pairs, "out": str(out)}
             again = [word for name in _OF_BOTH if name in written for word in (written[name], context.params[name])]
             again = [word for word in again if word is not True]  # of a flag its name says all
             words = [",".join(word) if isinstance(word, list) else str(word) for word in again]
             words = [*shown_paths(list(rows.data)), *words]
             command = shlex.join(["mahalo", "dedupe", *words, "--pairs", str(out), "--out", "groups.csv"])
             facts = {
-                "written": f"{out}: {proposed.pairs:,} pairs",
+                "written": f"{out}: {n_pairs:,} pairs",
                 "next": f"write 1 or 0 into 'same', then {command}",
             }
     print_result(output.json, record, facts)

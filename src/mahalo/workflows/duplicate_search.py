@@ -8,36 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from ..dedupe import Deduplicator, Duplicates, propose_pairs
-from ..progress import Progress
+from ..progress import SILENT, Progress
 from ..tables.constraint_files import read_labelled_pairs
 from ..tables.labels_and_ids import name_rows
 from ..tables.options import RowOptions
 from ..tables.output_files import write_table
 from ..tables.records import Records, load_records
-
-
-@dataclass(frozen=True)
-class Request:
-    """Tables to search for duplicates, the precision wanted, and the files to write."""
-
-    rows: RowOptions
-    against: str | None
-    precision: float
-    base_rate: float | None
-    out: Path
-    page: Path | None
-
-
-@dataclass(frozen=True)
-class ProposalSummary:
-    """Number of pairs that were written to be labelled."""
-
-    pairs: int
-    out: str
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the fields."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -61,43 +37,54 @@ class DuplicateSummary:
         return asdict(self)
 
 
-def write_proposals(request: Request, n_pairs: int, seed: int, progress: Progress) -> ProposalSummary:
-    """Write pairs that are worth labelling, with what they say and an empty column `same`."""
-    first, second = load_records(request.rows, request.against, progress)
+def write_proposals(
+    rows: RowOptions, against: str | None, n_pairs: int, seed: int, out: Path, progress: Progress = SILENT
+) -> int:
+    """Write pairs that are worth labelling, with what they say and an empty column `same`; return their number."""
+    first, second = load_records(rows, against, progress)
     other = first if second is None else second
     progress.show("comparing: nearest rows")
     pairs = propose_pairs(first.columns, n_pairs, against=None if second is None else second.columns, random_state=seed)
-    rows, others = pairs.T
+    firsts, others = pairs.T
     columns = {
-        "first": name_rows(rows, first.ids),
+        "first": name_rows(firsts, first.ids),
         "second": name_rows(others, other.ids),
         "same": np.full(len(pairs), "", dtype=object),
-        "first_row": np.array([first.shown[row] for row in rows], dtype=object),
+        "first_row": np.array([first.shown[row] for row in firsts], dtype=object),
         "second_row": np.array([other.shown[row] for row in others], dtype=object),
     }
-    write_table(request.out, columns)
-    return ProposalSummary(len(pairs), str(request.out))
+    write_table(out, columns)
+    return len(pairs)
 
 
-def find_duplicates(request: Request, progress: Progress) -> DuplicateSummary:
-    """Learn from labelled pairs, and write the groups, and the page if one is asked for."""
-    finder = Deduplicator(precision=request.precision, base_rate=request.base_rate)
+def find_duplicates(
+    rows: RowOptions,
+    against: str | None,
+    out: Path,
+    page: Path | None = None,
+    progress: Progress = SILENT,
+    *,
+    precision: float = 0.95,
+    base_rate: float | None = None,
+) -> DuplicateSummary:
+    """Learn from the pairs of `rows`, and write the groups, and the page if one is asked for."""
+    finder = Deduplicator(precision=precision, base_rate=base_rate)
     finder.check_parameters()
-    first, second = load_records(request.rows, request.against, progress)
+    first, second = load_records(rows, against, progress)
     other = first if second is None else second
-    assert request.rows.pairs is not None
+    assert rows.pairs is not None
     sides = [(first.n_rows, first.ids), (other.n_rows, other.ids)]
-    pairs, same = read_labelled_pairs(request.rows.pairs, sides, request.rows.text_format)
-    against = None if second is None else second.columns
+    pairs, same = read_labelled_pairs(rows.pairs, sides, rows.text_format)
+    other_columns = None if second is None else second.columns
     progress.show("learning: same or not")
-    finder.fit(first.columns, pairs, same, against=against)
+    finder.fit(first.columns, pairs, same, against=other_columns)
     progress.show("comparing: candidate pairs")
-    found = finder.find(first.columns, against=against)
-    if request.page is not None:
+    found = finder.find(first.columns, against=other_columns)
+    if page is not None:
         from ..report.duplicates import write_duplicates_page
 
-        write_duplicates_page(request.page, found, first.shown, other.shown, first.ids, other.ids)
-    write_table(request.out, _group_columns(found, first, second))
+        write_duplicates_page(page, found, first.shown, other.shown, first.ids, other.ids)
+    write_table(out, _group_columns(found, first, second))
     return DuplicateSummary(
         groups=found.n_groups,
         pairs=len(found.pairs),
@@ -108,8 +95,8 @@ def find_duplicates(request: Request, progress: Progress) -> DuplicateSummary:
         labelled_same=finder.n_same_,
         labelled_different=finder.n_different_,
         weights=finder.weights_,
-        out=str(request.out),
-        page=None if request.page is None else str(request.page),
+        out=str(out),
+        page=None if page is None else str(page),
     )
 
 
