@@ -25,10 +25,6 @@ HEADERS = {"Authorization": f"Bearer {TOKEN}"}
 COLUMNS = ("width", "height", "depth")
 
 
-def silent(text: str) -> None:
-    """Show nothing."""
-
-
 def tree_rows(n: int = 40, seed: int = 0) -> np.ndarray:
     """Return the rows of trees.csv, or new ones."""
     columns = table(n, seed)
@@ -40,7 +36,7 @@ def write_numbers(folder: Path) -> None:
     write_csv(folder / "trees.csv", table())
     rows = RowOptions(data=[str(folder / "trees.csv")], label="kind", id="name")
     learning = LearningOptions(gamma=1.0)
-    learn_metric(load_dataset(rows), learning, silent).metric.save(folder / "metric.safetensors")
+    learn_metric(load_dataset(rows), learning).metric.save(folder / "metric.safetensors")
     learned = learn_classifier(rows, learning)
     learned.classifier.save(folder / "same.safetensors")
 
@@ -61,5 +57,5 @@ def write_texts(folder: Path) -> None:
     columns = {"text": ["title"], "label": "subject", "id": "code"}
     for name, more in (("texts", {}), ("mixed", {"columns": ["size"]})):
         rows = RowOptions(data=[str(folder / "t.csv")], **columns, **more)
-        learned = learn_metric(load_dataset(rows), LearningOptions(embeddings=True, gamma=1.0), silent)
+        learned = learn_metric(load_dataset(rows), LearningOptions(embeddings=True, gamma=1.0))
         learned.metric.save(folder / f"{name}.safetensors")

@@ -20,10 +20,6 @@ from mahalo.workflows.estimation import learn_metric
 from mahalo.workflows.options import LearningOptions
 
 
-def silent(text: str) -> None:
-    """Show nothing."""
-
-
 @pytest.fixture
 def trees(tmp_path, monkeypatch):
     """A model of trees.csv, `m.safetensors`, the options of its rows, and the rows as numbers."""
@@ -31,7 +27,7 @@ def trees(tmp_path, monkeypatch):
     columns = table()
     write_csv(Path("trees.csv"), columns)
     rows = RowOptions(data=["trees.csv"], label="kind", id="name")
-    metric = learn_metric(load_dataset(rows), LearningOptions(gamma=1.0), silent).metric
+    metric = learn_metric(load_dataset(rows), LearningOptions(gamma=1.0)).metric
     metric.save("m.safetensors")
     X = np.column_stack([columns[name] for name in ("width", "height", "depth")])
     options = RowOptions(data=["trees.csv"])
@@ -47,6 +43,6 @@ def titles(tmp_path, monkeypatch):
     monkeypatch.setattr("mahalo.text.encoder.load_wordllama", lambda: model)
     write_sentences(sentences())
     rows = RowOptions(data=["t.csv"], text=["title"], label="subject", id="code")
-    metric = learn_metric(load_dataset(rows), LearningOptions(embeddings=True, gamma=1.0), silent).metric
+    metric = learn_metric(load_dataset(rows), LearningOptions(embeddings=True, gamma=1.0)).metric
     metric.save("m.safetensors")
     return SimpleNamespace(model=Path("m.safetensors"), rows=RowOptions(data=["t.csv"]), metric=metric, **sentences())

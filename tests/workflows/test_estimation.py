@@ -41,7 +41,7 @@ def wine(tmp_path, monkeypatch):
 
 def fit(gamma: float | None) -> FitOutcome:
     dataset = load_dataset(RowOptions(data=["wine.npz"], label="y"))
-    return learn_metric(dataset, LearningOptions(gamma=gamma), lambda text: None)
+    return learn_metric(dataset, LearningOptions(gamma=gamma))
 
 
 def test_a_settled_fit_solves_one_problem_a_fold_and_its_own(wine, solved):

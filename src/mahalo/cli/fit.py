@@ -69,7 +69,7 @@ def fit(
         raise ValueError("--encoder is the model for --text COLUMN, or the name for --embeddings; give one of them.")
     learning = with_texts(rows, learning)
     with output.start(rows.inputs, out, (".safetensors",)) as display:
-        outcome = learn_metric(load_dataset(rows, display.progress, kernel=learning.kernel), learning, display.show)
+        outcome = learn_metric(load_dataset(rows, display.progress, kernel=learning.kernel), learning, display.progress)
         outcome.metric.save(out)
     if output.json:
         print_json(outcome.summary() | {"out": str(out)})
@@ -118,7 +118,9 @@ def evaluate(rows: RowOptions, learning: LearningOptions, output: OutputOptions)
         raise ValueError("--encoder is the model that encodes the texts of --text COLUMN; give both, or neither.")
     learning = with_texts(rows, learning)
     with output.start(rows.inputs) as display:
-        outcome = evaluate_metric(load_dataset(rows, display.progress, kernel=learning.kernel), learning, display.show)
+        outcome = evaluate_metric(
+            load_dataset(rows, display.progress, kernel=learning.kernel), learning, display.progress
+        )
     if output.json:
         print_json(outcome.summary())
     else:

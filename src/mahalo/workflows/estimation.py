@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +16,7 @@ from ..learner import MetricLearner
 from ..linalg import Matrix
 from ..metric import Metric, Scaling, absorb_scaling
 from ..priors import Within
+from ..progress import SILENT, Progress
 from ..selection import MetricLearnerCV
 from ..selection.candidates import SEARCHED
 from ..selection.folds import Fold
@@ -30,8 +30,6 @@ from ..validation import is_precomputed, len_of, warn
 from .options import LearningOptions
 
 _NARROW = 256  # columns up to which one thread does as well as several
-
-Show = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -107,28 +105,28 @@ class FitOutcome(Outcome):
         return super().summary() | {"certificate": certificate, "steps": self.learner.n_iter_}
 
 
-def learn_metric(dataset: Dataset, options: LearningOptions, show: Show) -> FitOutcome:
+def learn_metric(dataset: Dataset, options: LearningOptions, progress: Progress = SILENT) -> FitOutcome:
     """Choose settings, evaluate them on held-out rows and fit all rows."""
     X, scaling = _prepare(dataset, options)
     with _limit_threads(X):
-        cv = make_estimator(options, show)
+        cv = make_estimator(options, progress)
         search = cv.make_search(X, dataset.y, constraints=dataset.constraints)
         outcome = _evaluate(dataset, options, scaling, search, fitting=True)
         if options.gamma is None:
             learner: MetricLearner = cv.fit_best(search, outcome.evaluation)
         else:
             rows = search.fit_data.X  # of rows on Dask the sample, which is drawn once
-            learner = _make_learner(outcome.settings, show).fit(rows, dataset.y, constraints=dataset.constraints)
+            learner = _make_learner(outcome.settings, progress).fit(rows, dataset.y, constraints=dataset.constraints)
         metric = learner.metric_ if scaling is None else absorb_scaling(learner.metric_, scaling)
         provenance = _provenance(outcome, options, learner, X)
     return FitOutcome(**vars(outcome), learner=learner, metric=provenance.attach(metric))
 
 
-def evaluate_metric(dataset: Dataset, options: LearningOptions, show: Show) -> Outcome:
+def evaluate_metric(dataset: Dataset, options: LearningOptions, progress: Progress = SILENT) -> Outcome:
     """Choose settings and evaluate them on held-out rows, without a fit to all rows."""
     X, scaling = _prepare(dataset, options)
     with _limit_threads(X):
-        search = make_estimator(options, show).make_search(X, dataset.y, constraints=dataset.constraints)
+        search = make_estimator(options, progress).make_search(X, dataset.y, constraints=dataset.constraints)
         return _evaluate(dataset, options, scaling, search, fitting=False)
 
 
@@ -201,7 +199,7 @@ def _limit_threads(X: Matrix) -> threadpool_limits:
 # -- estimators ----------------------------------------------------------------------------------------------------
 
 
-def make_estimator(options: LearningOptions, show: Show) -> MetricLearnerCV:
+def make_estimator(options: LearningOptions, progress: Progress) -> MetricLearnerCV:
     """Return the estimator of the options; with --gamma its candidates are this γ and the prior itself."""
     if is_precomputed(options.kernel):
         raise ValueError("--kernel precomputed takes similarities, not a table of rows; use mahalo in Python.")
@@ -211,7 +209,7 @@ def make_estimator(options: LearningOptions, show: Show) -> MetricLearnerCV:
         holdout=str(options.holdout),
         scoring=options.scoring,
         random_state=options.seed,
-        verbose=show,
+        verbose=progress.show,
     )
     if options.prior is not None:
         estimator.set_params(prior=options.prior)
@@ -231,15 +229,15 @@ def _estimator_class(options: LearningOptions) -> type[MetricLearnerCV]:
     return EmbeddingAdapter
 
 
-def fixed_learner(options: LearningOptions, show: Show) -> MetricLearner:
+def fixed_learner(options: LearningOptions, progress: Progress) -> MetricLearner:
     """Return the learner with the γ of the options."""
     assert options.gamma is not None
-    settings = make_estimator(options, show).fit_settings()
-    return _make_learner(dataclasses.replace(settings, gamma=options.gamma), show)
+    settings = make_estimator(options, progress).fit_settings()
+    return _make_learner(dataclasses.replace(settings, gamma=options.gamma), progress)
 
 
-def _make_learner(settings: FitSettings, show: Show) -> MetricLearner:
-    return MetricLearner(**{name: getattr(settings, name) for name in FitSettings.names()}, verbose=show)
+def _make_learner(settings: FitSettings, progress: Progress) -> MetricLearner:
+    return MetricLearner(**{name: getattr(settings, name) for name in FitSettings.names()}, verbose=progress.show)
 
 
 # -- evaluation ----------------------------------------------------------------------------------------------------

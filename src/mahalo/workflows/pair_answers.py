@@ -78,8 +78,8 @@ def learn_classifier(
 
 def _make_learner(options: LearningOptions, progress: Progress) -> MetricLearner:
     if options.gamma is not None:
-        return fixed_learner(options, progress.show)
-    estimator = make_estimator(options, progress.show)
+        return fixed_learner(options, progress)
+    estimator = make_estimator(options, progress)
     return estimator if options.embeddings else estimator.set_params(normalize=[False, True], scoring="auc")
 
 
