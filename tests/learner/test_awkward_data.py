@@ -300,6 +300,15 @@ def test_bounds_in_other_units_than_the_data(rng, exponent, gamma):
         assert_sound(MetricLearner(bounds=(10.0**exponent, 3 * 10.0**exponent), gamma=gamma).fit(X, y), X)
 
 
+def test_bounds_far_above_distances_of_many_pairs(rng):
+    """As many pairs as are summed in single precision, which cannot hold such distances."""
+    X = 1e-42 * rng.standard_normal((300, 60))
+    index = np.column_stack([np.tile(np.arange(300), 6), (np.arange(1800) * 7 + 1) % 300])
+    index = index[index[:, 0] != index[:, 1]]
+    pairs = Constraints.from_pairs(index, same=np.arange(len(index)) % 2, n_rows=300)
+    assert MetricLearner(bounds=(1.0, 2.0), solver="newton").fit(X, constraints=pairs).certificate_.converged
+
+
 @pytest.mark.parametrize(("exponent", "relation"), [(-200, "≤"), (200, "≥")])
 def test_bounds_out_of_reach(rng, exponent, relation):
     X, y = labelled_data(rng)

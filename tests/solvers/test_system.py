@@ -67,6 +67,16 @@ def test_single_precision_finds_the_solution_to_four_digits(kind):
     assert (single.X != exact.X).any()  # the products did differ
 
 
+@pytest.mark.parametrize("scale", [1e-45, 1e-20, 1e20, 1e45])
+def test_single_precision_is_left_where_it_would_lose_numbers(scale):
+    case = Case(3, "pairs", 9)
+    precondition = case.preconditioner(block=True)
+    case.Y, case.E = scale * case.Y, case.E / scale**4  # the same system
+    solution = case.in_numpy(precondition, small=1e-8, single=True)
+    np.testing.assert_allclose(solution.X, case.X, atol=1e-4 * np.abs(case.X).max())
+    np.testing.assert_allclose(solution.q / scale**2, case.values, atol=1e-4 * np.abs(case.values).max())
+
+
 @given(st.integers(0, 2**32 - 1), KINDS, RANKS, st.booleans())
 def test_both_loops_find_the_solution(seed, kind, rank, block):
     case = Case(seed, kind, rank)

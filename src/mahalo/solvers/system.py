@@ -19,6 +19,7 @@ from ..constraints.forms import EdgeForms
 
 _SMALL = 2_000_000  # multiply-adds of a product over edges, up to which the compiled loop pays
 _FEW_EDGES, _EDGES_A_ROW = 800, 3  # beyond the larger limit, products through the rows of Y are cheaper
+_SINGLE_RANGE = 1e-6, 1e6  # of the largest entry of Y, in which single precision neither underflows nor overflows
 
 
 class Preconditioner(NamedTuple):
@@ -62,7 +63,8 @@ def solve_system(
 ) -> SystemSolution:
     """Solve until the residual ρ has ρ · precondition(ρ) ≤ `small`, or ‖ρ‖ ≤ `inexact` ‖X‖.
 
-    `single` says that products with Y may be formed in single precision, at half the cost where Y is large.
+    `single` says that products with Y may be formed in single precision, at half the cost where Y is large. It is
+    ignored where entries of Y are so small or large that single precision would lose them.
     """
     n_edges = len(forms.tail) * np.count_nonzero(E) / max(1, len(E))  # of forms with weight, approximately
     if n_edges * R.size > _SMALL or n_edges > max(_FEW_EDGES, _EDGES_A_ROW * len(Y)):
@@ -88,6 +90,7 @@ def _iterate(
 ) -> SystemSolution:
     has_weight = E != 0.0
     (weighted, Y_weighted), E_weighted = forms.part(has_weight, Y), E[has_weight]
+    single = single and _SINGLE_RANGE[0] <= float(np.abs(Y_weighted).max(initial=0.0)) <= _SINGLE_RANGE[1]
     rows = Y_weighted.astype(np.float32) if single else Y_weighted
     X, residual, q = np.zeros_like(R), R.copy(), np.zeros(len(E_weighted))
     direction = precondition(residual)
