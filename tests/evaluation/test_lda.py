@@ -19,10 +19,19 @@ def few_rows_of_many_classes():
     return X, np.concatenate([y[:-1], [12]])  # one class has one row
 
 
+def columns_constant_but_for_rounding():
+    """Columns whose mean is not exactly their value: of all rows, and of every class."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 150)
+    X = rng.standard_normal((150, 6)) + 2.0 * np.eye(3, 6)[y]
+    return np.column_stack([X, np.full(150, 0.1), np.array([0.1, 0.2, 0.7])[y]]), y
+
+
 TABLES = {
     "wine": lambda: load_wine(return_X_y=True),
     "digits": lambda: load_digits(return_X_y=True),
     "few rows": few_rows_of_many_classes,
+    "constants": columns_constant_but_for_rounding,
 }
 
 
@@ -47,3 +56,4 @@ def test_nothing_is_returned_where_nothing_can_be_estimated():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert lda_projection(X[:, :0], np.arange(6) % 2) is None
+        assert lda_projection(X * 1e160, np.arange(6) % 2) is None

@@ -17,8 +17,9 @@ _MOST_COLUMNS = 2_000
 def lda_projection(X: Matrix, codes: np.ndarray) -> Callable[[Matrix], np.ndarray] | None:
     """Fit LDA with Ledoit–Wolf shrinkage of every class and return its projection of rows.
 
-    It is scikit-learn's with ``solver="eigen", shrinkage="auto"``, up to rounding, and many times faster where classes
-    have fewer rows than there are columns: their covariances are never formed one by one.
+    It is scikit-learn's with ``solver="eigen", shrinkage="auto"``, up to rounding and intensities of at least 10⁻⁶. It
+    is many times faster where classes have fewer rows than there are columns: their covariances are never formed one by
+    one.
 
     Return None where it cannot be fitted: rows that are sparse, not numbers, or of more than 2,000 columns, and classes
     that leave it nothing to estimate. Rows with code −1 are left out.
@@ -29,11 +30,12 @@ def lda_projection(X: Matrix, codes: np.ndarray) -> Callable[[Matrix], np.ndarra
     classes = np.unique(codes)
     if len(classes) < 2 or len(X) <= len(classes) or not X.shape[1]:
         return None
-    parts = [_covariance_parts(X[codes == c], len(X)) for c in classes]
-    within = _covariance(np.concatenate([rows for rows, _ in parts]), np.sum([ridge for _, ridge in parts], axis=0))
-    total = _covariance(*_covariance_parts(X, len(X)))
     try:
-        directions = eigh(total - within, within)[1]
+        with np.errstate(all="ignore"):  # numbers that overflow are an error of eigh
+            parts = [_covariance_parts(X[codes == c], len(X)) for c in classes]
+            rows, ridges = (np.concatenate([p[0] for p in parts]), np.sum([p[1] for p in parts], axis=0))
+            within, total = _covariance(rows, ridges), _covariance(*_covariance_parts(X, len(X)))
+            directions = eigh(total - within, within)[1]
     except (ValueError, np.linalg.LinAlgError):
         return None
     leading = directions[:, ::-1][:, : len(classes) - 1]
@@ -45,10 +47,11 @@ def _covariance_parts(X: np.ndarray, n_total: int) -> tuple[np.ndarray, np.ndarr
     """Return R and r: RᵀR + diag(r) is n / n_total times the covariance of n rows, shrunk in units of its deviations.
 
     With D = diag(deviations), Z the standardised rows and ρ the Ledoit–Wolf intensity the covariance is
-    D [(1 − ρ) ZᵀZ / n + ρ μ I] D, μ the mean of the diagonal of ZᵀZ / n.
+    D [(1 − ρ) ZᵀZ / n + ρ μ I] D, μ the mean of the diagonal of ZᵀZ / n. Constant columns have zeros in Z and 1 in D.
     """
     n, d = X.shape
-    centred = X - X.mean(axis=0)
+    is_constant = X.min(axis=0) == X.max(axis=0)  # though their mean is rounded
+    centred = np.where(is_constant, 0.0, X - X.mean(axis=0))
     deviation = np.sqrt(np.einsum("ij,ij->j", centred, centred) / n)
     scale = np.where(deviation > 0, deviation, 1.0)
     Z = centred / scale
