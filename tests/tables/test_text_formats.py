@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 pa = pytest.importorskip("pyarrow")
 
+from mahalo.tables.constraint_files import read_constraints  # noqa: E402
 from mahalo.tables.dataset import load_dataset  # noqa: E402
 from mahalo.tables.options import RowOptions, TextFormat, parse_separator  # noqa: E402
 from mahalo.tables.output_files import write_table  # noqa: E402
@@ -70,6 +71,15 @@ def test_json_lines_and_csv_of_the_same_rows_are_the_same_data():
     options = {"label": "kind", "id": "id"}
     found = [load_dataset(RowOptions([name], **options)) for name in ("t.csv", write_lines("t.jsonl", rows))]
     assert found[0].fingerprint == found[1].fingerprint and found[0].ids == found[1].ids
+
+
+def test_columns_of_json_lines_keep_their_order_if_some_look_like_dates():
+    """Triplets without known names are read in this order."""
+    rows = [{"a": "2020-01-01", "b": "r", "c": "2020-01-03"}]
+    constraints = read_constraints(
+        RowOptions(triplets=write_lines("triplets.jsonl", rows)), 3, ["2020-01-01", "r", "2020-01-03"]
+    )
+    assert constraints.triplets.index.tolist() == [[0, 1, 2]]
 
 
 def test_other_names_are_json_lines_if_an_option_says_so():

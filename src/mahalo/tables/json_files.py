@@ -23,7 +23,7 @@ def read_json_lines(file: Path, progress: Progress) -> pa.Table:
         frame = _read(file, [], progress)
         # pyarrow turns strings that look like dates into times, which print otherwise.
         if dates := [name for name in frame.column_names if pa.types.is_timestamp(frame.schema.field(name).type)]:
-            frame = _read(file, dates, progress)
+            frame = _read(file, dates, progress).select(frame.column_names)  # pyarrow would put them first
         frame.validate(full=True)
     except (pa.lib.ArrowException, OSError) as error:
         if "straddl" in str(error):
