@@ -10,8 +10,10 @@ import threading
 import numpy as np
 import pytest
 from services import HOST, TOKEN, tree_rows
+from starlette.testclient import TestClient
 
 from mahalo.serving import app as serving_app
+from mahalo.serving.app import make_app
 from mahalo.serving.run import Address
 
 QUERIES = tree_rows(2, seed=1).tolist()
@@ -299,6 +301,21 @@ def test_a_token_is_made_up_on_loopback_alone():
             Address.bind(host, 0, None)
     with Address.bind("0.0.0.0", 0, TOKEN, ["search.example.org"]).listening as listening:
         assert listening.getsockname()[0] == "0.0.0.0"
+
+
+@pytest.mark.parametrize("host", ["", "*", "https://search.example.org", "search.example.org/path", "a b", "::1"])
+def test_hosts_that_no_request_names(host):
+    with pytest.raises(ValueError, match="is no value of Host; wanted a name, or NAME:PORT"):
+        Address.bind("127.0.0.1", 0, TOKEN, [host])
+
+
+def test_hosts_have_no_case(pair_service):
+    address = Address.bind("127.0.0.1", 0, TOKEN, ["Search.Example.org", "[::1]:80"])
+    address.listening.close()
+    client = TestClient(make_app(pair_service, TOKEN, address.hosts), headers={"Authorization": f"Bearer {TOKEN}"})
+    for host in ("search.example.org", "SEARCH.example.ORG", "[::1]:80"):
+        assert client.get("/health", headers={"Host": host}).status_code == 200
+    refused(client.get("/health", headers={"Host": "search.example.org:81"}), 421)
 
 
 @pytest.mark.parametrize("token", ["", "short", "with a space in it", "ümlaut-is-no-header", "tab\tin-the-middle-of"])

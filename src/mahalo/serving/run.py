@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import re
 import secrets
 import socket
 import time
@@ -19,6 +20,7 @@ from .service import SearchService
 
 __all__ = ["Address", "serve"]
 
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]+)?")
 _LEAST = 16  # characters of a token
 _GRACE = 10.0  # seconds for the answers under way when the process is asked to stop
 
@@ -57,12 +59,13 @@ class Address:
                 )
             token = secrets.token_urlsafe(32)
         _check_token(token)
+        _check_hosts(allowed)
         listening = bind_socket(host, port)
         number = listening.getsockname()[1]
         own = {address_of(name, number) for name in (host, "127.0.0.1", "localhost", "::1")}
         own |= {one.removesuffix(":80") for one in own}  # clients leave the port of http out
         url = f"http://{address_of(host, number)}"
-        return cls(listening, url, token, is_generated, frozenset(own | set(allowed)))
+        return cls(listening, url, token, is_generated, frozenset(one.lower() for one in own | set(allowed)))
 
 
 def _check_token(token: str) -> None:
@@ -71,6 +74,14 @@ def _check_token(token: str) -> None:
             f"got a token of {len(token)} characters; wanted at least {_LEAST}, visible ASCII without spaces. Make one "
             "with: python -c 'import secrets; print(secrets.token_urlsafe())'"
         )
+
+
+def _check_hosts(allowed: Sequence[str]) -> None:
+    for one in allowed:
+        if not _HOST.fullmatch(one):
+            raise ValueError(
+                f"--allow-host {one!r} is no value of Host; wanted a name, or NAME:PORT, as it stands in addresses."
+            )
 
 
 def _is_loopback(host: str) -> bool:

@@ -52,9 +52,12 @@ class Guard:
 
 
 def host_refusal(headers: Headers, hosts: Collection[str], remedy: str) -> Refusal | None:
-    """Return the refusal of a request for another host: a page elsewhere whose name was made to lead here."""
+    """Return the refusal of a request for another host: a page elsewhere whose name was made to lead here.
+
+    `hosts` are in lower case.
+    """
     host = headers.get("host", "")
-    if host in hosts:
+    if host.lower() in hosts:
         return None
     return Refusal(421, f"the Host {host[:200]!r}", " or ".join(sorted(hosts)), remedy)
 
