@@ -118,9 +118,6 @@ def compare_example(example: Example, seed: int, show: Callable[[str], None]) ->
         LEARNED: MetricLearnerCV(random_state=seed),
     }
 
-    def progress(text: str) -> None:
-        show(f"{example.name}: {text}")
-
     # Small matrices: threads would only wait for each other.
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore", ConvergenceWarning)  # fits that stop early are counted in the result
