@@ -99,3 +99,10 @@ def test_damaged_files_are_refused(gaps, change):
 def test_rows_of_another_width_are_refused(gaps):
     with pytest.raises(ValueError, match=r"3 columns, and missing numbers are known of 4"):
         Imputation.fit(gaps, "mean").fill(gaps[:, :3])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_in_single_precision_stay_so(method):
+    X = np.random.default_rng(0).standard_normal((30, 3)).astype(np.float32)
+    X[3, 1] = np.nan
+    assert Imputation.fit(X, method).fill(X).dtype == np.float32

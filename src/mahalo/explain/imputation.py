@@ -50,14 +50,14 @@ class Imputation:
         return cls(method, values, _stored_rows(X, statistics) if method == "knn" else ())
 
     def fill(self, X: np.ndarray) -> np.ndarray:
-        """Return rows with numbers in the place of NaN; X itself if it has none."""
+        """Return rows with numbers in the place of NaN, of the dtype of X; X itself if it has none."""
         if X.shape[1] != len(self.values):
             raise ValueError(f"rows have {X.shape[1]} columns, and missing numbers are known of {len(self.values)}.")
         missing = np.isnan(X)
         if not missing.any():
             return X
         if self.method != "knn":
-            return np.where(missing, self.values, X)
+            return np.where(missing, np.asarray(self.values, dtype=X.dtype), X)
         from sklearn.impute import KNNImputer
 
         scale, filled, gaps = self._scale, X.copy(), missing.any(axis=1)
