@@ -167,6 +167,16 @@ def test_searches_that_are_not_as_described(client, body, got):
     assert refused(client.post("/search", content=json.dumps(body), headers=JSON), 422)["got"] == got
 
 
+def test_a_refusal_names_every_field_that_is_taken(client):
+    wanted = {
+        "/search": [({"K": 3, "queries": QUERIES}, "no field but queries, k, squared"), ({}, "queries")],
+        "/distance": [({"left": {"ids": ["r1"]}}, "right as an object with one of rows, ids")],
+    }
+    for path, cases in wanted.items():
+        for body, fields in cases:
+            assert refused(client.post(path, json=body), 422)["wanted"] == fields
+
+
 def test_numbers_beyond_double_precision_written_as_powers(client):
     answer = client.post("/search", content=b'{"queries": [[1e999, 1, 2]]}', headers=JSON)
     assert "beyond double precision" in refused(answer, 422)["got"]
@@ -205,7 +215,7 @@ def test_texts_that_are_none(text_service, client_of, text):
 
 def test_an_index_with_bm25_is_searched_by_texts_alone(hybrid_service, client_of):
     row = [0.0] * hybrid_service.form.n_features
-    assert refused(client_of(hybrid_service).post("/search", json={"queries": [row]}), 422)["wanted"] == "one of texts"
+    assert refused(client_of(hybrid_service).post("/search", json={"queries": [row]}), 422)["wanted"] == "texts"
 
 
 def test_checks_of_the_library_are_refusals_too_and_mistakes_are_not(pair_service, client_of, monkeypatch):

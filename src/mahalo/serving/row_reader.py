@@ -46,20 +46,32 @@ class RowReader:
     def __init__(self, form: RowFormat, encoder: TextEncoder | None, known_ids: Collection[Hashable]) -> None:
         self.form, self._encoder, self._known = form, encoder, known_ids
 
-    def rows(self, body: Mapping[str, object], kinds: Collection[str]) -> Rows:
-        """Return the rows of an object, in the field of one of these kinds: queries, rows, texts or ids."""
-        allowed = [kind for kind in kinds if kind != "texts" or self._encoder is not None]
-        found = [kind for kind in allowed if kind in body]
+    def rows(self, body: Mapping[str, object], kinds: Collection[str], beside: Collection[str] = ()) -> Rows:
+        """Return the rows of an object, in the field of one of these kinds: queries, rows, texts or ids.
+
+        Fields in `beside` may be there too; the caller reads them.
+        """
+        found = [kind for kind in self._allowed(kinds) if kind in body]
         if len(found) != 1:
-            got = found or list(body)
+            got = found or [name for name in body if name not in beside]
             raise invalid(
-                f"the fields {', '.join(map(_shown, got)) or 'of an empty object'}", f"one of {', '.join(allowed)}"
+                f"the fields {', '.join(map(_shown, got)) or 'of an empty object'}", self.describe_fields(kinds)
             )
         [kind] = found
-        check_fields(body, ["texts", "numbers"] if kind == "texts" and self.form.n_beside else found)
+        own = ["texts", "numbers"] if kind == "texts" and self.form.n_beside else found
+        check_fields(body, [*own, *beside])
         if kind == "texts":
             return self._texts(body)
         return self._ids(body[kind]) if kind == "ids" else self._numbers(body[kind], kind)
+
+    def describe_fields(self, kinds: Collection[str]) -> str:
+        """Return the fields of these kinds that the model takes, in words: "one of rows, ids" or "queries"."""
+        allowed = self._allowed(kinds)
+        return f"one of {', '.join(allowed)}" if len(allowed) > 1 else allowed[0]
+
+    def _allowed(self, kinds: Collection[str]) -> list[str]:
+        """Return the kinds of rows that the model takes: all, or all but texts."""
+        return [kind for kind in kinds if kind != "texts" or self._encoder is not None]
 
     def _numbers(self, value: object, name: str) -> Rows:
         return Rows(_matrix(value, name, self.form.n_features, self.form.row))
@@ -97,7 +109,7 @@ def check_fields(body: Mapping[str, object], known: Collection[str]) -> None:
     """Raise `Refusal` for a field that is not known."""
     for name in body:
         if name not in known:
-            raise invalid(f"the field {_shown(name)}", f"{' and '.join(known)} alone")
+            raise invalid(f"the field {_shown(name)}", f"no field but {', '.join(known)}")
 
 
 def _list(value: object, name: str, of: str) -> list:

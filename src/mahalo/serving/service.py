@@ -21,6 +21,7 @@ from .row_reader import RowReader, Rows, check_fields, invalid, kind_of
 __all__ = ["SearchService"]
 
 Json: TypeAlias = "dict[str, object]"
+_SIDE = ("rows", "ids", "texts")  # fields of a side of a comparison
 
 
 class SearchService:
@@ -68,8 +69,8 @@ class SearchService:
 
     def search(self, body: Mapping[str, object]) -> Json:
         """Return ids and distances of the k nearest rows of each query, nearest or best first."""
-        fields = {name: value for name, value in body.items() if name not in ("k", "squared")}
-        queries = self._reader.rows(fields, ["texts"] if self.hybrid is not None else ["queries", "texts"])
+        kinds = ["texts"] if self.hybrid is not None else ["queries", "texts"]
+        queries = self._reader.rows(body, kinds, beside=("k", "squared"))
         k, squared = _k(body), _squared(body)
         _check_size(len(queries) * min(k, len(self.index)), f"{len(queries):,} queries with k = {k:,}")
         if self.hybrid is not None:
@@ -127,8 +128,9 @@ class SearchService:
         for name in ("left", "right"):
             side = body.get(name)
             if not isinstance(side, dict):
-                raise invalid(f"{name} {kind_of(side)}", f"{name} as an object with rows")
-            sides.append(self._reader.rows(side, ["rows", "ids", "texts"]))
+                wanted = self._reader.describe_fields(_SIDE)
+                raise invalid(f"{name} {kind_of(side)}", f"{name} as an object with {wanted}")
+            sides.append(self._reader.rows(side, _SIDE))
         return sides[0], sides[1]
 
     def _points(self, rows: Rows) -> Matrix:
