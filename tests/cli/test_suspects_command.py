@@ -57,8 +57,8 @@ def test_a_studio_on_other_rows_or_a_taken_port_is_refused(irises, run):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        code, _, err = run("studio", *data, "--port", taken.getsockname()[1], "--log", irises / "new.jsonl")
-    assert code != 0 and "is taken; pass --port 0" in err
+        code, out, err = run("studio", *data, "--port", taken.getsockname()[1], "--log", irises / "new.jsonl")
+    assert code != 0 and not out and "is taken; pass --port 0" in err
     for port in (70_000, -1):
         code, _, err = run("studio", *data, "--port", port, "--log", irises / "new.jsonl")
         assert code == 2 and f"from 0 (any that is free) to 65535; got {port}" in err and err.count("\n") <= 2, err

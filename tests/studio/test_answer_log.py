@@ -36,6 +36,13 @@ def test_entries_are_read_again_as_they_were_written(path):
     assert path.read_bytes().count(b"\n") == 5 and path.read_bytes().isascii()
 
 
+def test_a_path_where_no_answer_can_be_written_is_refused_at_once(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no folder .* to keep 'answers.jsonl' in: make it first"):
+        AnswerLog(tmp_path / "nowhere" / "answers.jsonl", DATA)
+    with pytest.raises(IsADirectoryError, match="is a folder; name a file in it"):
+        AnswerLog(tmp_path, DATA)
+
+
 def test_an_id_is_written_once(path):
     log = AnswerLog(path, DATA)
     log.append(pair("a"))

@@ -49,5 +49,8 @@ def studio(
         loaded = load_studio(
             rows, log=log, annotator=annotator, kinds=kinds, seed=seed, model=model, progress=display.progress
         )
-    typer.echo(f"answers are kept in {log}; open this address, Ctrl-C stops:")
-    serve(loaded.session, loaded.table, out, port=port, browser=browser, show=typer.echo)
+
+    def show(address: str) -> None:
+        typer.echo(f"answers are kept in {log}; open this address, Ctrl-C stops:\n{address}")
+
+    serve(loaded.session, loaded.table, out, port=port, browser=browser, show=show)

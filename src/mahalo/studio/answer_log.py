@@ -62,6 +62,15 @@ _ANSWERS = {
 }
 
 
+def _checked(path: Path) -> Path:
+    """Return the path of a log; raise OSError, before a question is asked, if no answer can be written there."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a folder; name a file in it.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"no folder {str(path.parent)!r} to keep {path.name!r} in: make it first.")
+    return path
+
+
 class AnswerLog:
     """Answers on disk, shared by any number of processes and threads.
 
@@ -77,7 +86,7 @@ class AnswerLog:
     """
 
     def __init__(self, path: str | os.PathLike | None, data: DataIdentity) -> None:
-        self.path = None if path is None else Path(path)
+        self.path = None if path is None else _checked(Path(path))
         self.data = data
         self._mutex = threading.RLock()
         self._entries: list[Entry] = []
