@@ -35,6 +35,7 @@ def test_both_files_are_there_already_unless_force_is_given(run, tmp_path, monke
     (tmp_path / "new-bottles.parquet").write_text("mine")
     code, _, err = run("demo", "--write", "wine.parquet")
     assert code == 2 and "new-bottles.parquet exists; pass --force" in err
+    assert "or give another folder to --write" in err  # the name is that of the second table, whatever the first one's
     assert not (tmp_path / "wine.parquet").exists()
     code, out, _ = run("demo", "--write", "wine.parquet", "--force", "--json")
     assert code == 0 and json.loads(out) == {"out": "wine.parquet", "new": "new-bottles.parquet"}

@@ -114,8 +114,8 @@ def _write(
     first = files["out"]
     if first in [path for name, path in files.items() if name != "out"]:
         raise ValueError(f"--write {first.name} is the name of another table beside it; give another name.")
-    for path in files.values():
-        check_output(path, force, _KINDS, "--write")
+    for name, path in files.items():
+        check_output(path, force, _KINDS, "--write" if name == "out" else "folder to --write")
     for name, columns in tables.items():
         write_table(files[name], columns)
     return files
