@@ -62,3 +62,10 @@ def test_a_studio_on_other_rows_or_a_taken_port_is_refused(irises, run):
     for port in (70_000, -1):
         code, _, err = run("studio", *data, "--port", port, "--log", irises / "new.jsonl")
         assert code == 2 and f"from 0 (any that is free) to 65535; got {port}" in err and err.count("\n") <= 2, err
+
+
+def test_the_help_of_the_studio_offers_no_standard_input(run, irises):
+    helps = {name: run(name, "--help")[1].partition("Options")[0].split() for name in ("studio", "suspects")}
+    assert [name for name, words in helps.items() if "-" in words] == ["suspects"]
+    code, _, err = run("studio", "-", "--no-browser")
+    assert code == 2 and "save standard input to a file" in err

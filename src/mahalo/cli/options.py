@@ -37,11 +37,11 @@ result_option = partial(_option, _RESULT)
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `mahalo fit` or `metric.save` wrote.")]
 
+_DATA = f"Rows: {_KINDS}; files, a folder, a glob in quotes"
+
 # Options of `RowOptions`, by field.
 _ROW_OPTIONS: dict[str, OptionInfo | ArgumentInfo] = {
-    "data": typer.Argument(
-        metavar="DATA", help=f"Rows: {_KINDS}; files, a folder, a glob in quotes; - is standard input."
-    ),
+    "data": typer.Argument(metavar="DATA", help=f"{_DATA}; - is standard input."),
     "label": _row_option("COLUMN", "Class column; unlabelled: empty, or −1 among numbers."),
     "labels": _row_option("FILE", "Classes, one a row: .npy, .txt or a table."),
     "id": _row_option("COLUMN", "Column that names rows."),
@@ -152,6 +152,9 @@ def expand_options(
                 parameters.append(parameter.replace(annotation=group, kind=parameter.KEYWORD_ONLY))
                 continue
             taken = {name: option for name, option in _parameters(group).items() if name not in omit}
+            if "data" in taken and not standard_input:
+                files = Annotated[list[str], typer.Argument(metavar="DATA", help=f"{_DATA}.")]
+                taken["data"] = taken["data"].replace(annotation=files)
             groups[parameter.name] = (group, list(taken))
             parameters += taken.values()
 
