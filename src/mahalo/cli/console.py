@@ -189,7 +189,7 @@ def _describe_choice(outcome: Outcome) -> str:
     chosen, start = outcome.settings, _describe_prior(outcome.settings.prior)
     parts = [f"γ {chosen.gamma:.3g}", f"start {start}"]
     parts += [f"{chosen.strategy} pairs"] if outcome.dataset.constraints is None else []
-    parts = [f"the start itself, {start}, nothing beyond it"] if outcome.prior_only else parts
+    parts = [f"start {start}, kept unchanged"] if outcome.prior_only else parts
     parts += [f"residual {float(chosen.residual):g}"] if chosen.residual is not True else []
     parts += ["by cosine"] if chosen.normalize else []
     parts += [f"{chosen.n_components} directions"] if chosen.n_components else []
