@@ -10,10 +10,11 @@ from types import FrameType
 from typing import Any, cast
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from .types import RowsLike, RowsT
+from .types import Matrix, RowsLike, RowsT
 
 Seed = int | np.random.RandomState | np.random.Generator | None
 
@@ -298,4 +299,17 @@ def check_gram(K: np.ndarray) -> None:
     if asymmetry > 1e-6 * float(np.abs(K).max()):
         raise ValueError(
             f"the precomputed kernel matrix must be symmetric; it differs from its transpose by {asymmetry:.3g}."
+        )
+
+
+def check_magnitude(X: Matrix) -> None:
+    """Raise ValueError if squares of the numbers in X would leave float64; objects have no numbers."""
+    values = cast(np.ndarray, X.data if sp.issparse(X) else X)
+    if values.dtype.kind != "f":
+        return
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    if largest > 0 and not 1e-150 <= largest <= 1e150:
+        raise ValueError(
+            f"the largest value in X is {largest:.3g}; squared distances would not fit into float64. Rescale X, say "
+            "X / abs(X).max(): learned distances scale along."
         )

@@ -111,3 +111,11 @@ def test_an_adapter_declines_most_noise():
         E, y = rng.normal(size=(120, 16)), np.arange(120) % 6
         spaces.append(EmbeddingAdapter(random_state=seed, gammas=[0.1, 1.0]).fit(E, y).space_)
     assert spaces.count("unlearned") >= 3
+
+
+def test_scores_are_averaged_over_folds_of_any_size():
+    """The second fold has three times as many rows, and counts as much."""
+    folds = [
+        CandidateScores(np.full((1, n), value), np.full((1, n), 0.5 * value), None) for n, value in ((1, 1.0), (3, 0.0))
+    ]
+    assert ScoreTable(folds).steady_mean[0] == pytest.approx(0.5 * (0.5 + 0.25))

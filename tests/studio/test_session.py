@@ -356,3 +356,9 @@ def test_identical_rows_are_no_obstacle():
     constant = Session(np.ones((6, 2)))
     constant.log.append(Entry("a", "pair", (0, 1), "same"))
     assert constant.final().certificate is None
+
+
+@pytest.mark.parametrize("scale", [1e160, 1e-160])
+def test_rows_whose_squares_leave_float64_are_refused_before_the_first_question(rng, scale):
+    with pytest.raises(ValueError, match="Rescale X"):
+        Session(scale * rng.standard_normal((20, 3)))

@@ -71,7 +71,8 @@ class ScoreTable:
     @cached_property
     def steady_mean(self) -> np.ndarray:
         """Average of the mean score and the mean smooth score of every complete candidate; −∞ for the others."""
-        return 0.5 * (self.mean + np.where(self.complete, self.smooth.mean(axis=1), 0.0))
+        smooth = np.stack([fold.smooth.mean(axis=1) for fold in self.folds], axis=1)
+        return 0.5 * (self.mean + np.where(self.complete, smooth.mean(axis=1), 0.0))
 
     def best(self, candidates: np.ndarray) -> int:
         """Return the first of some candidates whose mean score is the largest."""

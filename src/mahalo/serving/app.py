@@ -122,8 +122,8 @@ class _Workers:
         return endpoint
 
     def stop(self) -> None:
-        """Wait for the answers under way."""
-        self._threads.shutdown()
+        """Wait for the answers under way; drop those that have not begun."""
+        self._threads.shutdown(cancel_futures=True)
 
 
 def _use_one_thread() -> None:

@@ -8,12 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
+from ..validation import check_magnitude
+
 
 def checked_rows(X: ArrayLike) -> np.ndarray:
-    """Return X as a matrix of finite numbers in single or double precision."""
+    """Return X as a matrix of finite numbers, whose squares are finite, in single or double precision."""
     if hasattr(X, "tocsr"):
         raise ValueError("X is sparse; a session takes a dense array. Reduce it first, e.g. with TruncatedSVD.")
-    return np.asarray(check_array(X, dtype=[np.float64, np.float32], ensure_min_samples=3))
+    rows = np.asarray(check_array(X, dtype=[np.float64, np.float32], ensure_min_samples=3))
+    check_magnitude(rows)
+    return rows
 
 
 def checked_kinds(kinds: Sequence[str]) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from ..priors import Supervision
 from ..progress import SILENT, Countdown, Progress
 from ..rows import SampledRows
 from ..solvers import OnStep, Problem, Solution, contradiction_error, solve
-from ..validation import as_generator, as_rows, len_of, warn
+from ..validation import as_generator, as_rows, check_magnitude, len_of, warn
 from .posed_problem import PosedProblem, pose_problem
 from .settings import FitData, FitSettings
 from .space import make_space
@@ -150,7 +150,7 @@ def pose(
     """
     X, constraints = data.X, data.constraints
     rng = as_generator(settings.random_state)
-    _check_magnitude(X)
+    check_magnitude(X.X if isinstance(X, SampledRows) else X)
     rows = None if data.rows is None else as_rows(data.rows, len_of(X))
     features = None
     if settings.features is not None:
@@ -238,19 +238,6 @@ def _check_takes_features(X: Any) -> None:
     if sp.issparse(X):
         raise ValueError(
             "features make dense columns of dense rows; with sparse rows use features=None, or X.toarray()."
-        )
-
-
-def _check_magnitude(X: Any) -> None:
-    X = X.X if isinstance(X, SampledRows) else X
-    values = X.data if sp.issparse(X) else X
-    if values.dtype.kind != "f":
-        return  # objects: only the kernel has numbers
-    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
-    if largest > 0 and not 1e-150 <= largest <= 1e150:
-        raise ValueError(
-            f"the largest value in X is {largest:.3g}; squared distances would not fit into float64. Rescale X, say "
-            "X / abs(X).max(): learned distances scale along."
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import signal
 import socket
 import threading
@@ -23,7 +24,8 @@ def bind_socket(host: str, port: int) -> socket.socket:
     except OSError as error:
         raise OSError(error.errno, f"{host!r} is no address of this machine; pass --host 127.0.0.1") from None
     listening = socket.socket(family, kind, protocol)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if os.name == "posix":  # elsewhere this lets a second server listen on the port
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind(address)
     except OSError as error:
