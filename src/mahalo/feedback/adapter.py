@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from ..callbacks import CallbackMixin, with_callbacks
 from ..evaluation.judgements import read_judgements
 from ..explain import CertificateDiagramMixin
+from ..linalg import one_thread_if_narrow
 from ..metric import Metric
 from ..progress import Progress
 from ..validation import Seed, as_generator, check_count, check_positive, upcast_half, warn
@@ -172,7 +173,7 @@ class QueryAdapter(CallbackMixin, CertificateDiagramMixin, ClassNamePrefixFeatur
             queries, documents, judgements, n_negatives=self.n_negatives, weights=self.weights, rng=rng
         )
         self.n_features_in_ = queries.shape[1]
-        with self._fit_progress(queries) as progress:
+        with self._fit_progress(queries) as progress, one_thread_if_narrow(queries.shape[1]):
             chosen = self._choose(searches, rng, progress)
             self._solve(searches, chosen, progress)
         return self

@@ -27,7 +27,7 @@ from .symmetric import (
     spd_roots,
     symmetrize,
 )
-from .threads import in_threads
+from .threads import in_threads, one_thread_if_narrow
 from .within_class import (
     MAX_DENSE_COLUMNS,
     MAX_SPARSE_COLUMNS,

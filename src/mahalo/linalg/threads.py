@@ -10,10 +10,16 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 # A further thread must have about this many multiply-adds to do before it pays.
 _WORTH_A_THREAD = 4_000_000
+_NARROW = 256  # columns up to which one thread of BLAS does as well as several
+
+
+def one_thread_if_narrow(n_columns: int) -> threadpool_limits:
+    """Return a context with one thread for rows of few columns, where several only wait for each other."""
+    return threadpool_limits(1 if n_columns <= _NARROW else None)
 
 
 def in_threads(n: int, work: int, task: Callable[[int, int], None]) -> None:

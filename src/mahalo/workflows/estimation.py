@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from threadpoolctl import threadpool_limits
 
 from ..evaluation import BeforeAfter, known_pairs
 from ..explain import Provenance, fit_notes
 from ..explain.suspects import FoldMetric
 from ..learner import MetricLearner
-from ..linalg import Matrix
+from ..linalg import Matrix, one_thread_if_narrow
 from ..metric import Metric, Scaling, absorb_scaling
 from ..priors import Within
 from ..progress import SILENT, Progress
@@ -28,8 +27,6 @@ from ..tables.labels_and_ids import Classes
 from ..task import FitSettings
 from ..validation import is_precomputed, len_of, warn
 from .options import LearningOptions
-
-_NARROW = 256  # columns up to which one thread does as well as several
 
 
 @dataclass(frozen=True)
@@ -108,7 +105,7 @@ class FitOutcome(Outcome):
 def learn_metric(dataset: Dataset, options: LearningOptions, progress: Progress = SILENT) -> FitOutcome:
     """Choose settings, evaluate them on held-out rows and fit all rows."""
     X, scaling = _prepare(dataset, options)
-    with _limit_threads(X):
+    with one_thread_if_narrow(X.shape[1]):
         cv = make_estimator(options, progress)
         search = cv.make_search(X, dataset.y, constraints=dataset.constraints)
         outcome = _evaluate(dataset, options, scaling, search, fitting=True)
@@ -125,7 +122,7 @@ def learn_metric(dataset: Dataset, options: LearningOptions, progress: Progress 
 def evaluate_metric(dataset: Dataset, options: LearningOptions, progress: Progress = SILENT) -> Outcome:
     """Choose settings and evaluate them on held-out rows, without a fit to all rows."""
     X, scaling = _prepare(dataset, options)
-    with _limit_threads(X):
+    with one_thread_if_narrow(X.shape[1]):
         search = make_estimator(options, progress).make_search(X, dataset.y, constraints=dataset.constraints)
         return _evaluate(dataset, options, scaling, search, fitting=False)
 
@@ -189,11 +186,6 @@ def _check_classes(classes: Classes, source: str) -> None:
             f"the labels of {source} have {len(classes.names)} classes, {'one' if n_large else 'none'} of them of more "
             "than one row; two such are needed to learn from and evaluate by. Is this the column of classes?"
         )
-
-
-def _limit_threads(X: Matrix) -> threadpool_limits:
-    """Return a context with one thread for small matrices, where several only wait for each other."""
-    return threadpool_limits(1 if X.shape[1] <= _NARROW else None)
 
 
 # -- estimators ----------------------------------------------------------------------------------------------------
