@@ -66,7 +66,7 @@ def test_violated_constraints_are_explained_beside_converged(run, trees):
     )
     text = " ".join(out.split())
     assert code == 0 and "converged in" in text
-    assert "constraints violated, as a finite γ allows, each at its price" in text
+    assert "constraints violated, which a finite γ allows at a cost" in text
 
 
 def test_constant_columns_are_named_where_rows_are_read_in_pieces(run, trees, monkeypatch):

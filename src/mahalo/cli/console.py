@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _FORMATS = {"distance": ".6g", "probability": ".4f"}  # of columns of answers
 _SHOWN = 100  # characters of a text in the table of answers
 # Printed beside "converged", where violations would look like a fault.
-_SLACK = ", as a finite γ allows, each at its price"
+_SLACK = ", which a finite γ allows at a cost"
 
 
 def print_json(record: Mapping[str, object]) -> None:
