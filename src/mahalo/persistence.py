@@ -33,7 +33,7 @@ Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json
 
 
 def as_plain(fields: Mapping[str, object], *, arrays: bool = False, allow_nan: bool = True) -> dict[str, Json]:
-    """Return fields as they come back from JSON: NumPy's scalars as Python's, tuples as lists.
+    """Return fields in the form that JSON gives back: NumPy's scalars as Python's, tuples as lists.
 
     With `arrays`, small arrays become lists. TypeError or ValueError where JSON has no such value.
     """

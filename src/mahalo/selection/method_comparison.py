@@ -139,9 +139,10 @@ def compare(
     random_state: int = 0,
     verbose: int | Callable[[str], None] = 0,
 ) -> ComparedMetrics:
-    """Distances before and after learning, on rows they were not learned from.
+    """Compare distances before and after learning, on held-out rows.
 
-    Every held-out row is classified by its ten nearest training rows, and asks the training rows for its own class.
+    Every held-out row is a query: its ten nearest training rows vote on its class, and all training rows are ranked by
+    their distance to it.
 
     Parameters
     ----------
@@ -157,7 +158,7 @@ def compare(
     cv : int or splitter, optional
         Without test rows: folds. Default: five, stratified.
     random_state : int, default=0
-        Of the default folds, and of the at most 1,000 rows of each that are judged.
+        Seed of the default folds, and of the sample of at most 1,000 queries in each.
     verbose : int, default=0
         1: a live line on what is being learned, and the time left.
 

@@ -23,7 +23,7 @@ class State:
     n_consolidated : int
         Answers in the log at the last consolidation.
     certificate : Certificate or None
-        Of the last consolidation.
+        Certificate of the last consolidation.
     n_held_out : int
         Pairs whose answers are held out; a triplet is two.
     held_out : HeldOut or None
