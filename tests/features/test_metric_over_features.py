@@ -208,7 +208,8 @@ def test_duplicates_constant_columns_and_small_classes(rng, features):
         learner = MetricLearner(features=features, pairs_per_class=20).fit(X, y)
     D = learner.metric_.distances(X)
     assert learner.certificate_.converged and np.isfinite(D).all()
-    assert D[0, 1] == 0.0 and np.isfinite(learner.metric_.at(X[5])).all()
+    assert D[0, 1] <= 1e-7 * D.max()  # the square root of rounding in squared distances
+    assert np.isfinite(learner.metric_.at(X[5])).all()
 
 
 def test_more_regions_than_rows(rng):
