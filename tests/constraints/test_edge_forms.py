@@ -69,6 +69,25 @@ def test_adjoint_is_the_sum_of_dense_forms(seed, kind):
     assert forms.apply(Y @ delta, Y) @ s == pytest.approx(np.vdot(delta, forms.adjoint(Y, s)), rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rank", [1, 9, 70])
+def test_rows_in_single_precision(rng, kind, rank):
+    X = rng.standard_normal((8, rank))
+    constraints = constraints_of(kind, rng, X)
+    forms, Y = on_used_rows(constraints, X)
+    single, s, delta = Y.astype(np.float32), rng.standard_normal(constraints.n_constraints), random_symmetric(rng, rank)
+    values = forms.apply(Y @ delta, Y)
+    found = forms.apply(single @ delta.astype(np.float32), single)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, values, atol=1e-4 * np.abs(values).max())
+    expected = forms.adjoint(Y, s)
+    for adjoint in (forms.adjoint(single, s), through_rows(forms, single, s)):
+        assert adjoint.dtype == np.float64
+        np.testing.assert_array_equal(adjoint, adjoint.T)
+        np.testing.assert_allclose(adjoint, expected, atol=1e-5 * np.abs(expected).max())
+    assert (through_rows(forms, single, s) != expected).any()
+
+
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["pairs", "triplets"]), st.sampled_from([1, 5, 8, 17, 33]))
 def test_second_moments_are_those_of_the_edges(seed, kind, rank):
     rng = np.random.default_rng(seed)

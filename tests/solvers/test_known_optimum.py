@@ -190,7 +190,7 @@ def test_satisfied_constraints_leave_the_prior_untouched(rng):
 
 
 @pytest.mark.parametrize("gamma", [0.3, 30.0])
-def test_looking_at_violated_constraints_alone_changes_nothing(rng, monkeypatch, gamma):
+def test_what_large_problems_do_changes_nothing(rng, monkeypatch, gamma):
     X = rng.standard_normal((60, 5))
     pairs = random_pair_constraints(rng, X, 40)
     for constraints in (pairs, pairs + random_triplets(rng, X, 10) + random_linear(rng, X, 5)):
@@ -198,9 +198,18 @@ def test_looking_at_violated_constraints_alone_changes_nothing(rng, monkeypatch,
         everything = newton(problem, tol=1e-10)
         with monkeypatch.context() as patch:
             patch.setattr(sys.modules["mahalo.solvers.newton"], "_LARGE_SIZE", 0)
-            violated = newton(problem, tol=1e-10)
-        assert [step.gamma for step in violated.history] == [step.gamma for step in everything.history]
-        np.testing.assert_allclose(violated.F, everything.F, rtol=0, atol=1e-7 * np.abs(everything.F).max())
+            large = newton(problem, tol=1e-10)
+        assert [step.gamma for step in large.history] == [step.gamma for step in everything.history]
+        np.testing.assert_allclose(large.F, everything.F, rtol=0, atol=1e-7 * np.abs(everything.F).max())
+
+
+@pytest.mark.parametrize("scale", [1e-45, 1e-20, 1.0, 1e20, 1e45])
+def test_directions_are_found_in_single_precision_unless_it_would_lose_numbers(rng, scale):
+    rows = scale * rng.standard_normal((400, 100))
+    kept = scale != 1.0
+    module = sys.modules["mahalo.solvers.newton"]
+    assert module._for_directions(rows).dtype == (np.float64 if kept else np.float32)
+    assert module._for_directions(rows[:10]).dtype == np.float64  # a small matrix
 
 
 @pytest.mark.parametrize("n", [1, 7, 32, 33, 100])

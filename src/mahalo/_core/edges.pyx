@@ -6,14 +6,23 @@ import numpy as np
 
 from .checks cimport check_indices, check_length, check_shape
 
+ctypedef fused real:
+    double
+    float
+
 cdef extern from "kernels.h" nogil:
     void mahalo_edge_rows(const double *Y, const Py_ssize_t *tail, const Py_ssize_t *head, double *out,
                           Py_ssize_t n_edges, Py_ssize_t r)
-    void mahalo_edge_dots(const double *A, const double *B, const Py_ssize_t *tail, const Py_ssize_t *head,
-                          double *out, Py_ssize_t n_edges, Py_ssize_t r)
-    void mahalo_edge_laplacian(const double *Y, const Py_ssize_t *start, const Py_ssize_t *neighbour,
-                               const Py_ssize_t *edge, const double *weight, double *out,
-                               Py_ssize_t first, Py_ssize_t last, Py_ssize_t r)
+    void mahalo_edge_dots_d(const double *A, const double *B, const Py_ssize_t *tail, const Py_ssize_t *head,
+                            double *out, Py_ssize_t n_edges, Py_ssize_t r)
+    void mahalo_edge_laplacian_d(const double *Y, const Py_ssize_t *start, const Py_ssize_t *neighbour,
+                                 const Py_ssize_t *edge, const double *weight, double *out,
+                                 Py_ssize_t first, Py_ssize_t last, Py_ssize_t r)
+    void mahalo_edge_dots_s(const float *A, const float *B, const Py_ssize_t *tail, const Py_ssize_t *head,
+                            double *out, Py_ssize_t n_edges, Py_ssize_t r)
+    void mahalo_edge_laplacian_s(const float *Y, const Py_ssize_t *start, const Py_ssize_t *neighbour,
+                                 const Py_ssize_t *edge, const double *weight, float *out,
+                                 Py_ssize_t first, Py_ssize_t last, Py_ssize_t r)
     void mahalo_edge_gram(const double *Y, const Py_ssize_t *tail, const Py_ssize_t *head, const double *weight,
                           double *H, double *rows, Py_ssize_t n_edges, Py_ssize_t r, Py_ssize_t padded, int squared)
     int MAHALO_BATCH
@@ -33,7 +42,7 @@ def edge_rows(const double[:, ::1] Y, const Py_ssize_t[::1] tail, const Py_ssize
     return np.asarray(out)
 
 
-def edge_dots(const double[:, ::1] A, const double[:, ::1] B,
+def edge_dots(const real[:, ::1] A, const real[:, ::1] B,
               const Py_ssize_t[::1] tail, const Py_ssize_t[::1] head, double[::1] out):
     """Set out[e] = (A[i] − A[j]) · (B[i] − B[j]) for the edge e = (i, j) = (tail[e], head[e])."""
     check_shape("B", B.shape[0], B.shape[1], A.shape[0], A.shape[1])
@@ -45,11 +54,14 @@ def edge_dots(const double[:, ::1] A, const double[:, ::1] B,
         out[:] = 0.0
         return
     with nogil:
-        mahalo_edge_dots(&A[0, 0], &B[0, 0], &tail[0], &head[0], &out[0], tail.shape[0], A.shape[1])
+        if real is double:
+            mahalo_edge_dots_d(&A[0, 0], &B[0, 0], &tail[0], &head[0], &out[0], tail.shape[0], A.shape[1])
+        else:
+            mahalo_edge_dots_s(&A[0, 0], &B[0, 0], &tail[0], &head[0], &out[0], tail.shape[0], A.shape[1])
 
 
-def edge_laplacian(const double[:, ::1] Y, const Py_ssize_t[::1] start, const Py_ssize_t[::1] neighbour,
-                   const Py_ssize_t[::1] edge, const double[::1] weight, double[:, ::1] out,
+def edge_laplacian(const real[:, ::1] Y, const Py_ssize_t[::1] start, const Py_ssize_t[::1] neighbour,
+                   const Py_ssize_t[::1] edge, const double[::1] weight, real[:, ::1] out,
                    Py_ssize_t first, Py_ssize_t last):
     """Set out[i] = Σ_{e=(i,j)} weight[e] (Y[i] − Y[j]) for first ≤ i < last: rows of Laplacian(weight) @ Y.
 
@@ -69,8 +81,12 @@ def edge_laplacian(const double[:, ::1] Y, const Py_ssize_t[::1] start, const Py
         out[first:last] = 0.0
         return
     with nogil:
-        mahalo_edge_laplacian(&Y[0, 0], &start[0], &neighbour[0], &edge[0], &weight[0], &out[0, 0],
-                              first, last, Y.shape[1])
+        if real is double:
+            mahalo_edge_laplacian_d(&Y[0, 0], &start[0], &neighbour[0], &edge[0], &weight[0], &out[0, 0],
+                                    first, last, Y.shape[1])
+        else:
+            mahalo_edge_laplacian_s(&Y[0, 0], &start[0], &neighbour[0], &edge[0], &weight[0], &out[0, 0],
+                                    first, last, Y.shape[1])
 
 
 def edge_gram(const double[:, ::1] Y, const Py_ssize_t[::1] tail, const Py_ssize_t[::1] head,

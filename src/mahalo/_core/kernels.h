@@ -113,42 +113,50 @@ static void mahalo_edge_rows(const double *MAHALO_RESTRICT Y, const ptrdiff_t *t
     }
 }
 
-/* out[e] = (A[i] − A[j]) · (B[i] − B[j]) over edges e = (i, j). */
-MAHALO_VECTORIZED
-static void mahalo_edge_dots(const double *A, const double *B, const ptrdiff_t *tail, const ptrdiff_t *head,
-                             double *out, ptrdiff_t n_edges, ptrdiff_t r)
-{
-    for (ptrdiff_t e = 0; e < n_edges; e++) {
-        const double *ai = A + tail[e] * r, *aj = A + head[e] * r;
-        const double *bi = B + tail[e] * r, *bj = B + head[e] * r;
-        double total = 0.0;
-        for (ptrdiff_t k = 0; k < r; k++)
-            total += (ai[k] - aj[k]) * (bi[k] - bj[k]);
-        out[e] = total;
+/* out[e] = (A[i] − A[j]) · (B[i] − B[j]) over edges e = (i, j): one function for each precision. */
+#define MAHALO_EDGE_DOTS(name, real)                                                                    \
+    MAHALO_VECTORIZED                                                                                   \
+    static void name(const real *A, const real *B, const ptrdiff_t *tail, const ptrdiff_t *head, double *out,  \
+                     ptrdiff_t n_edges, ptrdiff_t r)                                                    \
+    {                                                                                                   \
+        for (ptrdiff_t e = 0; e < n_edges; e++) {                                                       \
+            const real *ai = A + tail[e] * r, *aj = A + head[e] * r;                                    \
+            const real *bi = B + tail[e] * r, *bj = B + head[e] * r;                                    \
+            real total = 0;                                                                             \
+            for (ptrdiff_t k = 0; k < r; k++)                                                           \
+                total += (ai[k] - aj[k]) * (bi[k] - bj[k]);                                             \
+            out[e] = total;                                                                             \
+        }                                                                                               \
     }
-}
 
-/* out[i] = Σ_{e=(i,j)} weight[e] (Y[i] − Y[j]) for first ≤ i < last. */
-MAHALO_VECTORIZED
-static void mahalo_edge_laplacian(const double *MAHALO_RESTRICT Y, const ptrdiff_t *start, const ptrdiff_t *neighbour,
-                                  const ptrdiff_t *edge, const double *weight, double *MAHALO_RESTRICT out,
-                                  ptrdiff_t first, ptrdiff_t last, ptrdiff_t r)
-{
-    for (ptrdiff_t i = first; i < last; i++) {
-        double *zi = out + i * r;
-        const double *yi = Y + i * r;
-        for (ptrdiff_t k = 0; k < r; k++)
-            zi[k] = 0.0;
-        for (ptrdiff_t q = start[i]; q < start[i + 1]; q++) {
-            double w = weight[edge[q]];
-            if (w != 0.0) {
-                const double *yj = Y + neighbour[q] * r;
-                for (ptrdiff_t k = 0; k < r; k++)
-                    zi[k] += w * (yi[k] - yj[k]);
-            }
-        }
+MAHALO_EDGE_DOTS(mahalo_edge_dots_d, double)
+MAHALO_EDGE_DOTS(mahalo_edge_dots_s, float)
+
+/* out[i] = Σ_{e=(i,j)} weight[e] (Y[i] − Y[j]) for first ≤ i < last: one function for each precision. */
+#define MAHALO_EDGE_LAPLACIAN(name, real)                                                               \
+    MAHALO_VECTORIZED                                                                                   \
+    static void name(const real *MAHALO_RESTRICT Y, const ptrdiff_t *start, const ptrdiff_t *neighbour, \
+                     const ptrdiff_t *edge, const double *weight, real *MAHALO_RESTRICT out, ptrdiff_t first,  \
+                     ptrdiff_t last, ptrdiff_t r)                                                       \
+    {                                                                                                   \
+        for (ptrdiff_t i = first; i < last; i++) {                                                      \
+            real *zi = out + i * r;                                                                     \
+            const real *yi = Y + i * r;                                                                 \
+            for (ptrdiff_t k = 0; k < r; k++)                                                           \
+                zi[k] = 0;                                                                              \
+            for (ptrdiff_t q = start[i]; q < start[i + 1]; q++) {                                       \
+                real w = (real)weight[edge[q]];                                                         \
+                if (w != 0) {                                                                           \
+                    const real *yj = Y + neighbour[q] * r;                                              \
+                    for (ptrdiff_t k = 0; k < r; k++)                                                   \
+                        zi[k] += w * (yi[k] - yj[k]);                                                   \
+                }                                                                                       \
+            }                                                                                           \
+        }                                                                                               \
     }
-}
+
+MAHALO_EDGE_LAPLACIAN(mahalo_edge_laplacian_d, double)
+MAHALO_EDGE_LAPLACIAN(mahalo_edge_laplacian_s, float)
 
 /* Products with matrices whose order r is a multiple of 8, a tile of 4 rows and 8 columns at a time with its sums in
    registers. Compilers keep them there if they are written as vectors and their loops are unrolled; others get loops

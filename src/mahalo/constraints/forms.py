@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._core.edges import edge_dots, edge_gram, edge_laplacian
-from ..linalg import in_threads
+from ..linalg import in_threads, symmetric_product
 
 _FEW = 30_000  # largest (edges × columns) for which edges are expanded one by one
 _ONE_THREAD = 1 << 21  # multiply-adds below which a second thread does not pay
@@ -143,7 +143,10 @@ class EdgeForms:
             raise ValueError(f"these forms are over {self.n_rows} rows; got {len(Y)}.")
 
     def apply(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        """Return form k of the n × n matrix A Bᵀ (symmetric by assumption); with A = YΔ, B = Y: tr(Δ Yᵀ C_k Y)."""
+        """Return form k of the n × n matrix A Bᵀ (symmetric by assumption); with A = YΔ, B = Y: tr(Δ Yᵀ C_k Y).
+
+        A and B are of one precision, single or double, in which each edge is summed.
+        """
         self._check_rows(A)
         out = np.empty(len(self.tail))
         if len(out) * A.shape[1] <= _ONE_THREAD:
@@ -156,15 +159,15 @@ class EdgeForms:
             )
         return out if self.combine is None else self.combine @ out
 
-    def adjoint(self, Y: np.ndarray, s: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+    def adjoint(self, Y: np.ndarray, s: np.ndarray) -> np.ndarray:
         """Return Σ_k s_k Yᵀ C_k Y = Yᵀ Laplacian(w) Y, exactly symmetric; w = combineᵀ s are edge weights.
 
-        `rows` is Y, or Y in single precision, in which the larger product is then formed.
+        Sums are formed in the precision of Y and returned in double precision.
         """
         self._check_rows(Y)
         w = np.ascontiguousarray(s if self._combine_t is None else self._combine_t @ s)
         if len(w) * Y.shape[1] <= _FEW:
-            return edge_gram(Y, self.tail, self.head, w, squared=False)
+            return edge_gram(Y.astype(np.float64, copy=False), self.tail, self.head, w, squared=False)
         start, neighbour, edge = self._incidence
         Z = np.empty_like(Y)
         if 2 * len(w) * Y.shape[1] <= _ONE_THREAD:
@@ -175,9 +178,7 @@ class EdgeForms:
                 2 * len(w) * Y.shape[1],
                 lambda a, b: edge_laplacian(Y, start, neighbour, edge, w, Z, a, b),
             )
-        rows = Y if rows is None else rows
-        R = (rows.T @ Z.astype(rows.dtype, copy=False)).astype(np.float64, copy=False)
-        return 0.5 * (R + R.T)
+        return symmetric_product(Y, Z).astype(np.float64, copy=False)
 
     def second_moments(self, Y: np.ndarray, E: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return Σ_k E_k (R_k)_ij² for R_k = Yᵀ C_k Y, r × r, and Σ_k E_k (R_k)_ii².

@@ -25,6 +25,7 @@ from .symmetric import (
     log_det_or_minus_infinity,
     spd_factor,
     spd_roots,
+    symmetric_product,
     symmetrize,
 )
 from .threads import in_threads, one_thread_if_narrow

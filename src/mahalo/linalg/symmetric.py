@@ -14,10 +14,24 @@ def symmetrize(A: np.ndarray) -> np.ndarray:
     return 0.5 * (A + A.T)
 
 
+def symmetric_product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return Aᵀ B where it is symmetric but for rounding: exactly symmetric, from its lower triangle in blocks."""
+    r = A.shape[1]
+    if r <= _BLOCK:
+        return symmetrize(A.T @ B)
+    product = np.empty((r, r), dtype=A.dtype)
+    for start in range(0, r, _BLOCK):
+        stop = min(start + _BLOCK, r)
+        np.matmul(A[:, start:stop].T, B[:, :stop], out=product[start:stop, :stop])
+    below = np.tril(product, -1)
+    return below + below.T + np.diag(product.diagonal())
+
+
 # NumPy and SciPy have a BLAS each, with threads of their own, and alternating calls compete for the cores. So matrices
 # large enough for threads go to NumPy; small ones to SciPy, whose calls cost less. rank_one.py uses SciPy's BLAS only,
 # for its in-place products.
 _SMALL = 32
+_BLOCK = 64  # columns of a block in a symmetric product
 
 
 def cholesky_or_none(A: np.ndarray) -> np.ndarray | None:

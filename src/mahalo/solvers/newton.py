@@ -23,10 +23,10 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ..constraints.forms import EdgeForms
-from ..linalg import cholesky_or_none, inverse_factor, log_det, log_det_or_minus_infinity, symmetrize
+from ..linalg import cholesky_or_none, inverse_factor, log_det, log_det_or_minus_infinity, symmetric_product
 from .problem import Problem
 from .result import OnStep, Solution, Step, StepLog
-from .system import Preconditioner, solve_system
+from .system import Preconditioner, solve_system, weighted_part
 
 _LOOSE_GAP = 0.05  # relative gap at which the path moves on to the next γ
 _FIRST_GRADIENT = 10.0
@@ -37,15 +37,19 @@ _GOLDEN = 0.5 * (5**0.5 - 1.0)
 _SHARE_WIDTH = 0.25
 _INEXACT = 0.1  # relative residual of a Newton step; less as the gradient shrinks, and for tiny matrices
 _TINY_RANK = 8
-_LARGE_SIZE = 30_000  # entries of Y from which restricting to violated constraints pays
+_LARGE_SIZE = 30_000  # entries of Y from which restricting to violated constraints, and single precision, pay
 _LARGEST_SINGLE = 1e4  # eigenvalue of the Hessian below which products in single precision leave directions as good
+_SINGLE_RANGE = 1e-6, 1e6  # of the largest entry of Y, in which single precision neither underflows nor overflows
 _MAX_CG = 200
 _MAX_STEPS = 1000
 
 
 @dataclass(frozen=True)
 class _Violated:
-    """Violated constraints (`which`), on which gradient and Hessian depend: their forms, over rows Y of y."""
+    """Violated constraints (`which`), on which gradient and Hessian depend: their forms, over rows Y of y.
+
+    Where most are violated these are all constraints.
+    """
 
     which: np.ndarray | slice
     forms: EdgeForms
@@ -55,8 +59,19 @@ class _Violated:
     def of(cls, problem: Problem, Y: np.ndarray, slope: np.ndarray) -> _Violated:
         if Y.size < _LARGE_SIZE:
             return cls(slice(None), problem.forms, Y)
-        which = slope != 0.0
-        return cls(which, *problem.forms.part(which, Y))
+        return cls(*weighted_part(problem.forms, slope, Y))
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """Y in the precision that will do for a direction."""
+        return _for_directions(self.Y)
+
+
+def _for_directions(Y: np.ndarray) -> np.ndarray:
+    """Return a large Y in single precision, unless that would lose its numbers."""
+    if Y.size < _LARGE_SIZE or not _SINGLE_RANGE[0] <= float(np.abs(Y).max()) <= _SINGLE_RANGE[1]:
+        return Y
+    return Y.astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -253,15 +268,15 @@ def _newton_direction(state: _State, primal_dual: bool, exact: bool) -> tuple[np
     residual = -_congruence(B, state.G)
     rz = float(np.vdot(residual, precondition(residual)))
     inexact = 0.1 * _INEXACT if exact and state.problem.rank <= _TINY_RANK else _INEXACT
+    rows = state.violated.rows if precondition.largest < _LARGEST_SINGLE else state.violated.Y
     delta, q, n_products = solve_system(
         state.violated.forms,
-        state.violated.Y @ B,
+        rows @ B.astype(rows.dtype, copy=False),
         weight,
         residual,
         precondition,
         small=rz * min(inexact, rz**0.25) ** 2,
         max_products=_MAX_CG,
-        single=precondition.largest < _LARGEST_SINGLE,
     )
     delta = _congruence(B.T, delta)
     return delta, _form_values_along(state, delta, q), n_products
@@ -269,7 +284,7 @@ def _newton_direction(state: _State, primal_dual: bool, exact: bool) -> tuple[np
 
 def _congruence(B: np.ndarray, S: np.ndarray) -> np.ndarray:
     """Return Bᵀ S B, exactly symmetric."""
-    return symmetrize(B.T @ S @ B)
+    return symmetric_product(B, S @ B)
 
 
 def _form_values_along(state: _State, delta: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -280,7 +295,8 @@ def _form_values_along(state: _State, delta: np.ndarray, q: np.ndarray) -> np.nd
     everywhere = np.empty(len(violated))
     everywhere[violated] = q
     forms, Y = state.problem.forms.part(~violated, state.Y)
-    everywhere[~violated] = forms.apply(Y @ delta, Y)
+    Y = _for_directions(Y)
+    everywhere[~violated] = forms.apply(Y @ delta.astype(Y.dtype, copy=False), Y)
     return everywhere
 
 
@@ -293,7 +309,7 @@ def _scaling(state: _State, weight: np.ndarray, primal_dual: bool) -> tuple[np.n
     """
     n_violated = max(1, int(np.count_nonzero(weight)))
     omega = 0.5 * n_violated
-    S = state.violated.forms.adjoint(state.violated.Y, np.sqrt(weight)) / n_violated
+    S = state.violated.forms.adjoint(state.violated.rows, np.sqrt(weight)) / n_violated
     M = None
     if primal_dual:
         values, vectors = np.linalg.eigh(state.Z_at(state.share))

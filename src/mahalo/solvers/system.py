@@ -19,7 +19,7 @@ from ..constraints.forms import EdgeForms
 
 _SMALL = 2_000_000  # multiply-adds of a product over edges, up to which the compiled loop pays
 _FEW_EDGES, _EDGES_A_ROW = 800, 3  # beyond the larger limit, products through the rows of Y are cheaper
-_SINGLE_RANGE = 1e-6, 1e6  # of the largest entry of Y, in which single precision neither underflows nor overflows
+_MOST = 0.5  # share of forms with weight from which the others are not left out
 
 
 class Preconditioner(NamedTuple):
@@ -59,20 +59,29 @@ def solve_system(
     small: float = 0.0,
     inexact: float = 0.0,
     max_products: int,
-    single: bool = False,
 ) -> SystemSolution:
     """Solve until the residual ρ has ρ · precondition(ρ) ≤ `small`, or ‖ρ‖ ≤ `inexact` ‖X‖.
 
-    `single` says that products with Y may be formed in single precision, at half the cost where Y is large. It is
-    ignored where entries of Y are so small or large that single precision would lose them.
+    Products with a large Y are formed in its precision, single or double.
     """
     n_edges = len(forms.tail) * np.count_nonzero(E) / max(1, len(E))  # of forms with weight, approximately
     if n_edges * R.size > _SMALL or n_edges > max(_FEW_EDGES, _EDGES_A_ROW * len(Y)):
-        return _iterate(forms, Y, E, R, precondition, root, small, inexact, max_products, single)
+        return _iterate(forms, Y, E, R, precondition, root, small, inexact, max_products)
+    Y = Y.astype(np.float64, copy=False)
     edges = forms.tail, forms.head, forms.combine_rows
     if not isinstance(root, np.ndarray):
         root = np.full(R.shape, root)
     return SystemSolution(*solve_small(Y, *edges, E, R, root, *precondition, small, inexact, max_products))
+
+
+def weighted_part(
+    forms: EdgeForms, weight: np.ndarray, Y: np.ndarray
+) -> tuple[np.ndarray | slice, EdgeForms, np.ndarray]:
+    """Return which forms have weight, these forms, and the rows of Y they touch; all of them where most have weight."""
+    which = weight != 0.0
+    if np.count_nonzero(which) > _MOST * len(which):
+        return slice(None), forms, Y
+    return which, *forms.part(which, Y)
 
 
 # `solve_small` is the same loop, compiled.
@@ -86,12 +95,9 @@ def _iterate(
     small: float,
     inexact: float,
     max_products: int,
-    single: bool = False,
 ) -> SystemSolution:
-    has_weight = E != 0.0
-    (weighted, Y_weighted), E_weighted = forms.part(has_weight, Y), E[has_weight]
-    single = single and _SINGLE_RANGE[0] <= float(np.abs(Y_weighted).max(initial=0.0)) <= _SINGLE_RANGE[1]
-    rows = Y_weighted.astype(np.float32) if single else Y_weighted
+    which, weighted, rows = weighted_part(forms, E, Y)
+    E_weighted = E[which]
     X, residual, q = np.zeros_like(R), R.copy(), np.zeros(len(E_weighted))
     direction = precondition(residual)
     rz, n_products = float(np.vdot(residual, direction)), 0
@@ -99,9 +105,8 @@ def _iterate(
         if np.vdot(residual, residual) <= inexact**2 * np.vdot(X, X):
             break
         n_products += 1
-        along = rows @ (root * direction).astype(rows.dtype, copy=False)
-        q_direction = weighted.apply(along.astype(np.float64, copy=False), Y_weighted)
-        H_direction = root * weighted.adjoint(Y_weighted, E_weighted * q_direction, rows)
+        q_direction = weighted.apply(_times(rows, root * direction), rows)
+        H_direction = root * weighted.adjoint(rows, E_weighted * q_direction)
         H_direction += direction
         curvature = float(np.vdot(direction, H_direction))
         if not 0.0 < curvature < np.inf:
@@ -115,5 +120,10 @@ def _iterate(
         direction *= rz / previous
         direction += z
     if len(q) < len(E):
-        q = forms.apply(Y @ (root * X), Y)
+        q = forms.apply(_times(Y, root * X), Y)
     return SystemSolution(X, q, n_products)
+
+
+def _times(Y: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Return Y X in the precision of Y."""
+    return Y @ X.astype(Y.dtype, copy=False)
