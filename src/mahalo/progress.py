@@ -175,12 +175,13 @@ class Progress:
         def on_step(step: SolverStep) -> bool:
             nonlocal n_steps
             n_steps += 1
-            gap = f"{step.relative_gap:.1e}" if math.isfinite(step.relative_gap) else "∞"
-            item = "" if countdown is None else f"{countdown.position}{countdown.time_left}, "
-            self.show(
-                f"{title}: {item}step {n_steps}, γ {step.gamma:.3g} → {gamma:.3g}, relative gap {gap} → {tol:.0e}, "
-                f"largest violation {step.max_violation:.2g}, {time.perf_counter() - start:.1f} s"
-            )
+            if self:
+                gap = f"{step.relative_gap:.1e}" if math.isfinite(step.relative_gap) else "∞"
+                item = "" if countdown is None else f"{countdown.position}{countdown.time_left}, "
+                self.show(
+                    f"{title}: {item}step {n_steps}, γ {step.gamma:.3g} → {gamma:.3g}, relative gap {gap} → {tol:.0e}, "
+                    f"largest violation {step.max_violation:.2g}, {time.perf_counter() - start:.1f} s"
+                )
             return task.begin("step").end()
 
         yield on_step

@@ -83,15 +83,12 @@ def check_gamma(gamma: object) -> None:
         )
 
 
-def check_sampling(
-    strategy: object, pairs_per_class: object, n_neighbors: object = 1, random_state: Seed = None
-) -> np.random.Generator:
-    """Check the parameters that make constraints from labels, and return their random generator."""
+def check_sampling(strategy: object, pairs_per_class: object, n_neighbors: object = 1) -> None:
+    """Raise ValueError if a parameter that makes constraints from labels is wrong."""
     if not isinstance(strategy, str) or strategy not in _STRATEGIES:
         raise ValueError(f"strategy must be 'random', 'neighbors' or 'triplets'; got {strategy!r}.")
     check_count(pairs_per_class, "pairs_per_class", or_none=True)
     check_count(n_neighbors, "n_neighbors")
-    return as_generator(random_state)
 
 
 def check_bounds(bounds: Sequence[float] | None) -> None:

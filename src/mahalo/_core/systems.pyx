@@ -14,25 +14,6 @@ cdef extern from "kernels.h" nogil:
     int MAHALO_BATCH
 
 
-cdef struct Forms:
-    Py_ssize_t n_forms, n_edges
-    const Py_ssize_t *start    # form k is Σ coefficient[p] · edge[p] over start[k] ≤ p < start[k + 1]; NULL: edge k
-    const Py_ssize_t *edge
-    const double *coefficient
-
-
-cdef struct System:
-    Forms *forms
-    Py_ssize_t n_busy, r
-    const Py_ssize_t *place    # row of Z for every edge of a form with weight, −1 for others
-    const double *Z            # n_busy × r
-    const double *E            # weight of every form; where forms are edges, in the order of Z
-    const double *root
-    const double *inverse      # preconditioner: 1 / divisor, and the block over the diagonal or NULL
-    const double *block
-    double *length             # squared length of every row of Z, then its weight
-
-
 cdef Py_ssize_t find_places(const Forms *forms, const double[::1] E, Py_ssize_t *place) noexcept nogil:
     """Number the edges of forms with weight 0, 1, …, others −1; return how many have weight."""
     cdef Py_ssize_t k, p, n_busy = 0

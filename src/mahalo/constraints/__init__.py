@@ -18,6 +18,7 @@ from .labels import (
     labels_by_appearance,
     none_if_unlabelled,
     reject_constraints,
+    unique_inverse,
 )
 from .pair_split import PairSplit
 from .row_weights import weighted_by_rows

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .forms import EdgeForms
+from .labels import unique_inverse
 from .matrices import split_into_edges
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def edge_forms(constraints: Constraints) -> tuple[EdgeForms, np.ndarray]:
     parts = [split_into_edges(C) for C in matrices]
     tail = np.concatenate([p[:, 0], np.repeat(t[:, 0], 2), *(part[0] for part in parts)])
     head = np.concatenate([p[:, 1], t[:, 1:].ravel(), *(part[1] for part in parts)])
-    rows, compact = np.unique(np.concatenate([tail, head]), return_inverse=True)
+    rows, compact = unique_inverse(np.concatenate([tail, head]))
     tail, head = np.ascontiguousarray(compact.reshape(2, -1), dtype=np.intp)
     if not len(t) and not matrices:
         return EdgeForms(tail, head, len(rows)), rows

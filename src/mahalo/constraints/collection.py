@@ -249,7 +249,8 @@ class Constraints:
         progress : Progress
             Reports how many classes are done; default: silent.
         """
-        rng, codes = check_sampling(strategy, pairs_per_class, n_neighbors, random_state), class_codes(y)
+        check_sampling(strategy, pairs_per_class, n_neighbors)
+        rng, codes = as_generator(random_state), class_codes(y)
         geometry = None if X is None else geometry_of(X)
         if strategy == "triplets":
             index = triplets_from_labels(codes, geometry, pairs_per_class, n_neighbors, rng, progress)

@@ -55,6 +55,8 @@ def drop_degenerate(constraints: Constraints, geometry: Geometry, numbers: np.nd
 
 def impossible_triplets(index: np.ndarray, geometry: Geometry) -> np.ndarray:
     """Return the mask of triplets with c the same point as a or b: d²(a, b) + margin ≤ d²(a, c) cannot hold."""
+    if not len(index):
+        return np.zeros(0, dtype=bool)
     a, b, c = index.T
     return _identical(geometry, a, c) | _identical(geometry, b, c)
 
@@ -65,6 +67,8 @@ def impossible_quadruplets(index: np.ndarray, geometry: Geometry) -> np.ndarray:
     Linear forms that are not quadruplets have −1 for rows.
     """
     is_quadruplet = np.all(index >= 0, axis=1)
+    if not is_quadruplet.any():
+        return is_quadruplet
     a, b, c, d = index[is_quadruplet].T
     swapped = _identical(geometry, a, d) & _identical(geometry, b, c)
     never = np.zeros(len(index), dtype=bool)
@@ -76,11 +80,7 @@ def impossible_quadruplets(index: np.ndarray, geometry: Geometry) -> np.ndarray:
 
 def _identical(geometry: Geometry, i: np.ndarray, j: np.ndarray) -> np.ndarray:
     """Return the mask of pairs (i, j) that are identical points."""
-    same = i == j
-    if same.all():  # or there are none
-        return same
-    same[~same] = geometry.sq_distances(np.column_stack([i, j])[~same]) == 0
-    return same
+    return (i == j) | (geometry.sq_distances(np.column_stack([i, j])) == 0)
 
 
 def _describe(examples: dict[str, np.ndarray]) -> str:

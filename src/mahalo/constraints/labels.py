@@ -39,7 +39,7 @@ def as_labels(y: ArrayLike) -> Labels:
     present = _of_one_kind(np.asarray(values)[labelled])
     if len(present) and present.dtype.kind not in "iub" and not isinstance(present[0], str):
         check_classification_targets(present)
-    classes, found = _unique(present)
+    classes, found = unique_inverse(present)
     is_class = classes != -1 if classes.dtype.kind in "iuf" else np.ones(len(classes), dtype=bool)
     codes = np.full(len(values), -1, dtype=np.intp)
     codes[labelled] = np.where(is_class, np.cumsum(is_class) - 1, -1)[found]
@@ -48,7 +48,17 @@ def as_labels(y: ArrayLike) -> Labels:
 
 def labels_by_appearance(y: ArrayLike) -> Labels:
     """Return checked labels with classes in order of first appearance, so that samples do not depend on names."""
+    if isinstance(y, np.ndarray) and _are_by_appearance(y):
+        return Labels(y.copy(), np.arange(y.max(initial=-1) + 1))
     return as_labels(y).by_appearance()
+
+
+def _are_by_appearance(codes: np.ndarray) -> bool:
+    """Return whether labels are codes 0, 1, … in order of first appearance already, −1 for unlabelled."""
+    if type(codes) is not np.ndarray or codes.dtype != np.intp or codes.ndim != 1 or not len(codes):
+        return False
+    seen = np.maximum.accumulate(codes)
+    return bool(codes.min() >= -1 and seen[0] <= 0 and (seen[1:] - seen[:-1] <= 1).all())
 
 
 def class_codes(y: ArrayLike) -> np.ndarray:
@@ -151,8 +161,14 @@ def _of_one_kind(values: np.ndarray) -> np.ndarray:
     return np.array(values.tolist()) if kinds == {"numbers"} else values
 
 
-def _unique(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sorted classes and the class of each value."""
+def unique_inverse(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sorted values that occur, and the position of each value among them."""
+    if values.dtype.kind in "iu" and len(values):
+        low, high = int(values.min()), int(values.max())
+        if high - low < 4 * len(values):  # counting is faster than sorting
+            offset = values.astype(np.intp) - low
+            occurs = np.bincount(offset) > 0
+            return np.flatnonzero(occurs).astype(values.dtype) + values.dtype.type(low), (np.cumsum(occurs) - 1)[offset]
     if values.dtype.kind != "O":
         return np.unique(values, return_inverse=True)
     classes = sorted(set(values))  # much faster than sorting all values

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Collection, Mapping
+from functools import cache
 from typing import TypeVar
 
 import numpy as np
@@ -19,17 +20,22 @@ def to_json_values(value: object) -> object:
     if isinstance(value, (float, np.floating)):
         number = float(value)
         return number if math.isfinite(number) else str(number)
-    if isinstance(value, (np.bool_, np.integer)):
-        return value.item()
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {one.name: to_json_values(getattr(value, one.name)) for one in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(name): to_json_values(one) for name, one in value.items()}
     if isinstance(value, np.ndarray) and value.ndim > 1:
         return f"array of shape {value.shape}"
     if isinstance(value, (list, tuple, np.ndarray)):
         return [to_json_values(one) for one in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {name: to_json_values(getattr(value, name)) for name in _field_names(type(value))}
+    if isinstance(value, (np.bool_, np.integer)):
+        return value.item()
+    if isinstance(value, Mapping):
+        return {str(name): to_json_values(one) for name, one in value.items()}
     return getattr(value, "__qualname__", None) or str(value)
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    return tuple(one.name for one in dataclasses.fields(kind))
 
 
 class Reader:

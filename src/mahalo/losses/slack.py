@@ -14,6 +14,8 @@ from typing import Protocol
 
 import numpy as np
 
+from .._core.slacks import log_curvatures, log_duals, log_slopes, log_values
+
 
 class Slack(Protocol):
     """Protocol of a slack penalty, for all constraints at once, as solvers and certificate use it."""
@@ -35,30 +37,18 @@ class LogSlack:
     bound: np.ndarray
     gamma: np.ndarray
 
-    def _violated(self, v: np.ndarray) -> np.ndarray:
-        return self.sign * (v - self.bound) > 0
-
     def value(self, v: np.ndarray) -> np.ndarray:
-        # ln(v/b) from (v − b)/b, exact where they nearly agree, or from v/b, exact where v is far below b.
-        t = np.where(self._violated(v), (v - self.bound) / self.bound, 0.0)
-        log = np.log1p(np.maximum(t, -0.5))
-        if (far := t < -0.5).any():
-            with np.errstate(divide="ignore", invalid="ignore"):
-                log[far] = np.log(v[far] / self.bound[far])
-        return self.gamma * (t - log)
+        return log_values(v, self.sign, self.bound, self.gamma)
 
     def slope(self, v: np.ndarray) -> np.ndarray:
-        # where=, because v may be ≤ 0 for a similar pair or along a line search.
-        return self.gamma * np.divide(v - self.bound, self.bound * v, out=np.zeros(v.shape), where=self._violated(v))
+        return log_slopes(v, self.sign, self.bound, self.gamma)
 
     def curvature(self, v: np.ndarray, s: np.ndarray) -> np.ndarray:
         # From v (γ/b − s) = γ rather than s = γ/b − γ/v: the same where s = slope(v), better behaved elsewhere.
-        left = np.maximum(self.gamma / self.bound - s, 0.0)  # rounding may make it negative for v beyond 1e15 b
-        return np.divide(left, v, out=np.zeros(v.shape), where=self._violated(v))
+        return log_curvatures(v, s, self.sign, self.bound, self.gamma)
 
     def dual(self, s: np.ndarray) -> np.ndarray:
-        with np.errstate(divide="ignore"):  # −∞ where s b ≥ γ
-            return self.gamma * np.log1p(-np.minimum(s * self.bound / self.gamma, 1.0))
+        return log_duals(s, self.bound, self.gamma)
 
     def dual_slope(self, s: np.ndarray) -> np.ndarray:
         # −ξ; at the end of the domain ξ → ∞, up to rounding.

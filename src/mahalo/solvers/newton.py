@@ -18,10 +18,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from scipy.optimize import brentq
 
+from .._core.small_newton import SmallProblem, SmallState
 from ..constraints.forms import EdgeForms
 from ..linalg import cholesky_or_none, inverse_factor, log_det, log_det_or_minus_infinity, symmetric_product
 from .problem import Problem
@@ -37,6 +39,7 @@ _GOLDEN = 0.5 * (5**0.5 - 1.0)
 _SHARE_WIDTH = 0.25
 _INEXACT = 0.1  # relative residual of a Newton step; less as the gradient shrinks, and for tiny matrices
 _TINY_RANK = 8
+_SMALL_RANK, _SMALL_SIZE = 16, 1_000_000  # largest rank, and pairs × rank², of problems whose steps are compiled
 _LARGE_SIZE = 30_000  # entries of Y from which restricting to violated constraints, and single precision, pay
 _LARGEST_SINGLE = 1e4  # eigenvalue of the Hessian below which products in single precision leave directions as good
 _SINGLE_RANGE = 1e-6, 1e6  # of the largest entry of Y, in which single precision neither underflows nor overflows
@@ -74,9 +77,48 @@ def _for_directions(Y: np.ndarray) -> np.ndarray:
     return Y.astype(np.float32)
 
 
+class State(Protocol):
+    """Protocol of the solver's state at F = A Aᵀ, with multipliers s = θ slope: in NumPy, or compiled if it is small."""
+
+    @property
+    def gamma(self) -> float: ...
+    @property
+    def A(self) -> np.ndarray: ...
+    @property
+    def s(self) -> np.ndarray: ...
+    @property
+    def primal(self) -> float: ...
+
+    @property
+    def gap(self) -> float:
+        """P(F) − D(s)."""
+
+    @property
+    def relative_gap(self) -> float:
+        """Gap by the larger of 1 and the size of the primal objective."""
+
+    @property
+    def gradient_over_gamma(self) -> float:
+        """Norm of the gradient G / γ; G itself may be too large to be squared."""
+
+    @property
+    def max_violation(self) -> float:
+        """Largest violation of a constraint, relative to its scale."""
+
+    def at_gamma(self, gamma: float) -> State:
+        """Return the state at the same F under another γ, to which the slopes of all penalties are proportional."""
+
+    def step(self, primal_dual: bool, inexact: float, most: int) -> tuple[State | None, float, int]:
+        """Return the state after a Newton step, its length (None and 0 if there is none), and the number of products.
+
+        `primal_dual` selects primal-dual scaling. The relative residual of the system is at most `inexact`, unless
+        that takes more than `most` products.
+        """
+
+
 @dataclass(frozen=True)
 class _State:
-    """State of the solver at F = A Aᵀ, with multipliers s = θ slope."""
+    """State of any size, in NumPy."""
 
     problem: Problem
     A: np.ndarray  # lower triangular
@@ -98,7 +140,6 @@ class _State:
         return cls(problem, A, log_det(A), Y, v, slope, violated, A.T @ A, pull)
 
     def at_gamma(self, gamma: float) -> _State:
-        """Return the state at the same F under another γ, to which the slopes of all penalties are proportional."""
         factor = gamma / self.problem.gamma
         return replace(self, problem=self.problem.with_gamma(gamma), slope=factor * self.slope, pull=factor * self.pull)
 
@@ -120,6 +161,18 @@ class _State:
         return (share, self.primal - dual) if self.primal - dual < gap else (1.0, gap)
 
     @property
+    def gamma(self) -> float:
+        return self.problem.gamma
+
+    @property
+    def gradient_over_gamma(self) -> float:
+        return float(np.linalg.norm(self.G / self.gamma))
+
+    @property
+    def max_violation(self) -> float:
+        return float(self.problem.relative_violation(self.v).max(initial=0.0))
+
+    @property
     def share(self) -> float:
         """Share θ of the slopes."""
         return self._share_and_gap[0]
@@ -130,12 +183,16 @@ class _State:
 
     @property
     def gap(self) -> float:
-        """P(F) − D(s)."""
         return self._share_and_gap[1]
 
     @property
     def relative_gap(self) -> float:
         return self.gap / max(1.0, abs(self.primal))
+
+    def step(self, primal_dual: bool, inexact: float, most: int) -> tuple[_State | None, float, int]:
+        delta, q, n_products = _newton_direction(self, primal_dual, inexact, most)
+        t, factor = _line_search(self, delta, q)
+        return None if t == 0.0 else _State.at(self.problem, self.A @ factor), t, n_products
 
     def Z_at(self, share: float) -> np.ndarray:
         """Return Aᵀ (I + θ Σ slope_k R_k) A."""
@@ -190,33 +247,44 @@ def newton(
     """Solve to relative gap `tol`; `start` is the solution of the same problem at a smaller γ."""
     log = StepLog(_MAX_STEPS if max_iter is None else max_iter, on_step)
     state = follow_path(problem, 0.5 * tol, start, log)
-    F, lam = state.A @ state.A.T, np.maximum(problem.sign * state.s, 0.0)
+    A = state.A
+    F, lam = A @ A.T, np.maximum(problem.sign * state.s, 0.0)
     return Solution(F, lam, problem, tol, tuple(log.steps), len(log))
 
 
-def follow_path(problem: Problem, goal: float, start: Solution | None, log: StepLog) -> _State:
+def _state_at(problem: Problem, A: np.ndarray) -> State:
+    """Return the state at F = A Aᵀ, compiled if the problem is small and of pairs only."""
+    forms, size = problem.forms, problem.rank
+    only_pairs = forms.combine is None and problem.n_log == problem.n_constraints
+    if not (only_pairs and 0 < size <= _SMALL_RANK and 0 < len(forms.tail) * size**2 <= _SMALL_SIZE):
+        return _State.at(problem, A)
+    arrays = problem.sign, problem.bound, problem.scale, problem.weight, problem.offset
+    return SmallState(SmallProblem(problem.points, forms.tail, forms.head, *arrays), A, problem.gamma)
+
+
+def follow_path(problem: Problem, goal: float, start: Solution | None, log: StepLog) -> State:
     """Follow the optimum as γ grows to the problem's own, and there reach relative gap `goal`."""
     factor = None if start is None else cholesky_or_none(start.F)
     A = np.eye(problem.rank) if factor is None else factor
-    state = _State.at(problem, A)
+    state = _state_at(problem, A)
     if factor is None:
         # At F = I the gradient is linear in γ: start where its norm is moderate.
         moderate = _FIRST_GRADIENT * (10.0 if problem.rank <= _TINY_RANK else 1.0)
-        slope = float(np.linalg.norm(state.G / problem.gamma))  # G itself may be too large to be squared
+        slope = state.gradient_over_gamma
         first = problem.gamma / max(1.0, problem.gamma * (slope / moderate))
         state = _follow_gamma(state.at_gamma(first), problem.gamma, log)
     return _minimise(state, goal, log)
 
 
-def _follow_gamma(state: _State, gamma: float, log: StepLog) -> _State:
+def _follow_gamma(state: State, gamma: float, log: StepLog) -> State:
     """Follow the optimum up to `gamma`, with long strides while they converge quickly, else shorter ones."""
     stride = _LONGEST_STRIDE
     state = _minimise(state, _LOOSE_GAP, log)
-    while state.problem.gamma < gamma:
+    while state.gamma < gamma:
         n_before = len(log)
         # Avoid a last stride shorter than half the usual.
-        left = gamma / state.problem.gamma
-        trial = state.at_gamma(gamma if left <= stride**1.5 else state.problem.gamma * stride)
+        left = gamma / state.gamma
+        trial = state.at_gamma(gamma if left <= stride**1.5 else state.gamma * stride)
         trial = _minimise(trial, _LOOSE_GAP, log, math.inf if stride < _SHORTEST_STRIDE else _PATIENCE)
         if trial.relative_gap <= _LOOSE_GAP or stride < _SHORTEST_STRIDE:
             state = trial
@@ -229,27 +297,27 @@ def _follow_gamma(state: _State, gamma: float, log: StepLog) -> _State:
     return state
 
 
-def _minimise(state: _State, goal: float, log: StepLog, patience: float = math.inf) -> _State:
+def _minimise(state: State, goal: float, log: StepLog, patience: float = math.inf) -> State:
     """Make at most `patience` Newton steps at one γ, until the relative gap is within `goal` or the log is full."""
     stalled, t, last = 0, 1.0, len(log) + patience
     while state.relative_gap > goal and not log.is_full and len(log) < last and stalled < 3:
         primal_dual = t < 1.0 or state.gap > _CLOSE_GAP
-        delta, q, n_products = _newton_direction(state, primal_dual, exact=t == 1.0)
-        t, factor = _line_search(state, delta, q)
-        if t == 0.0:
+        # Solving the systems of tiny matrices more exactly is cheap, and saves steps unless they are short.
+        inexact = 0.1 * _INEXACT if t == 1.0 and len(state.A) <= _TINY_RANK else _INEXACT
+        following, t, n_products = state.step(primal_dual, inexact, _MAX_CG)
+        if following is None:
             break
-        previous = state
-        state = _State.at(state.problem, state.A @ factor)
+        previous, state = state, following
         if not state.gap < np.inf:
             return previous
         # Rounding dominates where neither objective nor gap falls any more.
         falling = state.primal < previous.primal or state.gap < 0.9 * previous.gap
         stalled = 0 if falling else stalled + 1
         step = Step(
-            gamma=state.problem.gamma,
+            gamma=state.gamma,
             primal=state.primal,
             relative_gap=state.relative_gap,
-            max_violation=float(state.problem.relative_violation(state.v).max(initial=0.0)),
+            max_violation=state.max_violation,
             step_length=t,
             inner_iterations=n_products,
         )
@@ -257,17 +325,14 @@ def _minimise(state: _State, goal: float, log: StepLog, patience: float = math.i
     return state
 
 
-def _newton_direction(state: _State, primal_dual: bool, exact: bool) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return Δ with H Δ ≈ −G, q_k = tr(Δ Yᵀ C_k Y), and the number of products with H.
-
-    `primal_dual` selects primal-dual scaling. `exact` solves systems of tiny matrices more exactly, which is cheap and
-    saves steps unless they are short.
-    """
+def _newton_direction(
+    state: _State, primal_dual: bool, inexact: float, most: int
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return Δ with H Δ ≈ −G, q_k = tr(Δ Yᵀ C_k Y), and the number of products with H."""
     weight = state.problem.slack.curvature(state.v, state.s)[state.violated.which]
     B, precondition = _scaling(state, weight, primal_dual)
     residual = -_congruence(B, state.G)
     rz = float(np.vdot(residual, precondition(residual)))
-    inexact = 0.1 * _INEXACT if exact and state.problem.rank <= _TINY_RANK else _INEXACT
     rows = state.violated.rows if precondition.largest < _LARGEST_SINGLE else state.violated.Y
     delta, q, n_products = solve_system(
         state.violated.forms,
@@ -276,7 +341,7 @@ def _newton_direction(state: _State, primal_dual: bool, exact: bool) -> tuple[np
         residual,
         precondition,
         small=rz * min(inexact, rz**0.25) ** 2,
-        max_products=_MAX_CG,
+        max_products=most,
     )
     delta = _congruence(B.T, delta)
     return delta, _form_values_along(state, delta, q), n_products

@@ -10,7 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from ..constraints import Constraints, Degeneracy, drop_degenerate, resolve_bounds, weighted_by_rows
+from ..constraints import (
+    Constraints,
+    Degeneracy,
+    drop_degenerate,
+    resolve_bounds,
+    unique_inverse,
+    weighted_by_rows,
+)
 from ..errors import InfeasibleError
 from ..features import FeatureMap, fit_features
 from ..losses import as_loss
@@ -227,7 +234,7 @@ def _compact_codes(codes: np.ndarray | None, X: Any) -> np.ndarray | None:
     """Return class codes without gaps, None if all rows are unlabelled; those of sampled rows are left as they are."""
     if codes is None or isinstance(X, SampledRows):
         return codes
-    present, found = np.unique(codes, return_inverse=True)
+    present, found = unique_inverse(codes)
     return found - int((present < 0).any()) if (present >= 0).any() else None
 
 
