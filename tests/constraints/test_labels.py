@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
 
 from mahalo import Constraints
-from mahalo.constraints import as_labels, class_codes, codes_by_appearance
+from mahalo.constraints import as_labels, class_codes, codes_by_appearance, labels_by_appearance, unique_inverse
 
 NUMBERS = [3, None, 5, 3, None, 5]
 STRINGS = ["b", None, "c", "b", None, "c"]
@@ -159,3 +161,32 @@ def test_constraints_are_no_labels():
     for call in (as_labels, class_codes, codes_by_appearance, Constraints.from_labels):
         with pytest.raises(ValueError, match=message):
             call(Constraints.from_pairs([[0, 1]]))
+
+
+@given(st.lists(st.integers(-5, 40), max_size=30), st.integers(-(10**12), 10**12))
+def test_integers_are_counted_as_others_are_sorted(values, shift):
+    values = np.array(values, dtype=np.int64) + shift
+    expected, position = np.unique(values, return_inverse=True)
+    found, places = unique_inverse(values)
+    assert found.dtype == values.dtype
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(places, position)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint64, np.int32])
+def test_integers_of_every_kind_are_counted(dtype):
+    values = np.array([3, 1, 100, 1, 3], dtype=dtype)
+    values[0] = np.iinfo(dtype).max
+    for found, expected in zip(unique_inverse(values), np.unique(values, return_inverse=True), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@given(st.lists(st.integers(-1, 4), min_size=1, max_size=20))
+def test_codes_in_order_of_appearance_are_taken_as_they_are(codes):
+    codes = np.array(codes, dtype=np.intp)
+    expected = as_labels(codes).by_appearance()
+    for y in (codes, expected.codes):
+        found = labels_by_appearance(y)
+        np.testing.assert_array_equal(found.codes, expected.codes)
+        assert len(found.classes) == len(expected.classes)
+        assert found.codes is not y

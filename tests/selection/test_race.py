@@ -47,13 +47,25 @@ def test_a_smooth_score_may_decide(rng):
     assert not ScoreTable([CandidateScores(right, smooth, np.arange(60))]).is_near_tie(0, 1)
 
 
-def test_the_race_ends_when_one_solution_is_left_but_not_before_all_rows_were_held_out():
+def test_the_race_ends_when_one_solution_is_left():
     X = np.random.default_rng(0).normal(size=(200, 6))
     y = (np.linalg.norm(X, axis=1) > 2.3).astype(int)  # a ball in a shell: a curved space is far ahead
     learner = MetricLearnerCV(random_state=0).fit(X, y)
     run = np.isfinite(learner.cv_results_["scores"]).any(axis=0)
-    assert 3 <= run.sum() < len(run) and run[: run.sum()].all()
+    assert 2 <= run.sum() < len(run) and run[: run.sum()].all()
     assert np.isfinite(learner.best_score_) and len(learner.fold_best_index_) == len(run)
+
+
+def test_the_race_ends_after_two_folds_when_one_candidate_is_left():
+    rng = np.random.default_rng(0)
+    X = np.hstack([rng.normal(size=(300, 2)), 30.0 * rng.normal(size=(300, 4))])
+    y = (X[:, 0] > 0) + 2 * (X[:, 1] > 0)  # by the two narrow columns: γ far above 0 is far ahead
+    learner = MetricLearnerCV(
+        kernel="linear", features=None, prior="identity", strategy="random", gammas=[1.0], cv=5, random_state=0
+    ).fit(X, y)
+    assert learner.gamma_ == 1.0
+    assert np.isfinite(learner.cv_results_["scores"]).any(axis=0).tolist() == [True, True, False, False, False]
+    assert learner.cv_results_["n_folds"][learner.best_index_] == 2
 
 
 def test_costly_spaces_are_tried_at_one_gamma_once(monkeypatch):

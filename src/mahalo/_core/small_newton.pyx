@@ -1,6 +1,6 @@
 """State of Newton's method for a small problem over pairs, where calls from Python would cost more than arithmetic.
 
-The formulas are those of `solvers.newton`, whose letters are used: F = A Aᵀ, y = Aᵀz for the difference z of a pair,
+The formulas are those of `solvers.newton_state`, whose letters are used: F = A Aᵀ, y = Aᵀz for the difference z of a pair,
 v = offset + yᵀy, s the slopes of the penalties, G = AᵀA − I + Σ s y yᵀ. Matrices have rows of a length p that suits
 vector units, r rounded up to a multiple of 8, with zeros beyond r.
 """
@@ -11,6 +11,10 @@ import numpy as np
 from scipy.linalg.lapack import dsyevd
 
 from .checks cimport check_indices, check_length
+from .small_matrices cimport (
+    LogSum, add_log, congruence, factor_of_step, log_det, rows_times, rows_times_in_place, scale, sq_norm_of_inverse,
+    sum_of_logs, times, trace, transpose, transposed_times,
+)
 from .systems cimport Forms, System, iterate, precondition
 
 cdef extern from "kernels.h" nogil:
@@ -21,25 +25,6 @@ cdef extern from "kernels.h" nogil:
 
 cdef double GOLDEN = 0.5 * (sqrt(5.0) - 1.0)
 cdef int N_SQUARES = 18
-
-
-cdef struct LogSum:
-    double total, price, product
-
-
-cdef inline void add_log(LogSum *logs, double price, double factor) noexcept nogil:
-    """Add price · ln(factor) to a sum: logarithms of factors with one price are taken together."""
-    if price != logs.price or not 1e-150 < logs.product < 1e150:
-        logs.total += logs.price * log(logs.product)
-        logs.price, logs.product = price, 1.0
-    if 1e-150 < factor < 1e150:
-        logs.product *= factor
-    else:
-        logs.total += price * log(factor)
-
-
-cdef inline double sum_of_logs(const LogSum *logs) noexcept nogil:
-    return logs.total + logs.price * log(logs.product)
 
 
 cdef class SmallProblem:
@@ -237,7 +222,8 @@ cdef class SmallState:
             return
         self.gap_ = trace(&self.problem.memory[0], self.problem.r, self.problem.p)
         self.gap_ -= self.log_det_Z(1.0)
-        if self.gap_ <= 0.5:
+        primal = self.primal
+        if self.gap_ <= 0.5 or (self.gap_ < INFINITY and self.dual_at(0.9) <= primal - self.gap_):
             return
         # Golden-section search: D is concave and D(0) = 0.
         left, right = 1.0 - GOLDEN, GOLDEN
@@ -255,7 +241,6 @@ cdef class SmallState:
             share, dual = left, at_left
         if at_right > dual:
             share, dual = right, at_right
-        primal = self.primal
         if primal - dual < self.gap_:
             self.share_, self.gap_ = share, primal - dual
 
@@ -421,122 +406,3 @@ cdef tuple eigh(double *S, Py_ssize_t r, Py_ssize_t p):
     if info != 0:
         raise np.linalg.LinAlgError("Eigenvalues did not converge")
     return values, vectors
-
-
-cdef void scale(double *x, double factor, Py_ssize_t n) noexcept nogil:
-    """Set x ← factor x."""
-    cdef Py_ssize_t k
-    for k in range(n):
-        x[k] *= factor
-
-
-cdef double trace(const double *S, Py_ssize_t r, Py_ssize_t p) noexcept nogil:
-    cdef double total = 0.0
-    cdef Py_ssize_t i
-    for i in range(r):
-        total += S[i * p + i]
-    return total
-
-
-cdef void times(const double *A, const double *B, double *out, Py_ssize_t r, Py_ssize_t p) noexcept nogil:
-    """Set out = A B."""
-    rows_times(A, B, out, r, r, p)
-
-
-cdef void transpose(const double *A, double *out, Py_ssize_t r, Py_ssize_t p) noexcept nogil:
-    """Set out = Aᵀ."""
-    cdef Py_ssize_t i, j
-    memset(out, 0, p * p * sizeof(double))
-    for i in range(r):
-        for j in range(r):
-            out[j * p + i] = A[i * p + j]
-
-
-cdef void transposed_times(const double *A, const double *B, double *out, Py_ssize_t r, Py_ssize_t p) noexcept nogil:
-    """Set out = Aᵀ B."""
-    cdef Py_ssize_t i, k
-    memset(out, 0, p * p * sizeof(double))
-    for k in range(r):
-        for i in range(r):
-            mahalo_combine(A[k * p + i], B + k * p, 1.0, out + i * p, p)
-
-
-cdef void congruence(const double *B, const double *S, double *out, double *work, Py_ssize_t r,
-                     Py_ssize_t p) noexcept nogil:
-    """Set out = Bᵀ S B, exactly symmetric."""
-    cdef Py_ssize_t i, j
-    times(S, B, work, r, p)
-    transposed_times(B, work, out, r, p)
-    for i in range(r):
-        for j in range(i):
-            out[i * p + j] = out[j * p + i] = 0.5 * (out[i * p + j] + out[j * p + i])
-
-
-cdef void rows_times(const double *Z, const double *A, double *out, Py_ssize_t n, Py_ssize_t r,
-                     Py_ssize_t p) noexcept nogil:
-    """Set out = Z A for n rows of Z."""
-    cdef Py_ssize_t k, i
-    for k in range(n):
-        memset(out + k * p, 0, p * sizeof(double))
-        for i in range(r):
-            mahalo_combine(Z[k * p + i], A + i * p, 1.0, out + k * p, p)
-
-
-cdef void rows_times_in_place(double *Z, const double *A, double *row, Py_ssize_t n, Py_ssize_t r,
-                              Py_ssize_t p) noexcept nogil:
-    """Set Z ← Z A."""
-    cdef Py_ssize_t k
-    for k in range(n):
-        rows_times(Z + k * p, A, row, 1, r, p)
-        memcpy(Z + k * p, row, p * sizeof(double))
-
-
-cdef bint factorize(const double *S, double *L, Py_ssize_t r, Py_ssize_t p) noexcept nogil:
-    """Set the lower factor L with S = L Lᵀ; return False if S is not positive definite."""
-    cdef Py_ssize_t i, j
-    cdef double left
-    memset(L, 0, p * p * sizeof(double))
-    for j in range(r):
-        left = S[j * p + j] - mahalo_dot(L + j * p, L + j * p, j)
-        if not 0.0 < left < INFINITY:
-            return False
-        L[j * p + j] = sqrt(left)
-        for i in range(j + 1, r):
-            L[i * p + j] = (S[i * p + j] - mahalo_dot(L + i * p, L + j * p, j)) / L[j * p + j]
-    return True
-
-
-cdef double log_det(const double *S, double *L, Py_ssize_t r, Py_ssize_t p) noexcept nogil:
-    """Return log det S, or −∞ if S is not positive definite."""
-    cdef double total = 0.0
-    cdef Py_ssize_t i
-    if not factorize(S, L, r, p):
-        return -INFINITY
-    for i in range(r):
-        total += 2.0 * log(L[i * p + i])
-    return total
-
-
-cdef bint factor_of_step(const double *delta, double t, double *L, double *work, Py_ssize_t r,
-                         Py_ssize_t p) noexcept nogil:
-    """Set the lower factor of I + tΔ; return False if that is not positive definite."""
-    cdef Py_ssize_t i
-    memset(work, 0, p * p * sizeof(double))
-    mahalo_combine(t, delta, 0.0, work, p * p)
-    for i in range(r):
-        work[i * p + i] += 1.0
-    return factorize(work, L, r, p)
-
-
-cdef double sq_norm_of_inverse(const double *L, double *inverse, Py_ssize_t r, Py_ssize_t p) noexcept nogil:
-    """Return the squared norm of L⁻¹, which is tr (L Lᵀ)⁻¹."""
-    cdef Py_ssize_t i, j, k
-    cdef double total = 0.0, left
-    for j in range(r):
-        for i in range(j, r):
-            left = 1.0 if i == j else 0.0
-            for k in range(j, i):
-                left -= L[i * p + k] * inverse[k * p + j]
-            inverse[i * p + j] = left / L[i * p + i]
-            total += inverse[i * p + j] * inverse[i * p + j]
-    return total

@@ -11,13 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist, pdist
 
-from ..linalg import nearest_of, row_slices, sq_norms
+from ..linalg import nearest_of, nearest_rows, row_slices, sq_norms
 from ..rows import InMemoryRows, Rows
 from ..types import Matrix, MatrixLike
 from .forms import EdgeForms
 
 SAMPLE = 20_000  # pairs whose distances give percentiles
-_FEW_DIFFERENCES = 1 << 24  # entries of rows up to which all distances are computed one by one
+_FEW_DIFFERENCES = 1 << 23  # entries of rows up to which all distances are computed one by one
 _IN_MEMORY = 1 << 25  # numbers of rows in memory at once
 
 
@@ -88,8 +88,10 @@ class VectorGeometry:
                 "prior='identity' or 'diagonal', or strategy='random'."
             )
         X = self._in_memory
-        if isinstance(X, np.ndarray) and len(anchors) * len(candidates) * X.shape[1] <= _FEW_DIFFERENCES:
-            return candidates[nearest_of(cdist(X[anchors], X[candidates], "sqeuclidean"), k)]
+        if isinstance(X, np.ndarray):
+            if len(anchors) * len(candidates) * X.shape[1] <= _FEW_DIFFERENCES:
+                return candidates[nearest_of(cdist(X[anchors], X[candidates], "sqeuclidean"), k)]
+            return candidates[nearest_rows(X[anchors], X[candidates], k)]
         search = NearestNeighbors(n_neighbors=k).fit(X[candidates])
         return candidates[search.kneighbors(X[anchors], return_distance=False)]
 

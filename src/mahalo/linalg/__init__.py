@@ -15,7 +15,7 @@ from .covariance import (
     second_moment,
     shrunk_correlation,
 )
-from .k_smallest import nearest_of
+from .k_smallest import ExactDistances, nearest_of, nearest_rows, refined_nearest
 from .rank_one import add_outer, from_upper, log_det_of_upper, rank_one_steps, times_upper
 from .scatter import Scatter, ledoit_wolf_intensity, rounding_of
 from .symmetric import (

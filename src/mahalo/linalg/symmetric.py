@@ -22,9 +22,10 @@ def symmetric_product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     product = np.empty((r, r), dtype=A.dtype)
     for start in range(0, r, _BLOCK):
         stop = min(start + _BLOCK, r)
-        np.matmul(A[:, start:stop].T, B[:, :stop], out=product[start:stop, :stop])
-    below = np.tril(product, -1)
-    return below + below.T + np.diag(product.diagonal())
+        below = np.matmul(A[:, start:stop].T, B[:, :stop], out=product[start:stop, :stop])
+        product[:start, start:stop] = below[:, :start].T
+        product[start:stop, start:stop] = symmetrize(below[:, start:])
+    return product
 
 
 # NumPy and SciPy have a BLAS each, with threads of their own, and alternating calls compete for the cores. So matrices

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..coordinates import LinearCoordinates
-from ..linalg import Matrix, nearest_of, to_dense
+from ..linalg import ExactDistances, Matrix, refined_nearest, to_dense
 from ..metric import Metric, cosines, is_positive
 from ..metric.query_side import self_similarities
 from ..persistence import Contents, matrix_arrays
@@ -19,38 +18,6 @@ from ..types import RowsLike
 from ..validation import in_double, len_of
 
 _BLOCK = 1 << 22  # distances, or differences of entries, held at once
-_EXTRA_CANDIDATES = 8  # beyond k, in case rounding has changed the order
-
-ExactDistances = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (query numbers, row numbers), flat → distances
-
-
-def _nearest(
-    approximate: np.ndarray, slack: np.ndarray, exact: ExactDistances, k: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return distances and positions of the k nearest rows of each query, of equally near ones the first.
-
-    `approximate` holds squared distances up to a constant for each query, correct to ± half of the query's `slack`.
-    """
-    n_queries, n = approximate.shape
-    width = min(n, k + _EXTRA_CANDIDATES)
-    found = nearest_of(approximate, width)
-    values = np.take_along_axis(approximate, found, axis=1)
-    queries = np.repeat(np.arange(n_queries), width)
-    distances = exact(queries, found.ravel()).reshape(found.shape)
-    distances, found = _first_k(distances, found, k)
-    if width < n:
-        # Queries that may have more candidates than `width`.
-        for q in np.flatnonzero(values[:, -1] <= values[:, k - 1] + slack):
-            candidates = np.flatnonzero(approximate[q] <= values[q, k - 1] + slack[q])[None]
-            refined = exact(np.full(candidates.size, q), candidates.ravel())[None]
-            (distances[q],), (found[q],) = _first_k(refined, candidates, k)
-    return distances, found
-
-
-def _first_k(distances: np.ndarray, positions: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Sort each row by distance, then position, and return its first k."""
-    order = np.lexsort((positions, distances), axis=1)[:, :k]
-    return np.take_along_axis(distances, order, axis=1), np.take_along_axis(positions, order, axis=1)
 
 
 def _within(
@@ -96,7 +63,7 @@ class _ExactSearch(ABC):
     def nearest(self, Q: Matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return distances and positions of the k nearest rows of each mapped query."""
         approximate = self._approximate(Q)
-        return _nearest(approximate.sq, approximate.slack, self._exact(Q), k)
+        return refined_nearest(approximate.sq, approximate.slack, self._exact(Q), k)
 
     def within(self, Q: Matrix, radius: float) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return distances and positions of the rows within the radius of each mapped query."""

@@ -108,9 +108,9 @@ class MetricLearnerCV(MetricLearner):
     taken over which the lead of the best is within one standard error of the paired difference over held-out rows.
 
     Candidates race: after every fold those are dropped that are behind the leader by one standard error over all
-    held-out rows so far, or by two if their space is simpler or retrieval is scored. The race is over when, after
-    every row was held out, one solution is left. Quadratic, local and RBF are first tried at one γ: on the first fold,
-    beyond 600 rows on a screening fold of so many.
+    held-out rows so far, or by two if their space is simpler or retrieval is scored. The race is over when one
+    candidate is left after two folds, or one solution after every row was held out. Quadratic, local and RBF are first
+    tried at one γ: on the first fold, beyond 600 rows on a screening fold of so many.
 
     To choose, at most 3,000 rows are looked at, drawn at random in every class, and problems are solved to a relative
     gap of 1 %. Beyond 100 columns, or rows under a kernel without a basis, choosing is done over 64 directions, or two

@@ -25,7 +25,8 @@ class Race:
     retrieval is scored by two; if their space is simpler than the leader's by two, of both. So are γ that are behind
     the best one of the same problem, of both. Once every row has been held out, a space is dropped if the leader's
     lead over it is beyond chance (at 95 %), as are all spaces less simple than one over which the lead is within half a
-    standard error (a level of 69 %); of every problem the best γ is left. The race is over when one solution is.
+    standard error (a level of 69 %); of every problem the best γ is left. The race is over when one solution is, or
+    after two folds when one candidate is.
     """
 
     def __init__(self, grid: CandidateGrid, scorer: Scorer, tasks: FoldTasks, n_jobs: int | None) -> None:
@@ -57,6 +58,11 @@ class Race:
             found |= self._score(passed, fold, name)
         self.table = self.table.with_fold(self._gather(found, fold))
         self._keep(self._within_reach(self.table))
+
+    @property
+    def is_over(self) -> bool:
+        """True if one candidate is left."""
+        return len(self._alive_candidates()) == 1
 
     def drop_decided(self) -> bool:
         """Drop the spaces between which scores have decided; return whether there is more than one solution left."""

@@ -95,7 +95,7 @@ class CandidateSearch:
             n_folds = len(self.folds)
             for k in self.progress.track(range(n_folds), n_folds, "choosing:", lambda k: f"fold {k + 1}"):
                 race.score(self.folds[k], f"fold {k}")
-                if self._is_pass_over(k) and not race.drop_decided():
+                if (k > 0 and race.is_over) or (self._is_pass_over(k) and not race.drop_decided()):
                     break
         return race.table
 

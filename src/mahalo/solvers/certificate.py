@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from .problem import Problem
 
 FEASIBLE = 1e-8  # largest relative violation at which hard constraints count as satisfied
-_CHUNK = 1 << 21  # numbers in memory at once while edges are expanded
+_CHUNK = 1 << 16  # numbers at once while edges are expanded, few enough to stay in the cache
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,12 @@ def certify(problem: Problem, F: np.ndarray, lam: np.ndarray, tol: float) -> Cer
     """Return the certificate of the core matrix F and the multipliers lam ≥ 0."""
     F = np.asarray(F, dtype=np.float64)
     s = problem.sign * np.asarray(lam, dtype=np.float64)
-    v = problem.offset + form_values(problem, F)
+    values, R = _values_and_matrix(problem, F, s)
+    v = problem.offset + values
     #  P = Σ f(eig F) + tr(R_0 F) + Σ penalty(v)
     primal = float(problem.loss.value(_eigenvalues(F)).sum() + problem.slack.value(v).sum())
     #  D = −Σ f*(eig S) + Σ s c + Σ dual(s),   S = −R_0 − Σ s R
-    S = -form_matrix(problem, s)
+    S = -R
     if problem.tilt is not None:
         primal += float(np.vdot(problem.tilt, F)) + problem.constant
         S -= problem.tilt
@@ -98,19 +99,24 @@ def _edge_chunks(problem: Problem) -> Iterator[tuple[slice, np.ndarray]]:
         yield part, X[forms.tail[part]] - X[forms.head[part]]
 
 
-def form_values(problem: Problem, F: np.ndarray) -> np.ndarray:
-    """Return tr(F X̂ᵀ C_k X̂) for every k, by expanding every edge."""
-    length = np.empty(len(problem.forms.tail))
+def _values_and_matrix(problem: Problem, F: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return tr(F X̂ᵀ C_k X̂) for every k, and Σ_k s_k X̂ᵀ C_k X̂, by expanding every edge once."""
+    w, length = _edge_weights(problem, s), np.empty(len(problem.forms.tail))
+    R = np.zeros((problem.rank, problem.rank))
     for part, Z in _edge_chunks(problem):
         length[part] = np.einsum("er,er->e", Z @ F, Z)
-    return length if problem.forms.combine is None else problem.forms.combine @ length
+        R += (Z * w[part, None]).T @ Z
+    return length if problem.forms.combine is None else problem.forms.combine @ length, R
 
 
 def form_matrix(problem: Problem, s: np.ndarray) -> np.ndarray:
     """Return Σ_k s_k X̂ᵀ C_k X̂, by expanding every edge."""
-    combine = problem.forms.combine
-    w = s if combine is None else sp.csr_array(combine).T @ s
-    R = np.zeros((problem.rank, problem.rank))
+    w, R = _edge_weights(problem, s), np.zeros((problem.rank, problem.rank))
     for part, Z in _edge_chunks(problem):
         R += (Z * w[part, None]).T @ Z
     return R
+
+
+def _edge_weights(problem: Problem, s: np.ndarray) -> np.ndarray:
+    """Return Σ_k s_k combine[k, e] for every edge e."""
+    return s if problem.forms.combine is None else sp.csr_array(problem.forms.combine).T @ s
