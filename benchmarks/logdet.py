@@ -94,11 +94,12 @@ def run(settings: Settings) -> Report:
 
 def _cases(settings: Settings) -> list[_Case]:
     cases = [
-        _Case("digits", digits_problem(), 150.0, to_the_end=True),
-        _Case("simulated, d = 200", _simulated(200), 300.0),
+        _Case("digits", digits_problem(), 400.0, to_the_end=True),
+        _Case("simulated, d = 16", _simulated(16), 1000.0, to_the_end=True),
+        _Case("simulated, d = 200", _simulated(200), 500.0),
     ]
     # The width and the classes of the table of spoken letters.
-    letters = _Case("simulated, d = 617", _simulated(617, n_classes=26), 300.0)
+    letters = _Case("simulated, d = 617", _simulated(617, n_classes=26), 500.0)
     return cases if settings.quick else [*cases, letters]
 
 
