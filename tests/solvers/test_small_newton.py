@@ -52,6 +52,19 @@ def test_states_have_the_same_numbers(rank, offset, gamma):
         assert_same_state(compiled.at_gamma(3.0 * gamma), in_numpy.at_gamma(3.0 * gamma))
 
 
+@pytest.mark.parametrize("gamma", [1e6, 1e12])
+def test_penalties_of_tiny_violations_lose_no_digits(gamma):
+    """All violations are a billionth of the bound, where ln(v/b) from v/b would leave nothing but rounding."""
+    problem = small_problem(0, 4)
+    v = problem.forms.apply(problem.points, problem.points)
+    problem = dataclasses.replace(problem, bound=v * (1.0 - 1e-9 * problem.sign), gamma=gamma)
+    compiled, in_numpy = both_states(problem, np.eye(4))
+    penalty = 0.5 * gamma * float(problem.weight.sum()) * 1e-18
+    assert in_numpy.primal == pytest.approx(penalty, rel=1e-5)
+    assert compiled.primal == pytest.approx(penalty, rel=1e-5)
+    assert compiled.gap == pytest.approx(in_numpy.gap, rel=1e-6)
+
+
 @pytest.mark.parametrize("rank", [1, 3, 8, 11, 16])
 @pytest.mark.parametrize("primal_dual", [False, True])
 @pytest.mark.parametrize("inexact", [0.1, 0.01])

@@ -4,7 +4,7 @@ The formulas are those of `solvers.newton_state`, whose letters are used: F = A 
 v = offset + yᵀy, s the slopes of the penalties, G = AᵀA − I + Σ s y yᵀ. Matrices have rows of a length p that suits
 vector units, r rounded up to a multiple of 8, with zeros beyond r.
 """
-from libc.math cimport INFINITY, fabs, log, pow, sqrt
+from libc.math cimport INFINITY, fabs, log, log1p, pow, sqrt
 from libc.string cimport memcpy, memset
 
 import numpy as np
@@ -25,6 +25,7 @@ cdef extern from "kernels.h" nogil:
 
 cdef double GOLDEN = 0.5 * (sqrt(5.0) - 1.0)
 cdef int N_SQUARES = 18
+cdef double NEAR = 0.01  # from 1, where ln(1 + t) is not to be taken from rounded 1 + t
 
 
 cdef class SmallProblem:
@@ -93,7 +94,7 @@ cdef class SmallState:
         cdef SmallProblem problem = self.problem
         cdef Py_ssize_t i, k, m = problem.m, r = problem.r, p = problem.p
         cdef LogSum logs
-        cdef double share
+        cdef double t
         with nogil:
             rows_times(&problem.Z[0, 0], self.A_, self.Y, m, r, p)
             transposed_times(self.A_, self.A_, self.AtA, r, p)
@@ -105,9 +106,10 @@ cdef class SmallState:
                 self.v_[k] = problem.offset[k] + mahalo_dot(self.Y + k * p, self.Y + k * p, p)
                 self.slope[k] = self.slope_at(k, self.v_[k])
                 if self.slope[k] != 0.0:
-                    share = self.v_[k] / problem.bound[k]
-                    self.penalty += self.gamma * problem.weight[k] * (share - 1.0)
-                    add_log(&logs, self.gamma * problem.weight[k], share)
+                    t = (self.v_[k] - problem.bound[k]) / problem.bound[k]
+                    self.penalty += self.gamma * problem.weight[k] * (t - log1p(t) if fabs(t) < NEAR else t)
+                    if fabs(t) >= NEAR:
+                        add_log(&logs, self.gamma * problem.weight[k], self.v_[k] / problem.bound[k])
             self.penalty -= sum_of_logs(&logs)
             mahalo_gram(self.Y, self.slope, self.pull, m, p)
 
@@ -194,7 +196,7 @@ cdef class SmallState:
 
     cdef double dual_at(self, double share) noexcept nogil:
         """Return D(share · slope)."""
-        cdef double total = self.log_det_Z(share) - self.log_det_F, price, s
+        cdef double total = self.log_det_Z(share) - self.log_det_F, price, s, t
         cdef Py_ssize_t k
         cdef LogSum logs
         logs.total, logs.price, logs.product = 0.0, 0.0, 1.0
@@ -205,9 +207,13 @@ cdef class SmallState:
             if s != 0.0:
                 price = self.gamma * self.problem.weight[k]
                 total += s * self.problem.offset[k]
-                if s * self.problem.bound[k] >= price:
+                t = s * self.problem.bound[k] / price
+                if t >= 1.0:
                     return -INFINITY
-                add_log(&logs, price, 1.0 - s * self.problem.bound[k] / price)
+                if fabs(t) < NEAR:
+                    total += price * log1p(-t)
+                else:
+                    add_log(&logs, price, 1.0 - t)
         return total + sum_of_logs(&logs)
 
     cdef void find_gap(self):
