@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mahalo import Constraints
+from mahalo._core.edges import edge_laplacian
 from mahalo.constraints import EdgeForms
 from mahalo.constraints import forms as forms_module
 from mahalo.linalg import threads
@@ -86,6 +87,25 @@ def test_rows_in_single_precision(rng, kind, rank):
         np.testing.assert_array_equal(adjoint, adjoint.T)
         np.testing.assert_allclose(adjoint, expected, atol=1e-5 * np.abs(expected).max())
     assert (through_rows(forms, single, s) != expected).any()
+
+
+@pytest.mark.parametrize("rank", [1, 63, 64, 65, 128, 200])
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_rows_of_the_laplacian(rng, rank, precision):
+    Y, w = rng.standard_normal((12, rank)).astype(precision), rng.standard_normal(30)
+    w[:3] = 0.0
+    tail, head = rng.integers(0, 12, (2, 30))
+    dense = np.zeros((12, 12))
+    for i, j, weight in zip(tail, head, w, strict=True):
+        ends = np.zeros(12)
+        ends[i] += 1.0
+        ends[j] -= 1.0
+        dense += weight * np.outer(ends, ends)
+    out = np.full_like(Y, np.nan)
+    forms = EdgeForms(tail, head, 12)
+    for first, last in ((0, 5), (5, 12)):
+        edge_laplacian(Y, *forms._incidence, w, out, first, last)
+    np.testing.assert_allclose(out, dense @ Y, atol=1e-4 if precision == np.float32 else 1e-12)
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["pairs", "triplets"]), st.sampled_from([1, 5, 8, 17, 33]))

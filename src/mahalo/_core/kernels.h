@@ -132,23 +132,41 @@ static void mahalo_edge_rows(const double *MAHALO_RESTRICT Y, const ptrdiff_t *t
 MAHALO_EDGE_DOTS(mahalo_edge_dots_d, double)
 MAHALO_EDGE_DOTS(mahalo_edge_dots_s, float)
 
-/* out[i] = Σ_{e=(i,j)} weight[e] (Y[i] − Y[j]) for first ≤ i < last: one function for each precision. */
+/* out[i] = Σ_{e=(i,j)} weight[e] (Y[i] − Y[j]) for first ≤ i < last: one function for each precision. The sums of
+   MAHALO_WIDTH columns stay in registers while the edges of a row pass by; those of the last few are added up in memory. */
+#define MAHALO_WIDTH 64
 #define MAHALO_EDGE_LAPLACIAN(name, real)                                                               \
     MAHALO_VECTORIZED                                                                                   \
     static void name(const real *MAHALO_RESTRICT Y, const ptrdiff_t *start, const ptrdiff_t *neighbour, \
-                     const ptrdiff_t *edge, const double *weight, real *MAHALO_RESTRICT out, ptrdiff_t first,  \
+                     const ptrdiff_t *edge, const double *weight, real *MAHALO_RESTRICT out, ptrdiff_t first,\
                      ptrdiff_t last, ptrdiff_t r)                                                       \
     {                                                                                                   \
         for (ptrdiff_t i = first; i < last; i++) {                                                      \
-            real *zi = out + i * r;                                                                     \
             const real *yi = Y + i * r;                                                                 \
-            for (ptrdiff_t k = 0; k < r; k++)                                                           \
+            real *zi = out + i * r;                                                                     \
+            ptrdiff_t c = 0;                                                                            \
+            for (; c + MAHALO_WIDTH <= r; c += MAHALO_WIDTH) {                                          \
+                real sum[MAHALO_WIDTH];                                                                 \
+                for (int k = 0; k < MAHALO_WIDTH; k++)                                                  \
+                    sum[k] = 0;                                                                         \
+                for (ptrdiff_t q = start[i]; q < start[i + 1]; q++) {                                   \
+                    real w = (real)weight[edge[q]];                                                     \
+                    if (w != 0) {                                                                       \
+                        const real *yj = Y + neighbour[q] * r + c;                                      \
+                        for (int k = 0; k < MAHALO_WIDTH; k++)                                          \
+                            sum[k] += w * (yi[c + k] - yj[k]);                                          \
+                    }                                                                                   \
+                }                                                                                       \
+                for (int k = 0; k < MAHALO_WIDTH; k++)                                                  \
+                    zi[c + k] = sum[k];                                                                 \
+            }                                                                                           \
+            for (ptrdiff_t k = c; k < r; k++)                                                           \
                 zi[k] = 0;                                                                              \
-            for (ptrdiff_t q = start[i]; q < start[i + 1]; q++) {                                       \
+            for (ptrdiff_t q = start[i]; q < start[i + 1] && c < r; q++) {                              \
                 real w = (real)weight[edge[q]];                                                         \
                 if (w != 0) {                                                                           \
                     const real *yj = Y + neighbour[q] * r;                                              \
-                    for (ptrdiff_t k = 0; k < r; k++)                                                   \
+                    for (ptrdiff_t k = c; k < r; k++)                                                   \
                         zi[k] += w * (yi[k] - yj[k]);                                                   \
                 }                                                                                       \
             }                                                                                           \

@@ -27,6 +27,7 @@ from .symmetric import (
     spd_roots,
     symmetric_product,
     symmetrize,
+    times_lower,
 )
 from .threads import in_threads, one_thread_if_narrow
 from .within_class import (

@@ -28,6 +28,18 @@ def symmetric_product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return product
 
 
+def times_lower(X: np.ndarray, L: np.ndarray) -> np.ndarray:
+    """Return X L for a lower triangular L, in blocks of columns without the zeros above them."""
+    r = len(L)
+    if r <= _BLOCK:
+        return X @ L
+    product = np.empty((len(X), r), dtype=X.dtype)
+    for start in range(0, r, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        np.matmul(X[:, start:], L[start:, block], out=product[:, block])
+    return product
+
+
 # NumPy and SciPy have a BLAS each, with threads of their own, and alternating calls compete for the cores. So matrices
 # large enough for threads go to NumPy; small ones to SciPy, whose calls cost less. rank_one.py uses SciPy's BLAS only,
 # for its in-place products.

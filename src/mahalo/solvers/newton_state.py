@@ -24,7 +24,14 @@ from scipy.optimize import brentq
 
 from .._core.small_newton import SmallProblem, SmallState
 from ..constraints.forms import EdgeForms
-from ..linalg import cholesky_or_none, inverse_factor, log_det, log_det_or_minus_infinity, symmetric_product
+from ..linalg import (
+    cholesky_or_none,
+    inverse_factor,
+    log_det,
+    log_det_or_minus_infinity,
+    symmetric_product,
+    times_lower,
+)
 from .problem import Problem
 from .system import Preconditioner, solve_system, weighted_part
 
@@ -35,6 +42,8 @@ _NEARLY_ALL = 0.9  # share of the slopes
 _LARGE_SIZE = 30_000  # entries of Y from which restricting to violated constraints, and single precision, pay
 _LARGEST_SINGLE = 1e4  # eigenvalue of the Hessian below which products in single precision leave directions as good
 _SINGLE_RANGE = 1e-6, 1e6  # of the largest entry of Y, in which single precision neither underflows nor overflows
+_FAR, _NEAR = 0.05, 1e-2  # relative gaps beyond which the next state is in single precision, and below which none is
+_SHORTEST = 1e-3  # length of a pair, relative to the largest entry of Y, that single precision leaves four digits
 _SMALL_RANK, _SMALL_SIZE = 16, 1_000_000  # largest rank, and pairs × rank², of problems whose steps are compiled
 
 
@@ -112,9 +121,16 @@ class _Violated:
 
 def _for_directions(Y: np.ndarray) -> np.ndarray:
     """Return a large Y in single precision, unless that would lose its numbers."""
-    if Y.size < _LARGE_SIZE or not _SINGLE_RANGE[0] <= float(np.abs(Y).max()) <= _SINGLE_RANGE[1]:
-        return Y
-    return Y.astype(np.float32)
+    return Y.astype(np.float32, copy=False) if Y.size >= _LARGE_SIZE and _fits_single(_largest(Y)) else Y
+
+
+def _largest(Y: np.ndarray) -> float:
+    return float(max(Y.max(initial=0.0), -Y.min(initial=0.0)))
+
+
+def _fits_single(largest: float) -> bool:
+    """Return whether single precision holds numbers of this size and their products."""
+    return _SINGLE_RANGE[0] <= largest <= _SINGLE_RANGE[1]
 
 
 @dataclass(frozen=True)
@@ -131,14 +147,36 @@ class ArrayState:
     AtA: np.ndarray
     pull: np.ndarray  # Σ slope_k Yᵀ C_k Y
 
+    single: np.ndarray | None  # the points in single precision, where states far from the optimum may use it
+
     @classmethod
     def at(cls, problem: Problem, A: np.ndarray) -> ArrayState:
-        Y = problem.points @ A
-        v = problem.offset + problem.forms.apply(Y, Y)
+        """Return the state in double precision."""
+        use_single = problem.forms.combine is None and problem.points.size >= _LARGE_SIZE
+        single = problem.points.astype(np.float32) if use_single else None
+        return cls._of(problem, A, times_lower(problem.points, A), None, single)
+
+    @classmethod
+    def _of(
+        cls, problem: Problem, A: np.ndarray, Y: np.ndarray, values: np.ndarray | None, single: np.ndarray | None
+    ) -> ArrayState:
+        v = problem.offset + (problem.forms.apply(Y, Y) if values is None else values)
         slope = problem.slack.slope(v)
         violated = _Violated.of(problem, Y, slope)
         pull = violated.forms.adjoint(violated.Y, slope[violated.which])
-        return cls(problem, A, log_det(A), Y, v, slope, violated, A.T @ A, pull)
+        return cls(problem, A, log_det(A), Y, v, slope, violated, A.T @ A, pull, single)
+
+    def _moved(self, A: np.ndarray) -> ArrayState:
+        """Return the state at another A, in single precision if it is far from the optimum and the numbers allow it."""
+        if self.single is not None and self.relative_gap > _FAR:
+            Y = times_lower(self.single, A.astype(np.float32))
+            largest, values = _largest(Y), self.problem.forms.apply(Y, Y)
+            # Differences of rows lose digits where they are short beside the rows.
+            if _fits_single(largest) and values.min() > (_SHORTEST * largest) ** 2:
+                state = self._of(self.problem, A, Y, values, self.single)
+                if state.relative_gap > _NEAR:
+                    return state
+        return self._of(self.problem, A, times_lower(self.problem.points, A), None, self.single)
 
     def at_gamma(self, gamma: float) -> ArrayState:
         factor = gamma / self.problem.gamma
@@ -196,7 +234,7 @@ class ArrayState:
     def step(self, primal_dual: bool, inexact: float, most: int) -> tuple[ArrayState | None, float, int]:
         delta, q, n_products = _newton_direction(self, primal_dual, inexact, most)
         t, factor = _line_search(self, delta, q)
-        return None if t == 0.0 else ArrayState.at(self.problem, self.A @ factor), t, n_products
+        return None if t == 0.0 else self._moved(times_lower(self.A, factor)), t, n_products
 
     def Z_at(self, share: float) -> np.ndarray:
         """Return Aᵀ (I + θ Σ slope_k R_k) A."""
