@@ -112,11 +112,11 @@ class MetricLearnerCV(MetricLearner):
     candidate is left after two folds, or one solution after every row was held out. Quadratic, local and RBF are first
     tried at one γ: on the first fold, beyond 600 rows on a screening fold of so many.
 
-    To choose, at most 3,000 rows are looked at, drawn at random in every class, and problems are solved to a relative
-    gap of 1 %. Beyond 100 columns, or rows under a kernel without a basis, choosing is done over 64 directions, or two
-    for each class if these are more, 256 at most; the winner is learned over all. Features are judged as they are
-    fitted. Of candidates of one space whose scores by name differ by less
-    than one held-out row the simpler one is taken: the earlier in each list, the smaller γ.
+    To choose, at most 2,000 rows (3,000 where retrieval is judged) are looked at, drawn at random in every class, and
+    problems are solved to a relative gap of 1 %. Beyond 100 columns, or rows under a kernel without a basis, choosing
+    is done over 64 directions, or two for each class if these are more, 256 at most; the winner is learned over all.
+    Features are judged as they are fitted. Of candidates of one space whose scores by name differ by less than one
+    held-out row the simpler one is taken: the earlier in each list, the smaller γ.
     """
 
     def __init__(
@@ -257,11 +257,12 @@ class MetricLearnerCV(MetricLearner):
         rows = np.arange(n_rows) if data.rows is None else as_rows(data.rows, n_rows)
         seed = seed_of(self.random_state)
         whole = constraints is not None or is_custom_splitter(self.cv)
-        sample = np.arange(n_rows) if whole else draw_sample(y, n_rows, seed)
-        found = SearchData(held, y, labels, rows, constraints, self._pairwise, sample, n_total, data.sample_weight)
         scorer = self._scorer(y, constraints)
+        retrieval = scorer.by_retrieval
+        sample = np.arange(n_rows) if whole else draw_sample(y, n_rows, seed, by_retrieval=retrieval)
+        found = SearchData(held, y, labels, rows, constraints, self._pairwise, sample, n_total, data.sample_weight)
         pair_split = None if constraints is None else self._pair_split(constraints)
-        splitting = Splitting(self.cv, self.holdout, scorer.by_retrieval, seed, pair_split)
+        splitting = Splitting(self.cv, self.holdout, retrieval, seed, pair_split)
         return CandidateSearch(
             fit_data=data,
             data=found,

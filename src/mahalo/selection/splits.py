@@ -14,7 +14,7 @@ from ..constraints import PairSplit, class_codes
 from ..validation import Seed, as_generator, warn
 from .folds import Fold, SearchData
 
-_MAX_ROWS = 3_000  # rows that folds are made of
+_MAX_ROWS, _MAX_SEARCHED = 2_000, 3_000  # rows that folds are made of, scored by a vote and by retrieval
 _FEW_ROWS, _FEW_QUERIES = 600, 1_500  # scored rows, by a vote and by retrieval, below which folds are repeated
 _MAX_REPEATS = 3
 _FEW_SCREENED = 600  # rows of the screening fold
@@ -152,15 +152,16 @@ def _check_labels(largest: int, retrieval: bool) -> None:
     )
 
 
-def draw_sample(y: np.ndarray | None, n: int, seed: int) -> np.ndarray:
+def draw_sample(y: np.ndarray | None, n: int, seed: int, *, by_retrieval: bool) -> np.ndarray:
     """Return positions of all rows, or of a sample of labelled ones, the same share of every class."""
-    if n <= _MAX_ROWS or y is None:
+    most = _MAX_SEARCHED if by_retrieval else _MAX_ROWS
+    if n <= most or y is None:
         return np.arange(n)
     rng = np.random.default_rng(seed)
     labelled = np.flatnonzero(y >= 0)
     order = labelled[np.lexsort((rng.random(len(labelled)), y[labelled]))]
     place = np.arange(len(order)) - np.searchsorted(y[order], y[order])  # within its class
-    wanted = _MAX_ROWS * np.bincount(y[order])[y[order]] / len(order)
+    wanted = most * np.bincount(y[order])[y[order]] / len(order)
     return np.sort(order[place < np.maximum(wanted, 6)])
 
 
