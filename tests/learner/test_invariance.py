@@ -15,7 +15,7 @@ from builders import (
     random_rotation,
     random_triplets,
 )
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from mahalo import Constraints, MetricLearner
@@ -41,6 +41,7 @@ def mixed_constraints(rng, X, m=8):
 
 
 @given(seeds, strategies, st.sampled_from([0.1, 10.0, 300.0]))
+@example(499, "random", 10.0)  # where the width of a line search was once decided by rounding
 def test_hundred_times_the_data_is_hundred_times_the_distance(seed, strategy, gamma):
     X, y = data(np.random.default_rng(seed))
     learner = MetricLearner(strategy=strategy, gamma=gamma, percentiles=between, pairs_per_class=20, tol=1e-12)

@@ -25,6 +25,7 @@ cdef extern from "kernels.h" nogil:
 
 cdef double GOLDEN = 0.5 * (sqrt(5.0) - 1.0)
 cdef int N_SQUARES = 18
+cdef double SHORT = 1.0 / 50.5  # of the step length, in a line search: brackets are whole parts, and rounding breaks no tie
 cdef double NEAR = 0.01  # from 1, where ln(1 + t) is not to be taken from rounded 1 + t
 
 
@@ -380,7 +381,7 @@ cdef class SmallState:
         low, high = 0.0, 0.99 / -mu[0] if mu[0] < 0.0 else 1e3
         t = high
         if self.derivative(linear, mu, q, high) > 0.0:
-            while high - low > 0.02 * low and high > 1e-14:
+            while high - low > SHORT * low and high > 1e-14:
                 t = 0.5 * (low + high)
                 if self.derivative(linear, mu, q, t) > 0.0:
                     high = t

@@ -105,7 +105,7 @@ def _values_and_matrix(problem: Problem, F: np.ndarray, s: np.ndarray) -> tuple[
     R = np.zeros((problem.rank, problem.rank))
     for part, Z in _edge_chunks(problem):
         length[part] = np.einsum("er,er->e", Z @ F, Z)
-        R += (Z * w[part, None]).T @ Z
+        _add_weighted(R, Z, w[part])
     return length if problem.forms.combine is None else problem.forms.combine @ length, R
 
 
@@ -113,8 +113,16 @@ def form_matrix(problem: Problem, s: np.ndarray) -> np.ndarray:
     """Return Σ_k s_k X̂ᵀ C_k X̂, by expanding every edge."""
     w, R = _edge_weights(problem, s), np.zeros((problem.rank, problem.rank))
     for part, Z in _edge_chunks(problem):
-        R += (Z * w[part, None]).T @ Z
+        _add_weighted(R, Z, w[part])
     return R
+
+
+def _add_weighted(R: np.ndarray, Z: np.ndarray, w: np.ndarray) -> None:
+    """Add Zᵀ diag(w) Z to R; a product AᵀA takes half the operations of AᵀB."""
+    for sign in (1.0, -1.0):
+        some = sign * w > 0.0
+        A = Z[some] * np.sqrt(np.abs(w[some]))[:, None]
+        R += sign * (A.T @ A)
 
 
 def _edge_weights(problem: Problem, s: np.ndarray) -> np.ndarray:

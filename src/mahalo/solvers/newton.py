@@ -17,6 +17,7 @@ _LONGEST_STRIDE, _SHORTEST_STRIDE = 10**0.5, 1.05  # factors between one γ and 
 _PATIENCE = 12  # steps at one γ before a shorter stride is tried
 _INEXACT = 0.1  # relative residual of a Newton step; less as the gradient shrinks, and for tiny matrices
 _TINY_RANK = 8
+_LEAST_INEXACT = 0.04
 _MAX_CG = 200
 _MAX_STEPS = 1000
 
@@ -79,6 +80,8 @@ def _minimise(state: State, goal: float, log: StepLog, patience: float = math.in
         primal_dual = t < 1.0 or state.gap > CLOSE_GAP
         # Solving the systems of tiny matrices more exactly is cheap, and saves steps unless they are short.
         inexact = 0.1 * _INEXACT if t == 1.0 and len(state.A) <= _TINY_RANK else _INEXACT
+        # A residual of η leaves about η² of the gap: with a product or two more the step may be the last one.
+        inexact = min(inexact, max(_LEAST_INEXACT, math.sqrt(0.5 * goal / state.relative_gap))) if t == 1.0 else inexact
         following, t, n_products = state.step(primal_dual, inexact, _MAX_CG)
         if following is None:
             break

@@ -166,9 +166,9 @@ class ArrayState:
         pull = violated.forms.adjoint(violated.Y, slope[violated.which])
         return cls(problem, A, log_det(A), Y, v, slope, violated, A.T @ A, pull, single)
 
-    def _moved(self, A: np.ndarray) -> ArrayState:
+    def _moved(self, A: np.ndarray, is_stiff: bool) -> ArrayState:
         """Return the state at another A, in single precision if it is far from the optimum and the numbers allow it."""
-        if self.single is not None and self.relative_gap > _FAR:
+        if self.single is not None and not is_stiff and self.relative_gap > _FAR:
             Y = times_lower(self.single, A.astype(np.float32))
             largest, values = _largest(Y), self.problem.forms.apply(Y, Y)
             # Differences of rows lose digits where they are short beside the rows.
@@ -232,9 +232,9 @@ class ArrayState:
         return self.gap / max(1.0, abs(self.primal))
 
     def step(self, primal_dual: bool, inexact: float, most: int) -> tuple[ArrayState | None, float, int]:
-        delta, q, n_products = _newton_direction(self, primal_dual, inexact, most)
+        delta, q, n_products, is_stiff = _newton_direction(self, primal_dual, inexact, most)
         t, factor = _line_search(self, delta, q)
-        return None if t == 0.0 else self._moved(times_lower(self.A, factor)), t, n_products
+        return None if t == 0.0 else self._moved(times_lower(self.A, factor), is_stiff), t, n_products
 
     def Z_at(self, share: float) -> np.ndarray:
         """Return Aᵀ (I + θ Σ slope_k R_k) A."""
@@ -280,13 +280,14 @@ def _best_share(state: ArrayState) -> tuple[float, float]:
 
 def _newton_direction(
     state: ArrayState, primal_dual: bool, inexact: float, most: int
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return Δ with H Δ ≈ −G, q_k = tr(Δ Yᵀ C_k Y), and the number of products with H."""
+) -> tuple[np.ndarray, np.ndarray, int, bool]:
+    """Return Δ with H Δ ≈ −G, q_k = tr(Δ Yᵀ C_k Y), the number of products with H, and whether it is stiff."""
     weight = state.problem.slack.curvature(state.v, state.s)[state.violated.which]
     B, precondition = _scaling(state, weight, primal_dual)
-    residual = -_congruence(B, state.G)
+    residual = -_congruence(B, state.G).astype(np.float64, copy=False)
     rz = float(np.vdot(residual, precondition(residual)))
-    rows = state.violated.rows if precondition.largest < _LARGEST_SINGLE else state.violated.Y
+    is_stiff = not precondition.largest < _LARGEST_SINGLE
+    rows = state.violated.Y if is_stiff else state.violated.rows
     delta, q, n_products = solve_system(
         state.violated.forms,
         rows @ B.astype(rows.dtype, copy=False),
@@ -296,13 +297,13 @@ def _newton_direction(
         small=rz * min(inexact, rz**0.25) ** 2,
         max_products=most,
     )
-    delta = _congruence(B.T, delta)
-    return delta, _form_values_along(state, delta, q), n_products
+    delta = _congruence(B.T, delta).astype(np.float64, copy=False)
+    return delta, _form_values_along(state, delta, q), n_products, is_stiff
 
 
 def _congruence(B: np.ndarray, S: np.ndarray) -> np.ndarray:
-    """Return Bᵀ S B, exactly symmetric."""
-    return symmetric_product(B, S @ B)
+    """Return Bᵀ S B, exactly symmetric, in the precision of B."""
+    return symmetric_product(B, S.astype(B.dtype, copy=False) @ B)
 
 
 def _form_values_along(state: ArrayState, delta: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -323,18 +324,21 @@ def _scaling(state: ArrayState, weight: np.ndarray, primal_dual: bool) -> tuple[
 
     The preconditioner is the Hessian as if the violated constraints' vectors were Gaussian. For y ~ N(0, S),
     E (yᵀΔy) yyᵀ = 2 SΔS + tr(SΔ) S; with S the mean of √weight yyᵀ and ω of the order of their number,
-    H ≈ I + ω (2 SΔS + tr(SΔ) S): diagonal plus rank one in the eigenbasis Q of S.
+    H ≈ I + ω (2 SΔS + tr(SΔ) S): diagonal plus rank one in the eigenbasis Q of S. B is in the precision that will do.
     """
     n_violated = max(1, int(np.count_nonzero(weight)))
     omega = 0.5 * n_violated
     S = state.violated.forms.adjoint(state.violated.rows, np.sqrt(weight)) / n_violated
+    Z = state.Z_at(state.share)
+    if state.violated.rows.dtype == np.float32 and _largest(Z) <= _SINGLE_RANGE[1]:
+        S, Z = S.astype(np.float32), Z.astype(np.float32)
     M = None
     if primal_dual:
-        values, vectors = np.linalg.eigh(state.Z_at(state.share))
+        values, vectors = np.linalg.eigh(Z)
         M = vectors * np.clip(values, 1e-2, 1e2) ** -0.25
         S = _congruence(M, S)
     sigma, Q = np.linalg.eigh(S)
-    sigma = np.abs(sigma)
+    sigma = np.abs(sigma).astype(np.float64, copy=False)
     divisor = 1.0 + 2.0 * omega * np.outer(sigma, sigma)
     a = sigma / divisor.diagonal()
     c = omega / (1.0 + omega * float(a @ sigma))
