@@ -68,25 +68,34 @@ def test_the_race_ends_after_two_folds_when_one_candidate_is_left():
     assert learner.cv_results_["n_folds"][learner.best_index_] == 2
 
 
-def test_costly_spaces_are_tried_at_one_gamma_once(monkeypatch):
+def test_costly_spaces_are_tried_at_one_gamma_and_go_on_from_there(monkeypatch):
     rng = np.random.default_rng(0)
     y = np.arange(900) % 2
     X = rng.normal(size=(900, 3))
     X[:, 0] *= 1.0 + 2.0 * y  # only curved spaces see it
-    scored = []
-    original = race.path_scores
+    tried, scored = [], []
+    try_problem, path_scores = race.try_problem, race.path_scores
 
-    def recorded(tasks, problem, fold, gammas, scorer):
+    def recorded_trial(tasks, problem, fold, gamma, scorer):
+        tried.append((problem, len(fold.test)))
+        return try_problem(tasks, problem, fold, gamma, scorer)
+
+    def recorded_path(tasks, problem, fold, gammas, scorer, trial):
+        found = path_scores(tasks, problem, fold, gammas, scorer, trial)
         if problem.is_costly:
-            scored.append((len(fold.test), problem, fold))
-        return original(tasks, problem, fold, gammas, scorer)
+            scored.append((problem, fold, trial is not None))
+            without = path_scores(tasks, problem, fold, gammas, scorer)
+            for one, other in zip(found, without, strict=True):  # within the loose gap of solutions in folds
+                assert abs(one.values.mean() - other.values.mean()) < 0.03
+        return found
 
-    monkeypatch.setattr(race, "path_scores", recorded)
+    monkeypatch.setattr(race, "try_problem", recorded_trial)
+    monkeypatch.setattr(race, "path_scores", recorded_path)
     MetricLearnerCV(random_state=0).fit(X, y)
-    screened = [problem for size, problem, _ in scored if size == 150]
-    assert len(screened) > len(set(screened)) == 4  # all are tried, some go on
-    raced = [(problem, id(fold)) for size, problem, fold in scored if size == 300]
-    assert raced and len(raced) == len(set(raced))  # then every problem is scored once in a fold
+    assert len(tried) == len({problem for problem, _ in tried}) == 4  # all of them once
+    assert {size for _, size in tried} == {150}  # on the screening fold
+    assert scored and all(on_trial == (len(fold.test) == 150) for _, fold, on_trial in scored)
+    assert len(scored) == len({(problem, id(fold)) for problem, fold, _ in scored})  # every problem once in a fold
 
 
 def test_folds_that_hold_out_the_same_rows_race_twice_at_least():

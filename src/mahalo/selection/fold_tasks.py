@@ -11,6 +11,7 @@ from ..basis import as_basis
 from ..constraints.sampling import MANY_RANDOM
 from ..coordinates import LinearCoordinates
 from ..metric import Metric
+from ..solvers import Solution
 from ..task import FitSettings, Task, pose
 from .candidates import ProblemCandidate
 from .folds import Fold, SearchData
@@ -68,32 +69,68 @@ class FoldTasks:
         return (settings.pairs_per_class or MANY_RANDOM) / self._pairs_per_class(settings)
 
 
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Scores of one problem in one fold at one γ, by variant, with what its path needs to go on from there."""
+
+    gamma: float
+    scores: list[RowScores]
+    task: Task
+    solution: Solution
+
+
+def try_problem(tasks: FoldTasks, problem: ProblemCandidate, fold: Fold, gamma: float, scorer: Scorer) -> Trial:
+    """Return the trial of a problem in one fold at one γ."""
+    task = tasks.pose(problem, fold)
+    solution = task.solve(gamma * tasks.pair_weight(problem.settings))
+    return Trial(gamma, _variant_scores(problem, fold, scorer, task, solution), task, solution)
+
+
 def path_scores(
-    tasks: FoldTasks, problem: ProblemCandidate, fold: Fold, gammas: np.ndarray, scorer: Scorer
+    tasks: FoldTasks,
+    problem: ProblemCandidate,
+    fold: Fold,
+    gammas: np.ndarray,
+    scorer: Scorer,
+    trial: Trial | None = None,
 ) -> list[RowScores]:
-    """Return the scores of held-out rows of one problem in one fold, for every variant and γ.
+    """Return the scores of held-out rows of one problem in one fold, for every variant and γ, which increase.
 
     A path ends where scores have not risen at two γ in a row, or have fallen by a standard error at one (two, if
-    retrieval is scored); larger γ get the last scores.
+    retrieval is scored); larger γ get the last scores. What a trial has found is not solved again.
     """
     if problem.is_unlearned:
         return [scorer.score_rows(tasks.euclidean(fold), fold)]
-    task = tasks.pose(problem, fold)
-    n = len(gammas)
-    scores: list[list[RowScores]] = [[] for _ in problem.variants]
+    task = tasks.pose(problem, fold) if trial is None else trial.task
+    solution, found = None, []
     best, n_flat = None, 0
-    for _, solution in task.path(gammas * tasks.pair_weight(problem.settings)):
-        metrics = {v.residual: task.metric(solution, float(v.residual)) for v in problem.variants}
-        for found, v in zip(scores, problem.variants, strict=True):
-            found.append(scorer.score_rows(fold.variant(metrics[v.residual], v.n_components, v.normalize), fold))
-        top = max((found[-1] for found in scores), key=_mean)
+    for gamma in gammas.tolist():
+        if trial is not None and gamma == trial.gamma:
+            solution, scores = trial.solution, trial.scores
+        else:
+            solution = task.solve(gamma * tasks.pair_weight(problem.settings), start=solution)
+            scores = _variant_scores(problem, fold, scorer, task, solution)
+        found.append(scores)
+        top = max(scores, key=_mean)
         if best is None or _mean(top) > _mean(best):
             best, n_flat = top, 0
         elif scorer.in_unit_interval and len(top.smooth) >= FEW_SEEN:
             n_flat += 1
             if n_flat == 2 or _has_fallen(top, best, 2.0 if scorer.by_retrieval else 1.0):
                 break
-    return [values for found in scores for values in (*found, *[found[-1]] * (n - len(found)))]
+    found += [found[-1]] * (len(gammas) - len(found))
+    return [scores[v] for v in range(len(problem.variants)) for scores in found]
+
+
+def _variant_scores(
+    problem: ProblemCandidate, fold: Fold, scorer: Scorer, task: Task, solution: Solution
+) -> list[RowScores]:
+    """Return the scores of a solution under every variant."""
+    metrics = {v.residual: task.metric(solution, float(v.residual)) for v in problem.variants}
+    return [
+        scorer.score_rows(fold.variant(metrics[v.residual], v.n_components, v.normalize), fold)
+        for v in problem.variants
+    ]
 
 
 def _mean(scores: RowScores) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from .candidates import VARIANT, CandidateGrid
-from .fold_tasks import FEW_SEEN, FoldTasks, path_scores
+from .fold_tasks import FEW_SEEN, FoldTasks, Trial, path_scores, try_problem
 from .folds import Fold
 from .score_table import CandidateScores, ScoreTable
 from .scoring import RowScores, Scorer
@@ -51,11 +51,12 @@ class Race:
         found = self._score({p: gammas for p, gammas in self._alive.items() if p not in costly}, fold, name)
         if costly:
             middle = {p: self._alive[p][len(self._alive[p]) // 2 :][:1] for p in costly}
-            trial = self._score(middle, fold, name)
-            within_reach = self._within_reach(ScoreTable().with_fold(self._gather(found | trial, fold)))
+            trials = self._try(middle, fold)
+            tried = self._by_candidate(middle, {p: trial.scores for p, trial in trials.items()}, name)
+            within_reach = self._within_reach(ScoreTable().with_fold(self._gather(found | tried, fold)))
             passed = {p: self._alive[p] for p in costly if within_reach[self._grid.at(p, middle[p])].any()}
             self._alive = {p: gammas for p, gammas in self._alive.items() if p in passed or p not in costly}
-            found |= self._score(passed, fold, name)
+            found |= self._score(passed, fold, name, trials)
         self.table = self.table.with_fold(self._gather(found, fold))
         self._keep(self._within_reach(self.table))
 
@@ -86,16 +87,33 @@ class Race:
         self._keep(keep)
         return sum(len(gammas) for gammas in self._alive.values()) > 1
 
-    def _score(self, gammas: Mapping[int, np.ndarray], fold: Fold, name: str) -> dict[int, RowScores]:
-        """Return the scores, by candidate, of some problems at some γ, which are given by position."""
+    def _try(self, gammas: Mapping[int, np.ndarray], fold: Fold) -> dict[int, Trial]:
+        """Return the trial, by problem, of some problems at one γ each, which is given by position."""
         grid = self._grid
-        paths = Parallel(n_jobs=self._n_jobs)(
-            delayed(path_scores)(self._tasks, grid.problems[p], fold, grid.gammas[p][some], self._scorer)
+        trials = Parallel(n_jobs=self._n_jobs)(
+            delayed(try_problem)(self._tasks, grid.problems[p], fold, float(grid.gammas[p][some[0]]), self._scorer)
             for p, some in gammas.items()
         )
+        return dict(zip(gammas, trials, strict=True))
+
+    def _score(
+        self, gammas: Mapping[int, np.ndarray], fold: Fold, name: str, trials: Mapping[int, Trial] | None = None
+    ) -> dict[int, RowScores]:
+        """Return the scores, by candidate, of some problems at some γ, which are given by position."""
+        grid, trials = self._grid, trials or {}
+        paths = Parallel(n_jobs=self._n_jobs)(
+            delayed(path_scores)(self._tasks, grid.problems[p], fold, grid.gammas[p][some], self._scorer, trials.get(p))
+            for p, some in gammas.items()
+        )
+        return self._by_candidate(gammas, dict(zip(gammas, paths, strict=True)), name)
+
+    def _by_candidate(
+        self, gammas: Mapping[int, np.ndarray], paths: Mapping[int, list[RowScores]], name: str
+    ) -> dict[int, RowScores]:
+        """Return scores of problems, variants × γ, by candidate; raise ValueError if one is not a finite number."""
         found: dict[int, RowScores] = {}
-        for (p, some), path in zip(gammas.items(), paths, strict=True):
-            found |= zip(grid.at(p, some).ravel().tolist(), path, strict=True)
+        for p, some in gammas.items():
+            found |= zip(self._grid.at(p, some).ravel().tolist(), paths[p], strict=True)
         for c, scores in found.items():
             if not np.isfinite(scores.values).all():
                 raise ValueError(
