@@ -217,3 +217,16 @@ def test_inverse_of_a_triangular_factor(rng, n):
     inverse = inverse_factor(L)
     np.testing.assert_allclose(inverse @ L, np.eye(n), atol=1e-12)
     assert not np.triu(inverse, 1).any()
+
+
+@pytest.mark.parametrize("rank", [6, 40])
+def test_a_start_at_a_much_smaller_gamma_is_as_good_as_none(rng, rank):
+    X = rng.standard_normal((100, rank)) * rng.uniform(0.3, 3.0, rank)
+    constraints = random_pair_constraints(rng, X, 150)
+    near, far = problem_of(constraints, X, 1.0), problem_of(constraints, X, 3000.0)
+    alone, started = newton(far, tol=1e-8), newton(far, tol=1e-8, start=newton(near, tol=1e-8))
+    assert started.certificate.converged
+    assert started.n_iter <= 1.3 * alone.n_iter + 3
+    np.testing.assert_allclose(started.F, alone.F, rtol=0, atol=1e-4 * np.abs(alone.F).max())
+    again = newton(near, tol=1e-8, start=started)  # at a larger γ
+    assert again.certificate.converged

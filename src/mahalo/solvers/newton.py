@@ -41,15 +41,15 @@ def newton(
 def follow_path(problem: Problem, goal: float, start: Solution | None, log: StepLog) -> State:
     """Follow the optimum as γ grows to the problem's own, and there reach relative gap `goal`."""
     factor = None if start is None else cholesky_or_none(start.F)
-    A = np.eye(problem.rank) if factor is None else factor
+    A, begin = np.eye(problem.rank), 0.0
+    if start is not None and factor is not None:
+        A, begin = factor, min(start.problem.gamma, problem.gamma)
     state = state_at(problem, A)
-    if factor is None:
-        # At F = I the gradient is linear in γ: start where its norm is moderate.
-        moderate = _FIRST_GRADIENT * (10.0 if problem.rank <= _TINY_RANK else 1.0)
-        slope = state.gradient_over_gamma
-        first = problem.gamma / max(1.0, problem.gamma * (slope / moderate))
-        state = _follow_gamma(state.at_gamma(first), problem.gamma, log)
-    return _minimise(state, goal, log)
+    # At F = I the gradient is linear in γ: begin where its norm is moderate, or else at the start's own γ.
+    moderate = _FIRST_GRADIENT * (10.0 if problem.rank <= _TINY_RANK else 1.0)
+    slope = state.gradient_over_gamma
+    first = max(begin, problem.gamma / max(1.0, problem.gamma * (slope / moderate)))
+    return _minimise(_follow_gamma(state.at_gamma(first), problem.gamma, log), goal, log)
 
 
 def _follow_gamma(state: State, gamma: float, log: StepLog) -> State:
