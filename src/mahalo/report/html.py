@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 def template_environment() -> Environment:
     """Return the templates, which escape every text and replace characters that cannot be printed."""
     try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
+        from jinja2 import Environment, FunctionLoader, StrictUndefined
         from markupsafe import Markup
     except ImportError:
         raise ImportError("a report is rendered with jinja2: pip install 'mahalo[report]'") from None
+    templates = files(__package__) / "templates"
     environment = Environment(
-        loader=PackageLoader(__package__, "templates"),
+        loader=FunctionLoader(lambda name: (templates / name).read_text(encoding="utf-8")),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
