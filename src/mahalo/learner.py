@@ -123,6 +123,8 @@ class MetricLearner(CallbackMixin, ExplainMixin, ClassNamePrefixFeaturesOutMixin
         Constraints left out because they say nothing or nothing that could be met (identical points).
     n_outside_ : int
         Constraints left out because a row they mention is not among `rows`.
+    rank_ : int
+        Number of directions learned in: the order of the core matrix F.
     n_iter_ : int
     history_ : tuple of Step
         What each step of the solver did.
@@ -253,7 +255,7 @@ class MetricLearner(CallbackMixin, ExplainMixin, ClassNamePrefixFeaturesOutMixin
     def _store(self, data: FitData, task: Task, solution: Solution) -> None:
         """Set the fitted attributes."""
         self.metric_ = task.metric(solution)
-        self.certificate_ = solution.certificate
+        self.certificate_, self.rank_ = solution.certificate, len(solution.F)
         self.constraints_ = task.constraints
         self.duals_, self.values_ = task.duals(solution), task.values(solution)
         self.history_ = solution.history

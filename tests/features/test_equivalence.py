@@ -111,6 +111,23 @@ def test_the_width_of_a_kernel_does_not_depend_on_units(rng, landmarks):
     np.testing.assert_allclose(larger, D, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize(("width", "most"), [(0.1, 20), (1.0, 100), (30.0, 200)])
+def test_the_number_of_landmarks_follows_the_kernel(rng, width, most):
+    """As many as leave 5 % of κ(x, x), which is 1, a batch at a time; 200 at most."""
+    X = rng.normal(size=(500, 3))
+    settings = SETTINGS | {"kernel": "rbf", "kernel_params": {"width": width}}
+    learner = MetricLearner(basis=Landmarks(), residual=0.0, **settings).fit(X, np.arange(500) % 2)
+    support = learner.metric_.coordinates.support
+    assert len(support) <= most
+    D = ((X[:, None] - X) ** 2).sum(axis=2)
+    K = np.exp(-width / np.median(D[D > 0]) * D)
+    rows = [int(np.abs(X - row).sum(axis=1).argmin()) for row in support]
+    inside = K[:, rows] @ np.linalg.pinv(K[np.ix_(rows, rows)], rcond=1e-10) @ K[rows]
+    left = 1.0 - inside.diagonal().mean()
+    assert (left <= 0.05) == (width < 30.0)
+    assert len(support) in (20, 200) or left > 0.001  # no more than a batch beyond those needed
+
+
 def test_the_width_is_in_units_of_the_median_squared_distance(rng):
     X, y = two_rings(rng)
     D = ((X[:, None] - X) ** 2).sum(axis=2)

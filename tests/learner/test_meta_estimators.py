@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mahalo import Constraints, MetricLearner, MetricLearnerCV, OnlineMetricLearner
+from mahalo.basis import Landmarks
 from mahalo.cluster import MetricKMeans
 from mahalo.compat import ITML, ITML_Supervised
 from mahalo.embeddings import EmbeddingAdapter
@@ -112,6 +113,17 @@ def test_the_diagram_shows_the_certificate():
     assert bundle["text/plain"] == repr(learner)
     with sklearn.config_context(display="text"):
         assert set(learner._repr_mimebundle_()) == {"text/plain"} and not hasattr(learner, "_repr_html_")
+
+
+def test_the_diagram_says_over_which_basis_the_bound_holds():
+    X, y = load_wine(return_X_y=True)
+    learner = MetricLearner(prior="diagonal").fit(X, y)
+    assert learner.certified_over == "" and "lower bound on that of any metric<" in learner._repr_html_()
+    learner = MetricLearner(prior="diagonal", basis=1, n_components=1).fit(X, y)
+    assert learner.certified_over == "1 direction"
+    over = {"kernel": "rbf", "kernel_params": {"width": 1.0}, "basis": Landmarks(12)}
+    learner = MetricLearner(**over, n_components=3).fit(X, y)
+    assert learner.rank_ == 12 and "lower bound on that of any metric over these 12 landmarks<" in learner._repr_html_()
 
 
 def test_the_diagram_says_when_a_fit_stopped_early():

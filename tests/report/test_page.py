@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 import mahalo
 from mahalo import Constraints, MetricLearner, MetricLearnerCV
+from mahalo.basis import BetweenBasis
 from mahalo.drawing import as_json, maps
 from mahalo.embeddings import EmbeddingAdapter
 from mahalo.evaluation import BeforeAfter, auc_of_pairs
@@ -494,6 +495,13 @@ def test_a_solver_that_stopped_early_is_said_so(scaled, tmp_path):
         learner = MetricLearner(gamma=100.0, max_iter=1).fit(X, y)
     text = page_of(learner, X, y, tmp_path)
     assert "The solver stopped early" in text and "The solution is proved optimal" not in text
+
+
+def test_the_proof_says_over_which_basis_it_is(rng, tmp_path):
+    X, y = rng.standard_normal((60, 4)), np.arange(60) % 3
+    text = page_of(MetricLearner(prior="within", basis=BetweenBasis()).fit(X, y), X, y, tmp_path)
+    assert "No metric over these 2 directions has an objective better by more than" in text
+    assert "No metric has an objective better" in page_of(MetricLearner().fit(X, y), X, y, tmp_path)
 
 
 def test_a_start_that_was_kept_is_not_praised(rng, tmp_path):

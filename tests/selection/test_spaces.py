@@ -10,6 +10,7 @@ from sklearn.datasets import load_iris, make_moons
 from sklearn.neighbors import KNeighborsClassifier
 
 from mahalo import Constraints, MetricLearnerCV
+from mahalo.basis import Landmarks
 from mahalo.embeddings import EmbeddingAdapter
 from mahalo.explain import Provenance
 from mahalo.features import Local, Quadratic
@@ -195,6 +196,52 @@ def test_widths_may_be_listed(moons):
     widths = [{"width": 0.3}, {"width": 3.0}]
     learner = MetricLearnerCV(kernel="rbf", kernel_params=widths, gammas=[0.1], cv=2).fit(X[:80], y[:80])
     assert learner.kernel_params_ in widths
+
+
+def test_the_width_of_rbf_is_chosen_whatever_the_unit(shells):
+    X, y = shells
+    fitted = [
+        MetricLearnerCV(kernel="rbf", strategy="neighbors", gammas=[1.0], cv=2).fit(Z[:120], y[:120])
+        for Z in (X, 100.0 * X + 3.0)
+    ]
+    widths = {params["width"] for params in fitted[0].cv_results_["kernel_params"]}
+    assert widths == set(candidates_module._RBF_WIDTHS)
+    assert fitted[0].kernel_params_ == fitted[1].kernel_params_
+    np.testing.assert_allclose(
+        fitted[0].metric_.distances(X), fitted[1].metric_.distances(100.0 * X + 3.0), rtol=1e-5, atol=1e-6
+    )
+    assert fitted[0].basis_ is None and fitted[0].certified_over == ""
+
+
+def test_rbf_is_learned_over_landmarks_where_rows_are_many(shells):
+    X, y = shells
+    options = {"kernel": "rbf", "strategy": "neighbors", "gammas": [1.0], "cv": 2}
+    n = candidates_module.EXACT_ROWS
+    assert MetricLearnerCV(**options).make_search(X[:n], y[:n]).problems[0].settings.basis is None
+    learner = MetricLearnerCV(**options).fit(X[: n + 1], y[: n + 1])
+    assert isinstance(learner.basis_, Landmarks) and learner.residual_ == 0.0
+    assert learner.certified_over == f"{learner.rank_} landmarks" and learner.rank_ <= 200
+    assert len(learner.metric_.coordinates.support) == learner.rank_  # other rows are not stored
+    exact = MetricLearnerCV(basis=[None], **options).make_search(X, y)
+    within = MetricLearnerCV(prior="within", **options).make_search(X, y)
+    assert {p.settings.basis for search in (exact, within) for p in search.problems} == {None}
+
+
+def test_few_constraints_on_many_rows_are_learned_exactly(shells):
+    X, _ = shells
+    pairs = Constraints.from_pairs(similar=[[0, 1], [2, 3], [4, 5]], dissimilar=[[0, 2], [1, 4], [3, 5]])
+    search = MetricLearnerCV(kernel="rbf", gammas=[1.0]).make_search(X, constraints=pairs)
+    assert {problem.settings.basis for problem in search.problems} == {None}
+    assert len(search.problems) == 2  # widths
+
+
+@pytest.mark.parametrize(("n", "is_exact"), [(300, True), (400, True), (700, False)])
+def test_kernels_of_few_rows_are_judged_as_they_are_fitted(rng, n, is_exact):
+    X, y = rng.normal(size=(n, 6)), np.arange(n) % 2
+    options = {"kernel": "rbf", "kernel_params": {"width": 1.0}, "basis": [None], "cv": 2}
+    search = MetricLearnerCV(**options).make_search(X, y)
+    task = search.fold_tasks.pose(search.problems[0], search.folds[0])
+    assert (len(task.solve(0.1).F) > 64) == is_exact
 
 
 @pytest.mark.parametrize("options", [{"prior": "identity"}, {"basis": 2}, {"loss": "frobenius"}], ids=str)

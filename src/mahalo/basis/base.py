@@ -111,6 +111,7 @@ class Basis(BaseEstimator):
     """
 
     needs_k_rows: ClassVar[bool] = True  # warn where rows are fewer
+    direction_name: ClassVar[str] = "direction"
 
     def __init__(self, k: int = 10) -> None:
         self.k = k

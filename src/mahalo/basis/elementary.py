@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from ..rows import Needs
 from .base import EIGEN_ROWS, GRAM_ROWS, SUPPORT_ROWS, Basis, BasisData, indicator
 
-_LANDMARKS = 200  # default number of landmarks
+_MOST_LANDMARKS, _LEFT_OUT = 200, 0.05  # default number of landmarks: as leave this share of κ(x, x), at most
 _BATCH = 20  # landmarks drawn at once
 
 
@@ -62,24 +62,27 @@ class Landmarks(Basis):
     Parameters
     ----------
     k : int, optional
-        Number of landmarks. Default: 200, or all rows if there are fewer.
+        Number of landmarks, all rows if there are fewer. Default: as many as leave 5 % of the mean of κ(x, x), at most
+        200.
     """
 
     needs_k_rows = False  # all rows are landmarks where they are fewer
+    direction_name = "landmark"
 
     def __init__(self, k: int | None = None):
         self.k = k  # type: ignore[assignment]
 
     def coefficients(self, data: BasisData, rng: np.random.Generator) -> sp.csc_array:
-        k = _LANDMARKS if self.k is None else self._check_k()
-        if k >= data.n_uniform:
+        k, share = (_MOST_LANDMARKS, _LEFT_OUT) if self.k is None else (self._check_k(), 0.0)
+        if share == 0.0 and k >= data.n_uniform:
             return indicator(data.n_rows, list(np.arange(data.n_uniform)[:, None]))
         rows = data.sample(rng, GRAM_ROWS)
         left = data.diagonal(rows)  # κ(x, x) less its part in the span of the landmarks
         smallest = 1e-12 * max(float(left.max(initial=0.0)), 1e-300)
+        enough = share * float(left.sum())
         L = np.zeros((len(rows), 0))
         chosen: list[int] = []
-        while len(chosen) < min(k, len(rows)) and (left > smallest).any():
+        while len(chosen) < min(k, len(rows)) and (left > smallest).any() and not left.sum() < enough:
             n = min(_BATCH, k - len(chosen), int((left > smallest).sum()))
             weights = np.where(left > smallest, left, 0.0)
             pivots = rng.choice(len(rows), n, replace=False, p=weights / weights.sum())

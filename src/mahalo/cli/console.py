@@ -71,10 +71,11 @@ def print_fit(outcome: FitOutcome, out: Path) -> None:
     certificate = learner.certificate_
     print_evaluation(outcome)
     ended = "converged" if certificate.converged else "NOT converged"
+    over = f" among metrics over {learner.certified_over}" if learner.certified_over else ""
     _print_facts(
         {
-            "certificate": f"relative gap {certificate.relative_gap:.1e} (tolerance {learner.tol:.0e}), {ended} in "
-            f"{learner.n_iter_} step{'s' * (learner.n_iter_ != 1)}; {certificate.n_violated:,} of "
+            "certificate": f"relative gap {certificate.relative_gap:.1e}{over} (tolerance {learner.tol:.0e}), {ended} "
+            f"in {learner.n_iter_} step{'s' * (learner.n_iter_ != 1)}; {certificate.n_violated:,} of "
             f"{len(learner.duals_):,} constraints violated{_SLACK * bool(certificate.n_violated)}",
             "written": str(out),
             "next": _next_command(outcome, out),

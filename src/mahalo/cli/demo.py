@@ -18,7 +18,8 @@ _LEGEND = {
     "(ties go to nearer rows; scikit-learn's vote may differ by a point or two).",
     "AUC": "chance that a training row of a held-out row's class is closer to it than another.",
     "learned": "MetricLearnerCV at its defaults: space, start, pairs and γ are chosen inside the training half.",
-    "certificate": "relative duality gap: proof that no metric has an objective lower by more than this share.",
+    "certificate": "relative duality gap: proof that no metric in the chosen space has an objective lower by more than "
+    "this share.",
 }
 
 

@@ -28,6 +28,11 @@ class CertificateDiagramMixin:
         bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
         return {kind: text + self._certificate_html() * (kind == "text/html") for kind, text in bundle.items()}
 
+    @property
+    def certified_over(self) -> str:
+        """Basis of all metrics that the certificate is about, such as "64 landmarks"; empty if it is about any."""
+        return ""
+
     def _certificate_html(self) -> str:
         """Return a table of the certificate; empty if there is none."""
         certificate = getattr(self, "certificate_", None)
@@ -38,9 +43,10 @@ class CertificateDiagramMixin:
         certificate: Certificate = self.certificate_  # type: ignore[attr-defined]
         duals = getattr(self, "duals_", None)
         n_constraints = "" if duals is None else f" of {len(duals):,}"
+        over = f" over these {self.certified_over}" if self.certified_over else ""
         return {
             "objective": f"{certificate.primal:.6g}",
-            "lower bound on that of any metric": f"{certificate.dual:.6g}",
+            "lower bound on that of any metric" + over: f"{certificate.dual:.6g}",
             "relative gap": f"{certificate.relative_gap:.1e}",
             "violated constraints": f"{certificate.n_violated:,}{n_constraints}",
         }

@@ -142,6 +142,7 @@ class FitRecord:
     certificate: Certificate
     n_iter: int
     history: tuple[Step, ...] = ()
+    certified_over: str = ""  # basis of all metrics that the certificate is about; not in older files
 
     @property
     def tol(self) -> float:
@@ -160,6 +161,7 @@ class FitRecord:
             certificate=certificate.as_dataclass(Certificate),
             n_iter=values.count("n_iter") or 0,
             history=tuple(step.as_dataclass(Step) for step in values.parts("history")),
+            certified_over=values.text("certified_over") or "",
         )
 
 
@@ -328,6 +330,7 @@ def provenance_of(learner: ExplainMixin, rows: tuple[Matrix, np.ndarray | None] 
             certificate=learner.certificate_,
             n_iter=int(learner.n_iter_),
             history=tuple(learner.history_[-_MOST_STEPS:]),
+            certified_over=learner.certified_over,
         ),
         choice=_choice(learner) if hasattr(learner, "cv_results_") else None,
         evaluation=getattr(learner, "before_after_", None),

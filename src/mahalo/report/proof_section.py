@@ -51,6 +51,8 @@ class Proof:
         "prior chosen", "converged" or "stopped early".
     gap : str
         Relative gap in percent.
+    certified_over : str
+        Basis of all metrics that the certificate is about, empty if it is about any.
     n_constraints, n_violated : int
     largest_violation : str
         Violation relative to its bound, in words.
@@ -65,6 +67,7 @@ class Proof:
 
     status: str
     gap: str
+    certified_over: str
     n_constraints: int
     n_violated: int
     largest_violation: str
@@ -84,6 +87,7 @@ def proof(findings: Findings) -> Proof:
     return Proof(
         status="prior chosen" if choice is not None and choice.prior_was_chosen else status,
         gap=gap_text(certificate.relative_gap),
+        certified_over=fit.certified_over,
         n_constraints=sum(fit.n_constraints.values()),
         n_violated=certificate.n_violated,
         largest_violation=_relative_to_bound(certificate.max_violation),

@@ -22,6 +22,7 @@ _WIDEST_QUADRATIC, _WIDEST_LOCAL = 40, 20  # columns up to which these spaces ar
 _FEW_COLUMNS, _FACTORS = 16, 10  # columns beyond which products are formed of some principal components only
 _LANDMARKS = 64
 _RBF_WIDTHS = 1.0, 3.0  # gamma times the median squared distance
+EXACT_ROWS = 300  # constrained rows up to which a kernel without a basis is cheap
 
 
 class Variant(NamedTuple):
@@ -172,6 +173,25 @@ def default_spaces(
     rbf = {"kernel": ("rbf",), "kernel_params": tuple({"width": w} for w in _RBF_WIDTHS)}
     problems += make_problems(base, curved | rbf | {"basis": (Landmarks(_LANDMARKS),), "residual": (0.0,)})
     return [replace(problem, is_default=True) for problem in problems]
+
+
+def with_rbf_defaults(problems: Sequence[ProblemCandidate], *, widths: bool, n_exact: int) -> list[ProblemCandidate]:
+    """Return the problems, those of the kernel "rbf" with `widths` to choose among, and over landmarks if that pays.
+
+    Landmarks take the place of an exact problem of `n_exact` rows under the prior "identity", if these are many.
+    """
+    found = []
+    for problem in problems:
+        settings, variants = problem.settings, problem.variants
+        if settings.kernel != "rbf":
+            found.append(problem)
+            continue
+        if n_exact > EXACT_ROWS and settings.basis is None and settings.has_identity_prior:
+            settings = replace(settings, basis=Landmarks(), residual=0.0)
+            variants = tuple(dict.fromkeys(variant._replace(residual=0.0) for variant in variants))
+        own = [replace(settings, kernel_params={"width": w}) for w in _RBF_WIDTHS] if widths else [settings]
+        found += [replace(problem, settings=each, variants=variants) for each in own]
+    return found
 
 
 def _as_candidates(value: Any, name: str) -> tuple:

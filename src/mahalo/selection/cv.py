@@ -26,9 +26,10 @@ from ..progress import Progress, progress_for
 from ..rows import Needs, SampledRows, is_lazy
 from ..task import FitData, FitSettings, pose_and_solve, with_sample_weight
 from ..validation import Seed, as_rows, is_linear, len_of
-from .candidates import SEARCHED, ProblemCandidate, candidate_lists, default_spaces, make_problems
+from .candidates import SEARCHED, ProblemCandidate, candidate_lists, default_spaces, make_problems, with_rbf_defaults
 from .folds import SearchData
 from .path import checked_gammas
+from .score_table import fold_moments
 from .scoring import Scorer, make_scorer
 from .search import CandidateSearch
 from .splits import Splitting, draw_sample, is_custom_splitter, seed_of
@@ -70,7 +71,8 @@ class MetricLearnerCV(MetricLearner):
     strategy : str or list of str, default=("random", "neighbors")
         Ways to make pairs from labels, to choose among. Ignored when constraints are given.
     kernel_params, basis, residual, normalize, n_components : value or list of values
-        As in `MetricLearner`; lists are candidates.
+        As in `MetricLearner`; lists are candidates. Default for "rbf": widths 1 and 3, and beyond 300 constrained rows
+        `Landmarks` without a residual; ``basis=[None]`` is the exact problem at any size.
     pairs_per_class : int or None, default=None
         Pairs of either kind for each class to draw from labels; None: as many as measurements found useful, 500 random
         pairs, or all rows with their neighbours. Inside folds there are at most 10,000 of them.
@@ -113,8 +115,9 @@ class MetricLearnerCV(MetricLearner):
     tried at one γ: on the first fold, beyond 600 rows on a screening fold of so many.
 
     To choose, at most 2,000 rows (3,000 where retrieval is judged) are looked at, drawn at random in every class, and
-    problems are solved to a relative gap of 1 %. Beyond 100 columns, or rows under a kernel without a basis, choosing
-    is done over 64 directions, or two for each class if these are more, 256 at most; the winner is learned over all.
+    problems are solved to a relative gap of 1 %. Beyond 100 columns, or 300 rows under a kernel without a basis,
+    choosing is done over 64 directions, or two for each class if these are more, 256 at most; the winner is learned
+    over all.
     Features are judged as they are fitted. Of candidates of one space whose scores by name differ by less than one
     held-out row the simpler one is taken: the earlier in each list, the smaller γ.
     """
@@ -325,7 +328,10 @@ class MetricLearnerCV(MetricLearner):
     def _problems(self, data: SearchData) -> list[ProblemCandidate]:
         """Return the problems to choose among, simpler ones first."""
         base, lists = self._base_settings(), self._lists_for(data)
-        return default_spaces(base, lists, data.X.shape[1]) if self._tries_spaces(data) else make_problems(base, lists)
+        if self._tries_spaces(data):
+            return default_spaces(base, lists, data.X.shape[1])
+        n_exact = data.n_constrained if self.basis is None else 0
+        return with_rbf_defaults(make_problems(base, lists), widths=self.kernel_params is None, n_exact=n_exact)
 
     def _tries_spaces(self, data: SearchData) -> bool:
         """Return whether all spaces are tried: where labels of dense rows in memory leave everything about it open."""
@@ -367,8 +373,7 @@ class MetricLearnerCV(MetricLearner):
     def _set_chosen(self, search: CandidateSearch) -> None:
         candidates, scores = search.candidates, search.scores
         best = search.best()
-        n_folds = np.isfinite(scores).sum(axis=1)
-        mean, std = _moments(scores, n_folds)
+        n_folds, mean, std = fold_moments(scores)
         for name in SEARCHED:
             setattr(self, f"{name}_", candidates[best].value(name))
         self.space_ = candidates[best].problem.space
@@ -376,7 +381,9 @@ class MetricLearnerCV(MetricLearner):
         self.best_index_ = best
         self.best_score_ = float(mean[best])
         self.fold_best_index_ = np.array(search.best_without_each(), dtype=np.intp)
-        self.cv_results_ = {name: [candidate.value(name) for candidate in candidates] for name in SEARCHED} | {
+        self.cv_results_: dict[str, Any] = {
+            name: [candidate.value(name) for candidate in candidates] for name in SEARCHED
+        } | {
             "space": [candidate.problem.space for candidate in candidates],
             "gamma": np.array([candidate.gamma for candidate in candidates]),
             "mean_score": mean,
@@ -385,13 +392,6 @@ class MetricLearnerCV(MetricLearner):
             "behind": search.behind(best),
             "scores": scores,
         }
-
-
-def _moments(scores: np.ndarray, n_folds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and standard deviation over the folds that a candidate was scored in; NaN for none."""
-    n = np.where(n_folds > 0, n_folds, np.nan)
-    mean = np.nansum(scores, axis=1) / n
-    return mean, np.sqrt(np.nansum((scores - mean[:, None]) ** 2, axis=1) / n)
 
 
 def _is_auto(value: Any) -> bool:

@@ -13,14 +13,14 @@ from ..coordinates import LinearCoordinates
 from ..metric import Metric
 from ..solvers import Solution
 from ..task import FitSettings, Task, pose
-from .candidates import ProblemCandidate
+from .candidates import EXACT_ROWS, ProblemCandidate
 from .folds import Fold, SearchData
 from .scoring import RowScores, Scorer
 
 LOOSE_TOL = 1e-2  # relative gap inside folds
 _MAX_PAIRS, _MAX_NEAR_PAIRS = 10_000, 5_000  # random pairs, and pairs of neighbours, learned from in a fold
 FEW_SEEN = 50  # held-out rows below which nothing is concluded from their scores
-_WIDE = 100  # columns (rows under a kernel) beyond which a fold learns in some directions only
+_WIDE = 100  # columns beyond which a fold learns in some directions only
 _DIRECTIONS = 64, 256  # least and largest number of these; between them two for each class
 
 
@@ -28,7 +28,8 @@ _DIRECTIONS = 64, 256  # least and largest number of these; between them two for
 class FoldTasks:
     """Poses problems inside folds, with fewer pairs and a looser gap than the final fit.
 
-    Very wide rows are learned in some directions only; spaces of features or landmarks as they are fitted.
+    Very wide rows, or many rows under a kernel, are learned in some directions only; spaces of features or landmarks
+    as they are fitted.
     """
 
     data: SearchData
@@ -41,11 +42,17 @@ class FoldTasks:
         if self.data.constraints is None and self.data.n_classes:
             values["pairs_per_class"] = self._pairs_per_class(settings)
         kernel, directions = not settings.is_linear, int(np.clip(2 * self.data.n_classes, *_DIRECTIONS))
-        width = len(fold.train) if kernel else fold.X.shape[1]
-        if settings.basis is None and settings.features is None and width > max(_WIDE, directions):
+        is_wide = self._n_constrained(fold) > EXACT_ROWS if kernel else fold.X.shape[1] > max(_WIDE, directions)
+        if settings.basis is None and settings.features is None and is_wide:
             values["basis"] = as_basis(directions, kernel_space=kernel, has_labels=fold.y is not None)
         data = fold.training_data(self.data.constraints)
         return pose(replace(settings, **values), data, quiet=True, scatter_cache=fold.scatter_cache)
+
+    def _n_constrained(self, fold: Fold) -> int:
+        """Return the number of training rows with a constraint."""
+        if self.data.constraints is None:
+            return len(fold.train)
+        return len(self.data.constraints.on_rows(fold.train_rows)[0].edges()[1])
 
     def euclidean(self, fold: Fold) -> Metric:
         """Return the ordinary distance between the rows of a fold."""

@@ -52,6 +52,11 @@ class SearchData:
     def n_rows(self) -> int:
         return len(self.rows)
 
+    @property
+    def n_constrained(self) -> int:
+        """Number of rows with a constraint: all of them where constraints are drawn from labels."""
+        return self.n_rows if self.constraints is None else len(self.constraints.edges()[1])
+
     @cached_property
     def n_classes(self) -> int:
         """Number of classes in the sample."""

@@ -120,3 +120,11 @@ def is_lead_real(leads: np.ndarray, level: float = ONE_ERROR) -> bool:
         return False
     signs = np.random.default_rng(0).integers(0, 2, (_N_FLIPS, leads.shape[1])) * 2.0 - 1.0
     return observed > float(np.quantile((signs @ differing.T).max(axis=1), level))
+
+
+def fold_moments(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the number of folds that each candidate was scored in, and mean and deviation over them; NaN for none."""
+    n_folds = np.isfinite(scores).sum(axis=1)
+    n = np.where(n_folds > 0, n_folds, np.nan)
+    mean = np.nansum(scores, axis=1) / n
+    return n_folds, mean, np.sqrt(np.nansum((scores - mean[:, None]) ** 2, axis=1) / n)

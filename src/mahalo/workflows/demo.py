@@ -70,7 +70,7 @@ class ExampleResult:
     @property
     def n_problems(self) -> int:
         """Number of problems solved in one fit."""
-        return self.learners[0].cv_results_["scores"].size + 1  # type: ignore[union-attr]
+        return self.learners[0].cv_results_["scores"].size + 1
 
     @property
     def largest_gap(self) -> float:
