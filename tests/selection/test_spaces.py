@@ -84,7 +84,25 @@ def test_behind_compares_over_the_same_folds(chosen):
     seen = results["n_folds"] > 0
     expected = np.nanmean(results["scores"][best] - results["scores"][seen], axis=1)
     np.testing.assert_allclose(results["behind"][seen], expected, atol=1e-12)
-    assert np.isnan(results["behind"][~seen]).all()
+    dropped_at_first = ~seen & np.isfinite(results["behind"])
+    assert (results["behind"][dropped_at_first] > 0.0).all()
+
+
+def test_every_space_is_behind_by_a_number_where_all_but_one_are_dropped_at_first(rng):
+    """Of 900 rows costly spaces are tried on a screening fold, which is none of those that are chosen by."""
+    y = np.arange(900) % 2
+    X = rng.normal(size=(900, 6)) * (1.0 + 1.5 * y)[:, None]
+    search = MetricLearnerCV(random_state=0).make_search(X, y)
+    best = search.best()
+    space = search.candidates[best].problem.space
+    behind = search.spaces_behind(best)
+    assert space in CURVED and set(behind) == set(SIMPLE_FIRST) - {space}
+    assert np.isfinite(list(behind.values())).all() and behind["linear"] > 0.1
+    assert np.isnan(search.scores).all(axis=1).any()
+    first = search.table.first_means
+    linear = [c for c, candidate in enumerate(search.candidates) if candidate.problem.space == "linear"]
+    if np.isnan(search.scores[linear]).all():
+        assert behind["linear"] == first[best] - np.nanmax(first[linear])
 
 
 def test_the_answer_does_not_depend_on_the_number_of_processes(moons):

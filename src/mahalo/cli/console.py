@@ -200,7 +200,7 @@ def _describe_choice(outcome: Outcome) -> str:
 
 def _describe_lag(lag: float) -> str:
     if math.isnan(lag):
-        return "dropped early"
+        return "not tried"
     return f"{lag:.3f} behind" if lag >= 0 else f"{-lag:.3f} ahead, a near-tie"
 
 

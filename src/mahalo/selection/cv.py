@@ -97,8 +97,9 @@ class MetricLearnerCV(MetricLearner):
     cv_results_ : dict
         "space", "gamma", every parameter that may be a list, "scores" (candidates × folds; NaN after a candidate was
         dropped or the race was over), "mean_score" and "std_score" over the folds it was scored in, their number
-        "n_folds", and "behind", by how much the score is below that of the winner in the same folds. A path ends where
-        scores by name no longer rise; larger γ carry its last score.
+        "n_folds", and "behind", by how much the score is below that of the winner in the same folds, or on the rows
+        where the candidate was first tried and dropped. A path ends where scores by name no longer rise; larger γ carry
+        its last score.
 
     The others are those of `MetricLearner`.
 

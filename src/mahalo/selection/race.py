@@ -32,6 +32,8 @@ class Race:
     def __init__(self, grid: CandidateGrid, scorer: Scorer, tasks: FoldTasks, n_jobs: int | None) -> None:
         self.table = ScoreTable()
         self._grid, self._scorer, self._tasks, self._n_jobs = grid, scorer, tasks, n_jobs
+        # mean score of each candidate on the fold that it was first tried in; NaN where it was not tried
+        self.first_means = np.full(len(grid.candidates), np.nan)
         # positions of the γ of every problem that is still in the race
         self._alive = {p: np.arange(len(gammas)) for p, gammas in enumerate(grid.gammas)}
         self._is_first = True  # no fold was scored yet, nor a screening fold
@@ -46,8 +48,9 @@ class Race:
 
         On the first fold of all, costly problems are tried at one γ, and go on only if they may beat the leader there.
         """
-        costly = [p for p in self._alive if self._is_first and self._grid.problems[p].is_costly]
-        self._is_first = False
+        is_first, self._is_first = self._is_first, False
+        costly = [p for p in self._alive if is_first and self._grid.problems[p].is_costly]
+        tried: dict[int, RowScores] = {}
         found = self._score({p: gammas for p, gammas in self._alive.items() if p not in costly}, fold, name)
         if costly:
             middle = {p: self._alive[p][len(self._alive[p]) // 2 :][:1] for p in costly}
@@ -57,6 +60,8 @@ class Race:
             passed = {p: self._alive[p] for p in costly if within_reach[self._grid.at(p, middle[p])].any()}
             self._alive = {p: gammas for p, gammas in self._alive.items() if p in passed or p not in costly}
             found |= self._score(passed, fold, name, trials)
+        if is_first:
+            self.first_means = self._gather(tried | found, fold).values.mean(axis=1)
         self.table = self.table.with_fold(self._gather(found, fold))
         self._keep(self._within_reach(self.table))
 

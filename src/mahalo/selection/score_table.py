@@ -31,9 +31,17 @@ class CandidateScores:
 
 @dataclass(frozen=True, eq=False)
 class ScoreTable:
-    """Scores of all candidates over folds."""
+    """Scores of all candidates over folds.
+
+    Attributes
+    ----------
+    folds : sequence of CandidateScores
+    first_means : ndarray or None
+        Mean score of each candidate on the fold that it was first tried in, which may be none of `folds`.
+    """
 
     folds: Sequence[CandidateScores] = field(default_factory=tuple)
+    first_means: np.ndarray | None = None
 
     def with_fold(self, fold: CandidateScores) -> ScoreTable:
         """Return the table with one more fold."""

@@ -97,7 +97,7 @@ class CandidateSearch:
                 race.score(self.folds[k], f"fold {k}")
                 if (k > 0 and race.is_over) or (self._is_pass_over(k) and not race.drop_decided()):
                     break
-        return race.table
+        return replace(race.table, first_means=race.first_means)
 
     def _is_pass_over(self, k: int) -> bool:
         """Return whether every row that any fold holds out has been held out in the first folds, up to this one.
@@ -197,13 +197,17 @@ class CandidateSearch:
         return None
 
     def behind(self, best: int) -> np.ndarray:
-        """Return by how much each candidate's mean score is below another's in the folds it was scored in, or NaN."""
-        scored = np.isfinite(self.scores)
+        """Return by how much each candidate's mean score is below another's in the folds it was scored in.
+
+        Of candidates dropped before, it is that on the fold they were tried in; NaN of those that were not tried.
+        """
+        scored, first = np.isfinite(self.scores), self.table.first_means
         difference = np.where(scored, self.scores[best] - self.scores, 0.0).sum(axis=1)
-        return difference / np.where(scored.any(axis=1), scored.sum(axis=1), np.nan)
+        behind = difference / np.where(scored.any(axis=1), scored.sum(axis=1), np.nan)
+        return behind if first is None else np.where(np.isnan(behind), first[best] - first, behind)
 
     def spaces_behind(self, best: int) -> dict[str, float]:
-        """Return the least `behind` of every other space, best first; NaN for those dropped before the first fold."""
+        """Return the least `behind` of every other space, best first; NaN for those that were not tried."""
         found: dict[str, float] = {}
         for candidate, lag in zip(self.candidates, self.behind(best).tolist(), strict=True):
             space = candidate.problem.space
