@@ -135,10 +135,11 @@ def _rbf(quick: bool) -> list[_Ratio]:
     n = 400 if quick else 2_000
     X, y = simulated_classes(30, n_samples=n, n_classes=20)
     constraints = Constraints.from_labels(y, pairs_per_class=n // 10, random_state=0)
-    K0 = rbf_kernel(X)
+    params = {"gamma": 1.0 / X.shape[1]}
+    K0 = rbf_kernel(X, **params)
     ratios = []
     for gamma, required in ((0.01, 20.0), (1.0, 80.0)):
-        learner = MetricLearner(kernel="rbf", gamma=gamma, tol=TOL)
+        learner = MetricLearner(kernel="rbf", kernel_params=params, gamma=gamma, tol=TOL)
 
         def fit(learner=learner):
             return learner.fit(X, constraints=constraints)

@@ -60,8 +60,8 @@ class MetricLearner(CallbackMixin, ExplainMixin, ClassNamePrefixFeaturesOutMixin
         sklearn.metrics.pairwise knows, a callable(X, Y) that returns a matrix of similarities (of objects of any
         kind), or "precomputed" (X is then the n × n kernel matrix).
     kernel_params : dict, optional
-        Passed to the kernel, such as {"gamma": 0.1} for "rbf"; {"width": w} sets gamma = w / (median squared distance
-        of rows), which does not depend on the unit of the columns.
+        Passed to the kernel, such as {"degree": 2} for "polynomial". For "rbf" {"gamma": g}, or {"width": w}, which
+        sets gamma = w / (median squared distance of rows) whatever the unit of the columns; default width 1.
     features : features.Quadratic, features.Local or transformer, optional
         Learn over columns g(x) ⊗ x in place of the rows: a metric that varies with place, for dense rows and the linear
         kernel. A metric over a transformer that is not of `mahalo.features` cannot be saved.
@@ -112,6 +112,8 @@ class MetricLearner(CallbackMixin, ExplainMixin, ClassNamePrefixFeaturesOutMixin
         The learned metric.
     certificate_ : Certificate
         Primal, dual, gap, relative_gap, max_violation, n_violated, converged.
+    certified_over_ : str
+        Basis of all metrics that the certificate is about, such as "64 landmarks"; empty if it is about any.
     constraints_ : Constraints
         The constraints used, with their bounds, by row of X.
     duals_ : ndarray
@@ -256,10 +258,10 @@ class MetricLearner(CallbackMixin, ExplainMixin, ClassNamePrefixFeaturesOutMixin
         """Set the fitted attributes."""
         self.metric_ = task.metric(solution)
         self.certificate_, self.rank_ = solution.certificate, len(solution.F)
+        self.certified_over_ = task.basis_in_words(solution)
         self.constraints_ = task.constraints
         self.duals_, self.values_ = task.duals(solution), task.values(solution)
-        self.history_ = solution.history
-        self.n_iter_ = max(1, solution.n_iter)
+        self.history_, self.n_iter_ = solution.history, max(1, solution.n_iter)
         self.n_dropped_, self.n_outside_ = task.n_dropped, task.n_outside
         self._training_rows = None if isinstance(data.X, SampledRows) else (data.X, data.y)
         self.metric_ = provenance_of(self, self._training_rows).attach(self.metric_)

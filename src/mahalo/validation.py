@@ -44,6 +44,11 @@ def _package_of(frame: FrameType) -> str:
 # -- parameters ------------------------------------------------------------------------------------------------
 
 
+def is_rbf(kernel: object) -> bool:
+    """Return whether a kernel parameter is "rbf"."""
+    return isinstance(kernel, str) and kernel == "rbf"
+
+
 def is_linear(kernel: object) -> bool:
     """Return True if a `kernel` parameter is "linear"."""
     return isinstance(kernel, str) and kernel == "linear"
@@ -178,7 +183,7 @@ def warn_of_scales(X: object, prior: object, names: ArrayLike | None = None) -> 
     if len(constant):
         listed = ", ".join(called[k] for k in constant[:3]) + ", …" * (len(constant) > 3)
         plural = "s" * (len(constant) > 1)
-        warn(f"X has {len(constant)} constant column{plural} ({listed}), which no distance depends on. Leave them out.")
+        warn(f"X has {len(constant)} constant column{plural} ({listed}), which tell no rows apart. Leave them out.")
     varies = np.flatnonzero(low < high)
     candidates = prior if isinstance(prior, (list, tuple)) else [prior]
     if len(varies) < 2 or not all(isinstance(one, str) and one == "identity" for one in candidates):

@@ -53,7 +53,7 @@ def kernel_of_words(A, B):
 SPACES = {
     "explicit": ({}, np.asarray),
     "sparse": ({}, sp.csr_array),
-    "rbf": ({"kernel": "rbf"}, np.asarray),
+    "rbf": ({"kernel": "rbf", "kernel_params": {"gamma": 1 / 6}}, np.asarray),  # rbf_kernel's of six columns
     "precomputed": ({"kernel": "precomputed"}, rbf_kernel),
     "objects": ({"kernel": kernel_of_words}, words),
 }

@@ -190,3 +190,21 @@ def test_codes_in_order_of_appearance_are_taken_as_they_are(codes):
         np.testing.assert_array_equal(found.codes, expected.codes)
         assert len(found.classes) == len(expected.classes)
         assert found.codes is not y
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([5, 3, 3, 9], dtype=np.uint64) + np.uint64(2**63),
+        np.array([-128, 127, 0, -128], dtype=np.int8).repeat(100),
+        np.array([2**63 - 1, 2**63 - 3, 2**63 - 1]),
+        np.array([-(2**63), -(2**63) + 2, -(2**63)]),
+    ],
+    ids=str,
+)
+def test_integers_of_any_type_are_counted(values):
+    classes, position = unique_inverse(values)
+    expected = np.unique(values, return_inverse=True)
+    assert classes.dtype == values.dtype
+    np.testing.assert_array_equal(classes, expected[0])
+    np.testing.assert_array_equal(position, expected[1])

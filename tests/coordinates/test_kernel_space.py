@@ -24,7 +24,7 @@ from paper_algorithm import PaperAlgorithm1
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
-from mahalo import Constraints, InfeasibleError, MetricLearner, NotPositiveDefiniteError, compare
+from mahalo import Constraints, InfeasibleError, MetricLearner, MetricLearnerCV, NotPositiveDefiniteError, compare
 from mahalo.basis import KMeansBasis, RandomCombination, RandomSubset
 from mahalo.constraints import VectorGeometry
 from mahalo.coordinates import BaseKernel, KernelCoordinates, KernelSpace, embedding
@@ -345,7 +345,8 @@ def test_violation_certified_is_that_of_the_metrics_own_distances(seed, kernel, 
 def test_objective_certified_is_that_of_the_metric_returned(rng, basis):
     """Primal and dual from K0 and the constraints alone: the part outside the coordinates counts as c_k."""
     X, y = labelled_data(rng, n=20)
-    learner = MetricLearner(kernel="rbf", basis=basis, pairs_per_class=10, gamma=2.0).fit(X, y)
+    learner = MetricLearner(kernel="rbf", kernel_params={"gamma": 1 / 4}, basis=basis, pairs_per_class=10, gamma=2.0)
+    learner.fit(X, y)
     phi = learner.metric_.coordinates.map(X)
     K0, pairs = rbf_kernel(X), learner.constraints_.pairs
     i, j = pairs.index.T
@@ -707,7 +708,10 @@ def sometimes_nan(A, B):
         ({"kernel": "rbf", "prior": "diagonal"}, r"a diagonal prior, or a matrix, .* needs kernel='linear'"),
         ({"kernel": "precomputed", "prior": np.eye(3)}, r"needs kernel='linear'; .* leave prior='identity'"),
         ({"kernel_params": {"gamma": 1.0}}, r"kernel='linear' takes no kernel_params; got \['gamma'\]"),
-        ({"kernel": "rbf", "kernel_params": {"degree": 1.0}}, r"'rbf' takes the kernel_params \['gamma'\]; got \['de"),
+        (
+            {"kernel": "rbf", "kernel_params": {"degree": 1.0}},
+            r"'rbf' takes the kernel_params \['width'\] or \['gamma'\]; got \['de",
+        ),
         ({"kernel": "rbf", "kernel_params": 0.5}, r"kernel_params must be a dict.*got 0\.5"),
         ({"kernel": sometimes_nan}, r"the kernel returned NaN or infinity; check the data and kernel_params"),
         ({"kernel": shaped((2, 3))}, r"must return \d+ × \d+ similarities .*; got an array of shape \(2, 3\)"),
@@ -737,7 +741,7 @@ def test_precomputed_matrices_have_no_parameters(rng):
 class OddlyCompared:
     """A kernel that compares as arrays do: with an array."""
 
-    def __call__(self, X, Y, scale):
+    def __call__(self, X, Y, scale=1.0):
         return scale * dot(X, Y)
 
     def __eq__(self, other):
@@ -752,6 +756,10 @@ def test_kernels_that_compare_as_arrays_do(rng):
     D = MetricLearner(kernel=dot).fit(X, y).metric_.distances(X)
     np.testing.assert_allclose(learner.fit(X, y).metric_.distances(X), D, atol=1e-9)
     compare(X, y, learner, cv=2)
+    options = {"gammas": [1.0], "cv": 2, "strategy": "random"}
+    search = MetricLearnerCV(kernel=["linear", OddlyCompared()], **options).make_search(X, y)
+    assert [problem.space for problem in search.problems] == ["linear", "kernel"]
+    assert np.isfinite(search.scores).any(axis=1).all()
 
 
 def test_precomputed_matrices_are_symmetric(rng):

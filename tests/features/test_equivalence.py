@@ -140,8 +140,21 @@ def test_the_width_is_in_units_of_the_median_squared_distance(rng):
 
 
 @pytest.mark.parametrize(
+    "change", [lambda X: 100.0 * X, lambda X: 1e-4 * X, lambda X: X + 1e7], ids=["100", "1e-4", "1e7"]
+)
+def test_the_default_width_of_rbf_does_not_depend_on_units(rng, change):
+    X, y = two_rings(rng)
+    learner = MetricLearner(kernel="rbf", **SETTINGS)
+    named = MetricLearner(kernel="rbf", kernel_params={"width": 1.0}, **SETTINGS).fit(X, y).metric_
+    found = learner.fit(change(X), y).metric_.distances(change(X))
+    np.testing.assert_allclose(found, named.distances(X), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
     ("params", "message"),
     [
+        ({"gamma": -1.0}, r"kernel_params\['gamma'\] must be a positive number; got -1.0"),
+        ({"widht": 1.0}, r"takes the kernel_params \['width'\] or \['gamma'\]; got \['widht'\]"),
         ({"width": 0.0}, r"kernel_params\['width'\] must be a positive number; got 0.0"),
         ({"width": 1.0, "gamma": 1.0}, "both 'gamma' and 'width'; give one of them"),
     ],
@@ -150,3 +163,10 @@ def test_wrong_widths(rng, params, message):
     X, y = two_rings(rng)
     with pytest.raises(ValueError, match=message):
         MetricLearner(kernel="rbf", kernel_params=params).fit(X, y)
+
+
+def test_a_kernel_without_positive_diagonal_has_no_landmarks(rng):
+    X = rng.normal(size=(30, 3))
+    D = ((X[:, None] - X) ** 2).sum(axis=2)
+    with pytest.raises(ValueError, match="no row can be a landmark"):
+        MetricLearner(kernel="precomputed", psd="clip", basis=Landmarks(), residual=0.0).fit(-D, np.arange(30) % 2)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.kernel_approximation import Nystroem
-from sklearn.preprocessing import PolynomialFeatures
+from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mahalo
@@ -337,3 +337,10 @@ def test_the_report_of_a_local_metric(moons, tmp_path, scaled):
     page = mahalo.report.write(model, X, y, tmp_path / "page.html").read_text()
     assert "The weights of this metric vary with place" in page
     assert "Region 3" in page
+
+
+def test_features_that_are_not_numbers_are_refused(rng):
+    X = rng.standard_normal((40, 3))
+    message = r"the features FunctionTransformer return NaN or infinity for \d+ of 40 rows \("
+    with np.errstate(invalid="ignore"), pytest.raises(ValueError, match=message):
+        MetricLearner(features=FunctionTransformer(np.log)).fit(X, np.arange(40) % 2)

@@ -118,12 +118,12 @@ def test_the_diagram_shows_the_certificate():
 def test_the_diagram_says_over_which_basis_the_bound_holds():
     X, y = load_wine(return_X_y=True)
     learner = MetricLearner(prior="diagonal").fit(X, y)
-    assert learner.certified_over == "" and "lower bound on that of any metric<" in learner._repr_html_()
+    assert learner.certified_over_ == "" and "lower bound on that of any metric<" in learner._repr_html_()
     learner = MetricLearner(prior="diagonal", basis=1, n_components=1).fit(X, y)
-    assert learner.certified_over == "1 direction"
+    assert learner.certified_over_ == "1 direction"
     over = {"kernel": "rbf", "kernel_params": {"width": 1.0}, "basis": Landmarks(12)}
     learner = MetricLearner(**over, n_components=3).fit(X, y)
-    assert learner.rank_ == 12 and "lower bound on that of any metric over these 12 landmarks<" in learner._repr_html_()
+    assert learner.rank_ == 12 and "lower bound on that of any metric over 12 landmarks<" in learner._repr_html_()
 
 
 def test_the_diagram_says_when_a_fit_stopped_early():

@@ -42,6 +42,23 @@ def test_equally_near_rows_in_their_order(rng):
     np.testing.assert_array_equal(nearest_rows(X, X, 7), by_differences(X, X, 7))
 
 
+@pytest.mark.parametrize("kind", ["outlier", "heavy tails", "half equal", "few values", "two far clusters"])
+def test_rows_that_crowd_in_single_precision(rng, kind):
+    """Distances are compared exactly where the longest row, or ties, leave many candidates."""
+    X = rng.standard_normal((400, 6))
+    if kind == "outlier":
+        X[0] = 1e6
+    elif kind == "heavy tails":
+        X = np.exp(4.0 * X)
+    elif kind == "half equal":
+        X[::2] = X[0]
+    elif kind == "few values":
+        X = (X > 1.0).astype(np.float64)
+    else:
+        X = 1e-6 * X + 1e3 * (np.arange(400) % 2)[:, None]
+    np.testing.assert_array_equal(nearest_rows(X, X, 7), by_differences(X, X, 7))
+
+
 def test_rows_that_are_all_equal():
     X = np.full((40, 3), 2.5)
     np.testing.assert_array_equal(nearest_rows(X[:2], X, 3), [[0, 1, 2], [0, 1, 2]])

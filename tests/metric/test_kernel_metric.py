@@ -135,6 +135,7 @@ def test_vectors_as_lists_where_the_kernel_took_vectors(rng):
 
 
 SQUARES = {"degree": 2, "gamma": 0.5, "coef0": 1.0}
+QUARTER = {"gamma": 1 / 4}  # rbf_kernel's of four columns
 
 
 def kappa(X, Y):
@@ -235,8 +236,9 @@ def test_blocks_where_the_kernel_is_known_are_used_too(blocks):
 def test_precomputed_without_the_residual_needs_no_blocks(rng):
     X, y = labelled_data(rng, n=24)
     new = rng.standard_normal((6, 4))
-    named = MetricLearner(kernel="rbf", basis=3, residual=False, tol=1e-9).fit(X, y).metric_
-    given = MetricLearner(kernel="precomputed", basis=3, residual=False, tol=1e-9).fit(rbf_kernel(X), y).metric_
+    options = {"basis": 3, "residual": False, "tol": 1e-9}
+    named = MetricLearner(kernel="rbf", kernel_params=QUARTER, **options).fit(X, y).metric_
+    given = MetricLearner(kernel="precomputed", **options).fit(rbf_kernel(X), y).metric_
     K = rbf_kernel(new, X)
     np.testing.assert_allclose(given.distances(K), named.distances(new), atol=1e-5)
     np.testing.assert_allclose(given.kernel(K, K[:3]), named.kernel(new, new[:3]), atol=1e-5)
@@ -250,9 +252,8 @@ def test_pairwise_tag_and_cross_validation(rng):
     assert learner.__sklearn_tags__().input_tags.pairwise
     assert not MetricLearner(kernel="rbf").__sklearn_tags__().input_tags.pairwise
     by_blocks = cross_val_score(make_pipeline(learner, KNeighborsClassifier(3)), rbf_kernel(X), y, cv=3)
-    by_name = cross_val_score(
-        make_pipeline(clone(learner).set_params(kernel="rbf"), KNeighborsClassifier(3)), X, y, cv=3
-    )
+    named = clone(learner).set_params(kernel="rbf", kernel_params=QUARTER)
+    by_name = cross_val_score(make_pipeline(named, KNeighborsClassifier(3)), X, y, cv=3)
     np.testing.assert_allclose(by_blocks, by_name)
     search = GridSearchCV(learner, {"gamma": [0.1, 1.0]}, cv=3).fit(rbf_kernel(X), y)
     assert 0.5 < search.best_score_ <= 1.0
@@ -346,15 +347,17 @@ def spaces(rng):
     def kernel(A, B):
         return rbf_kernel(np.array([*A]), np.array([*B]))
 
+    rbf = {"kernel": "rbf", "kernel_params": QUARTER}
     return {
-        "rbf": (X, y, {"kernel": "rbf"}),
+        "rbf": (X, y, rbf),
+        "width": (X, y, {"kernel": "rbf", "kernel_params": {"width": 1}}),
         "precomputed": (kappa(X, X), y, {"kernel": "precomputed"}),
         "objects": (named, y, {"kernel": kernel}),
         "basis": (X, y, {"basis": 3}),
-        "kernel basis": (X, y, {"kernel": "rbf", "basis": ClassBasis(5)}),
-        "low rank": (X, y, {"kernel": "rbf", "basis": 4, "residual": False}),
-        "sparse": (sp.csr_array(X * (rng.random(X.shape) < 0.7)), y, {"kernel": "rbf", "basis": 3}),
-        "own J": (X, y, {"kernel": "rbf", "basis": rng.standard_normal((30, 4))}),
+        "kernel basis": (X, y, rbf | {"basis": ClassBasis(5)}),
+        "low rank": (X, y, rbf | {"basis": 4, "residual": False}),
+        "sparse": (sp.csr_array(X * (rng.random(X.shape) < 0.7)), y, rbf | {"basis": 3}),
+        "own J": (X, y, rbf | {"basis": rng.standard_normal((30, 4))}),
     }
 
 

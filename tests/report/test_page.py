@@ -500,7 +500,7 @@ def test_a_solver_that_stopped_early_is_said_so(scaled, tmp_path):
 def test_the_proof_says_over_which_basis_it_is(rng, tmp_path):
     X, y = rng.standard_normal((60, 4)), np.arange(60) % 3
     text = page_of(MetricLearner(prior="within", basis=BetweenBasis()).fit(X, y), X, y, tmp_path)
-    assert "No metric over these 2 directions has an objective better by more than" in text
+    assert "No metric over 2 directions has an objective better by more than" in text
     assert "No metric has an objective better" in page_of(MetricLearner().fit(X, y), X, y, tmp_path)
 
 

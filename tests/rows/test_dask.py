@@ -638,3 +638,20 @@ def test_constraints_in_the_place_of_labels_are_refused(rng):
     X = da.from_array(rng.standard_normal((60, 3)), chunks=(20, 3))
     with pytest.raises(ValueError, match=r"got a mahalo.Constraints. Pass it by name, as constraints="):
         MetricLearner().fit(X, Constraints.from_pairs([[0, 5]], [[0, 1]]))
+
+
+def test_the_space_of_few_rows_on_dask_is_chosen_as_in_memory():
+    """All of them are held, so that a curved space, which needs rows in memory, may win."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 4))
+    y = (np.linalg.norm(X, axis=1) > 1.9).astype(int)
+    held = MetricLearnerCV(random_state=0).fit(X, y)
+    lazy = MetricLearnerCV(random_state=0).fit(da.from_array(X, chunks=(100, 4)), da.from_array(y, chunks=100))
+    assert held.space_ == lazy.space_ in ("quadratic", "local", "rbf")
+    np.testing.assert_allclose(lazy.metric_.distances(X), held.metric_.distances(X), rtol=1e-6, atol=1e-8)
+
+
+def test_no_kernel_of_a_list_suits_rows_on_dask(rng):
+    X, y = da.from_array(rng.standard_normal((60, 3)), chunks=(20, 3)), da.from_array(np.arange(60) % 2, chunks=20)
+    with pytest.raises(ValueError, match="kernel='rbf' needs rows in memory"):
+        MetricLearnerCV(kernel=["linear", "rbf"]).fit(X, y)

@@ -228,7 +228,7 @@ def test_the_width_of_rbf_is_chosen_whatever_the_unit(shells):
     np.testing.assert_allclose(
         fitted[0].metric_.distances(X), fitted[1].metric_.distances(100.0 * X + 3.0), rtol=1e-5, atol=1e-6
     )
-    assert fitted[0].basis_ is None and fitted[0].certified_over == ""
+    assert fitted[0].basis_ is None and fitted[0].certified_over_ == ""
 
 
 def test_rbf_is_learned_over_landmarks_where_rows_are_many(shells):
@@ -238,7 +238,7 @@ def test_rbf_is_learned_over_landmarks_where_rows_are_many(shells):
     assert MetricLearnerCV(**options).make_search(X[:n], y[:n]).problems[0].settings.basis is None
     learner = MetricLearnerCV(**options).fit(X[: n + 1], y[: n + 1])
     assert isinstance(learner.basis_, Landmarks) and learner.residual_ == 0.0
-    assert learner.certified_over == f"{learner.rank_} landmarks" and learner.rank_ <= 200
+    assert learner.certified_over_ == f"{learner.rank_} landmarks" and learner.rank_ <= 200
     assert len(learner.metric_.coordinates.support) == learner.rank_  # other rows are not stored
     exact = MetricLearnerCV(basis=[None], **options).make_search(X, y)
     within = MetricLearnerCV(prior="within", **options).make_search(X, y)
@@ -251,6 +251,27 @@ def test_few_constraints_on_many_rows_are_learned_exactly(shells):
     search = MetricLearnerCV(kernel="rbf", gammas=[1.0]).make_search(X, constraints=pairs)
     assert {problem.settings.basis for problem in search.problems} == {None}
     assert len(search.problems) == 2  # widths
+
+
+def test_rows_without_constraints_do_not_count(rng):
+    """Of 700 rows so few have constraints that the exact problem is cheap."""
+    X, y = rng.normal(size=(700, 6)), np.arange(700) % 2
+    constraints = Constraints.from_labels(y, pairs_per_class=500, random_state=0)
+    options = {"kernel": "rbf", "gammas": [1.0], "cv": 2}
+    few = [
+        MetricLearnerCV(**options).make_search(X, np.where(np.arange(700) < 60, y, -1)),
+        MetricLearnerCV(pairs_per_class=20, **options).make_search(X, y),
+        MetricLearnerCV(**options).make_search(X[:100], constraints=constraints, rows=np.arange(100)),
+    ]
+    assert {problem.settings.basis for search in few for problem in search.problems} == {None}
+    many = MetricLearnerCV(**options).make_search(X, constraints=constraints)
+    assert all(isinstance(problem.settings.basis, Landmarks) for problem in many.problems)
+
+
+def test_a_kernel_that_no_combination_has_is_an_error(shells):
+    X, y = shells
+    with pytest.raises(ValueError, match="kernel='rbf' has no candidate: features are columns of the linear kernel"):
+        MetricLearnerCV(kernel=["linear", "rbf"], features=Local(3)).fit(X, y)
 
 
 @pytest.mark.parametrize(("n", "is_exact"), [(300, True), (400, True), (700, False)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,8 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from mahalo import MetricLearner, metric_path
-from mahalo.solvers import bregman, certify, dual, newton
+from mahalo import Constraints, MetricLearner, metric_path
+from mahalo.losses import slack
+from mahalo.solvers import bregman, certify, dual, newton, newton_state
 
 seeds = st.integers(0, 2**32 - 1)
 gammas = st.floats(1e-3, 1e4)
@@ -208,3 +210,23 @@ def test_nan_is_never_converged(rng):
     problem = problem_of(random_pair_constraints(rng, X, 4), X, 1.0)
     certificate = certify(problem, np.eye(2), np.full(4, np.nan), 1e-4)
     assert not certificate.converged
+
+
+def test_points_that_are_not_numbers_prove_nothing(rng):
+    X = rng.standard_normal((4, 2))
+    constraints = Constraints.from_pairs(similar=[[0, 1]], dissimilar=[[2, 3]], upper=0.5, lower=2.0)
+    problem = problem_of(constraints, X, 1.0)
+    for points in (np.full_like(problem.points, np.nan), np.where(np.arange(4)[:, None] == 0, np.nan, problem.points)):
+        assert not certify(replace(problem, points=points), np.eye(2), np.zeros(2), 1e-4).converged
+
+
+def test_a_wrong_slack_of_the_solvers_is_found_out(rng, monkeypatch):
+    """Solvers that agree with each other on another price of violations do not agree with the certificate."""
+    X = rng.standard_normal((20, 4))
+    problem = problem_of(random_pair_constraints(rng, X, 30), X, 2.0)
+    assert newton(problem, tol=1e-6).certificate.converged
+    for name in ("log_values", "log_slopes", "log_curvatures", "log_duals"):
+        right = getattr(slack, name)
+        monkeypatch.setattr(slack, name, lambda *values, right=right: right(*values[:-1], 2.0 * values[-1]))
+    monkeypatch.setattr(newton_state, "_SMALL_RANK", 0)  # compiled states have formulas of their own
+    assert not newton(problem, tol=1e-6).certificate.converged

@@ -94,6 +94,11 @@ class Landmarks(Basis):
             left = np.maximum(left - np.einsum("ij,ij->i", new, new), 0.0)
             left[pivots] = 0.0
             chosen += pivots.tolist()
+        if not chosen:
+            raise ValueError(
+                "no row can be a landmark: κ(x, x) is zero or negative for all rows. Use another kernel, or give k no "
+                "smaller than the number of rows."
+            )
         return indicator(data.n_rows, list(rows[np.array(chosen)][:, None]))
 
 

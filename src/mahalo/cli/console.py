@@ -71,7 +71,7 @@ def print_fit(outcome: FitOutcome, out: Path) -> None:
     certificate = learner.certificate_
     print_evaluation(outcome)
     ended = "converged" if certificate.converged else "NOT converged"
-    over = f" among metrics over {learner.certified_over}" if learner.certified_over else ""
+    over = f" among metrics over {learner.certified_over_}" if learner.certified_over_ else ""
     _print_facts(
         {
             "certificate": f"relative gap {certificate.relative_gap:.1e}{over} (tolerance {learner.tol:.0e}), {ended} "
@@ -191,6 +191,7 @@ def _describe_choice(outcome: Outcome) -> str:
     parts = [f"γ {chosen.gamma:.3g}", f"start {start}"]
     parts += [f"{chosen.strategy} pairs"] if outcome.dataset.constraints is None else []
     parts = [f"start {start}, kept unchanged"] if outcome.prior_only else parts
+    parts += [f"{name} {value:.3g}" for name, value in (chosen.kernel_params or {}).items()]
     parts += [f"residual {float(chosen.residual):g}"] if chosen.residual is not True else []
     parts += ["by cosine"] if chosen.normalize else []
     parts += [f"{chosen.n_components} directions"] if chosen.n_components else []

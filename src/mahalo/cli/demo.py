@@ -75,12 +75,13 @@ def _print(console: Console, result: ExampleResult) -> None:
 def _facts(result: ExampleResult) -> dict[str, str]:
     learners = result.learners
     return {
-        "chosen": f"γ {_range([learner.gamma_ for learner in learners])}; prior "
+        "chosen": f"space {_counts([learner.space_ for learner in learners])}; γ "
+        f"{_range([learner.gamma_ for learner in learners])}; prior "
         f"{_counts([str(learner.prior_) for learner in learners])}; pairs "
         f"{_counts([learner.strategy_ for learner in learners])}",
         "certificate": f"relative gap at most {result.largest_gap:.1e} (tolerance {learners[0].tol:.0e}); converged in "
         f"{result.n_converged} of {len(learners)} fits",
-        "time": f"{result.seconds:.2f} s a fit with all its choices, {result.n_problems} problems solved",
+        "time": f"{result.seconds:.2f} s a fit with all its choices, by {result.n_scores} scores in folds",
     }
 
 

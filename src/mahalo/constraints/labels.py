@@ -166,7 +166,8 @@ def unique_inverse(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if values.dtype.kind in "iu" and len(values):
         low, high = int(values.min()), int(values.max())
         if high - low < 4 * len(values):  # counting is faster than sorting
-            offset = values.astype(np.intp) - low
+            # Differences may wrap around in a narrow type, and then back.
+            offset = (values - values.dtype.type(low)).astype(f"u{values.dtype.itemsize}").astype(np.intp)
             occurs = np.bincount(offset) > 0
             return np.flatnonzero(occurs).astype(values.dtype) + values.dtype.type(low), (np.cumsum(occurs) - 1)[offset]
     if values.dtype.kind != "O":

@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS, e
 
 from ..linalg import sq_norms
 from ..types import Kernel, Matrix
-from ..validation import check_positive, is_precomputed, len_of
+from ..validation import check_positive, is_precomputed, is_rbf, len_of
 
 _WIDTH_ROWS = 500  # rows between which the median squared distance is taken
 _BLOCK = 64  # objects in a block of which only the diagonal is wanted
@@ -43,7 +43,8 @@ class BaseKernel:
                 f"got {kernel!r}."
             )
         if not isinstance(kernel, str) and not callable(kernel):
-            raise ValueError(f"kernel must be a name or a callable(X, Y); got {type(kernel).__name__}.")
+            remedy = " Lists are candidates of MetricLearnerCV." * isinstance(kernel, (list, tuple))
+            raise ValueError(f"kernel must be a name or a callable(X, Y); got {type(kernel).__name__}.{remedy}")
         if isinstance(kernel, str) and set(params) - set(known := KERNEL_PARAMS.get(kernel, params)):
             raise ValueError(f"kernel={kernel!r} takes the kernel_params {sorted(known)}; got {sorted(params)}.")
         found = cls(kernel, params)
@@ -100,21 +101,28 @@ def _rbf(X: np.ndarray, Y: np.ndarray, gamma: float) -> np.ndarray:
 def resolve_width(
     kernel: str | Kernel, params: Mapping[str, object] | None, X: Matrix, rng: np.random.Generator
 ) -> dict[str, object]:
-    """Return kernel parameters with {"width": w} of the RBF kernel replaced by gamma = w / (median squared distance).
+    """Return kernel parameters, those of the RBF kernel with gamma = width / (median squared distance).
 
-    The median is that between at most 500 rows of X, so that the unit of the columns does not matter.
+    The median is that between at most 500 rows of X, so that the unit of the columns does not matter. The width is 1
+    unless it, or gamma, is given.
     """
     params = dict(params or {})
-    if "width" not in params or kernel != "rbf":
+    if not is_rbf(kernel):
         return params
-    if "gamma" in params:
+    unknown = sorted(set(params) - {"gamma", "width"})
+    if unknown:
+        raise ValueError(f"kernel='rbf' takes the kernel_params ['width'] or ['gamma']; got {unknown}.")
+    if "gamma" in params and "width" in params:
         raise ValueError("kernel_params has both 'gamma' and 'width'; give one of them.")
-    width = check_positive(params.pop("width"), "kernel_params['width']")
+    if params.get("gamma") is not None:
+        return {"gamma": check_positive(params["gamma"], "kernel_params['gamma']")}
+    width = check_positive(params.get("width", 1.0), "kernel_params['width']")
     n = len_of(X)
     rows = np.arange(n) if n <= _WIDTH_ROWS else np.sort(rng.choice(n, _WIDTH_ROWS, replace=False))
-    D = euclidean_distances(X[rows], squared=True)
+    Z = X[rows]
+    D = euclidean_distances(Z if sp.issparse(Z) else Z - Z.mean(axis=0), squared=True)
     D = D[1e-12 * D.max(initial=0.0) < D]
-    return params | {"gamma": width / (float(np.median(D)) if len(D) else 1.0)}
+    return {"gamma": width / (float(np.median(D)) if len(D) else 1.0)}
 
 
 def _equal_objects(X: Matrix, Y: Matrix) -> np.ndarray:

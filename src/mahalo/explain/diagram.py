@@ -28,11 +28,6 @@ class CertificateDiagramMixin:
         bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
         return {kind: text + self._certificate_html() * (kind == "text/html") for kind, text in bundle.items()}
 
-    @property
-    def certified_over(self) -> str:
-        """Basis of all metrics that the certificate is about, such as "64 landmarks"; empty if it is about any."""
-        return ""
-
     def _certificate_html(self) -> str:
         """Return a table of the certificate; empty if there is none."""
         certificate = getattr(self, "certificate_", None)
@@ -43,7 +38,8 @@ class CertificateDiagramMixin:
         certificate: Certificate = self.certificate_  # type: ignore[attr-defined]
         duals = getattr(self, "duals_", None)
         n_constraints = "" if duals is None else f" of {len(duals):,}"
-        over = f" over these {self.certified_over}" if self.certified_over else ""
+        basis = getattr(self, "certified_over_", "")
+        over = f" over {basis}" if basis else ""
         return {
             "objective": f"{certificate.primal:.6g}",
             "lower bound on that of any metric" + over: f"{certificate.dual:.6g}",

@@ -38,6 +38,7 @@ class ExplainMixin(CertificateDiagramMixin):
     values_: np.ndarray
     history_: Sequence[Step]
     rank_: int
+    certified_over_: str
     n_iter_: int
     n_dropped_: int
     n_outside_: int
@@ -141,15 +142,6 @@ class ExplainMixin(CertificateDiagramMixin):
             self._check_learned("suspects without y")
             constraints = self.constraints_
         return suspect_constraints(judge, constraints, n, index)
-
-    @property
-    def certified_over(self) -> str:
-        """Basis of all metrics that the certificate is about, such as "64 landmarks"; empty if it is about any."""
-        settings = self.refit_settings()
-        if settings is None or settings.basis is None:
-            return ""
-        name = getattr(settings.basis, "direction_name", "direction")
-        return f"{self.rank_:,} {name}{'s' * (self.rank_ != 1)}"
 
     def refit_settings(self) -> FitSettings | None:
         """Return the settings of the fit; None where only the metric is known."""

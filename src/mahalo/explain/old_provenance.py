@@ -8,7 +8,8 @@ from .json_values import Reader
 
 OLD_ENTRIES = ("mahalo", "fitted", "fit", "evaluation", "notes")  # of `Metric.about` in the second version
 
-SETTINGS = ("space", "prior", "strategy", "n_components", "residual", "normalize")  # of a candidate, beside γ
+# Settings of a candidate, beside γ.
+SETTINGS = ("space", "kernel_params", "features", "prior", "strategy", "n_components", "residual", "normalize")
 
 
 def upgrade(about: Mapping[str, object]) -> dict[str, object]:

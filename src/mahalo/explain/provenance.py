@@ -217,13 +217,13 @@ class Choice:
 
     @property
     def spaces_behind(self) -> dict[str, float]:
-        """Least `behind` of every other space that was scored, best first."""
-        found: dict[str, float] = {}
+        """Least `behind` of every other space that was tried, best first; of its candidates scored in most folds."""
+        found: dict[str, tuple[int, float]] = {}
         for one in self.candidates:
-            space, behind = one.space, one.behind
-            if space not in (None, self.chosen.space) and behind is not None and math.isfinite(behind):
-                found[str(space)] = min(found.get(str(space), math.inf), behind)
-        return dict(sorted(found.items(), key=lambda item: item[1]))
+            if one.space not in (None, self.chosen.space) and one.behind is not None and math.isfinite(one.behind):
+                rank = -(one.n_folds or 0), one.behind
+                found[str(one.space)] = min(found.get(str(one.space), rank), rank)
+        return dict(sorted(((space, behind) for space, (_, behind) in found.items()), key=lambda item: item[1]))
 
     @property
     def prior_was_chosen(self) -> bool:
@@ -330,7 +330,7 @@ def provenance_of(learner: ExplainMixin, rows: tuple[Matrix, np.ndarray | None] 
             certificate=learner.certificate_,
             n_iter=int(learner.n_iter_),
             history=tuple(learner.history_[-_MOST_STEPS:]),
-            certified_over=learner.certified_over,
+            certified_over=learner.certified_over_,
         ),
         choice=_choice(learner) if hasattr(learner, "cv_results_") else None,
         evaluation=getattr(learner, "before_after_", None),

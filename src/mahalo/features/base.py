@@ -71,7 +71,15 @@ class UserFeatures:
     def transform(self, X: np.ndarray) -> np.ndarray:
         """Return the transformer's columns, dense, in double precision."""
         columns = self.transformer.transform(X)
-        return np.asarray(columns.toarray() if sp.issparse(columns) else columns, dtype=np.float64)
+        columns = np.asarray(columns.toarray() if sp.issparse(columns) else columns, dtype=np.float64)
+        wrong = np.flatnonzero(~np.isfinite(columns).all(axis=1))
+        if len(wrong):
+            listed = ", ".join(map(str, wrong[:3])) + ", …" * (len(wrong) > 3)
+            raise ValueError(
+                f"the features {type(self.transformer).__name__} return NaN or infinity for {len(wrong):,} of "
+                f"{len(columns):,} rows ({listed}); check the rows, or use other features."
+            )
+        return columns
 
     def jacobian(self, x: np.ndarray) -> np.ndarray:
         """Return ∂φ/∂x by central differences."""

@@ -16,12 +16,15 @@ _GROUPS = 256  # of columns, whose minima bound the k-th smallest entry
 _MOST = 8  # times k entries within that bound are sorted; rows with more are partitioned
 
 
-def nearest_of(distances: np.ndarray, k: int) -> np.ndarray:
-    """Return the columns of the k smallest entries of each row, smallest first; ties go to the first column."""
+def nearest_of(distances: np.ndarray, k: int, *, first_of_ties: bool = True) -> np.ndarray:
+    """Return the columns of the k smallest entries of each row, smallest first.
+
+    Ties go to the first column, or, without `first_of_ties`, those with the k-th entry to any, which is faster.
+    """
     n, m = distances.shape
     k = min(k, m)
     if m < 4 * _GROUPS or 4 * k > _GROUPS:
-        return _by_partition(distances, k)
+        return _by_partition(distances, k, first_of_ties)
     # k groups have an entry up to the k-th smallest of their minima, so the k smallest entries are not above it
     minima = distances[:, : m - m % _GROUPS].reshape(n, m // _GROUPS, _GROUPS).min(axis=1)
     near = distances <= np.partition(minima, k - 1, axis=1)[:, k - 1 : k]
@@ -33,15 +36,16 @@ def nearest_of(distances: np.ndarray, k: int) -> np.ndarray:
     order = np.lexsort((column, distances[row, column], row))
     starts = np.cumsum(counts[quick]) - counts[quick]
     found[quick] = column[order[starts[:, None] + np.arange(k)]]
-    found[~quick] = _by_partition(distances[~quick], k)
+    found[~quick] = _by_partition(distances[~quick], k, first_of_ties)
     return found
 
 
-def _by_partition(distances: np.ndarray, k: int) -> np.ndarray:
+def _by_partition(distances: np.ndarray, k: int, first_of_ties: bool) -> np.ndarray:
     found = np.argpartition(distances, k - 1, axis=1)[:, :k]
-    last = np.take_along_axis(distances, found, axis=1).max(axis=1, initial=-np.inf)
-    ties = np.flatnonzero((distances <= last[:, None]).sum(axis=1) > k)  # more than k entries qualify
-    found[ties] = np.argsort(distances[ties], axis=1, kind="stable")[:, :k]
+    if first_of_ties:
+        last = np.take_along_axis(distances, found, axis=1).max(axis=1, initial=-np.inf)
+        ties = np.flatnonzero((distances <= last[:, None]).sum(axis=1) > k)  # more than k entries qualify
+        found[ties] = np.argsort(distances[ties], axis=1, kind="stable")[:, :k]
     found.sort(axis=1)
     order = np.argsort(np.take_along_axis(distances, found, axis=1), axis=1, kind="stable")
     return np.take_along_axis(found, order, axis=1)
@@ -79,24 +83,85 @@ def _first_k(distances: np.ndarray, positions: np.ndarray, k: int) -> tuple[np.n
 def nearest_rows(Q: np.ndarray, X: np.ndarray, k: int) -> np.ndarray:
     """Return the positions of the k rows of X nearest to each row of Q, nearest first, of equally near ones the first.
 
-    Candidates are found by products in single precision, and compared by their differences in the precision of X.
+    Candidates are found by products in single precision and compared by their differences in the precision of X; where
+    rounding leaves too many of them, by products in double precision.
     """
+    k = min(k, len(X))
     centre = X.mean(axis=0)
     size = max(np.abs(X - centre).max(initial=0.0), np.abs(Q - centre).max(initial=0.0), np.finfo(np.float64).tiny)
     near_one = 2.0 ** -np.frexp(size)[1]  # so that squares neither overflow nor vanish
-    rows = ((X - centre) * near_one).astype(np.float32)
-    own = sq_norms(rows)
-    eps = np.finfo(np.float32).eps * (16.0 + 4.0 * np.sqrt(X.shape[1]))
-    found = np.empty((len(Q), min(k, len(X))), dtype=np.intp)
-    width = max(len(X), (k + _EXTRA_CANDIDATES) * X.shape[1])
-    for part in row_slices(len(Q), width, _BLOCK):
-        queries = Q[part]
-        short = ((queries - centre) * near_one).astype(np.float32)
-
-        def sq_distances(query: np.ndarray, row: np.ndarray, queries: np.ndarray = queries) -> np.ndarray:
-            difference = (queries[query] - X[row]) * near_one
-            return np.einsum("ij,ij->i", difference, difference, dtype=np.float64)
-
-        slack = eps * (own.max(initial=0.0) + 2.0 * np.sqrt(sq_norms(short) * own.max(initial=0.0)))
-        found[part] = refined_nearest(own - 2.0 * (short @ rows.T), slack, sq_distances, min(k, len(X)))[1]
+    rows = np.asarray((X - centre) * near_one, dtype=np.float64)
+    bounded, distinct = _BoundedProducts(rows.astype(np.float32)), None
+    found = np.empty((len(Q), k), dtype=np.intp)
+    n_candidates = min(len(X), k + _EXTRA_CANDIDATES)
+    for part in row_slices(len(Q), max(len(X), n_candidates * X.shape[1]), _BLOCK):
+        queries = np.asarray((Q[part] - centre) * near_one, dtype=np.float64)
+        below = bounded.least(queries)
+        candidates = nearest_of(below, n_candidates, first_of_ties=False)
+        differences = (Q[part][:, None] - X[candidates]) * near_one
+        distances, some = _first_k(np.einsum("qij,qij->qi", differences, differences, dtype=np.float64), candidates, k)
+        found[part] = some
+        if n_candidates < len(X):
+            # No other row is nearer than the last candidate may be.
+            last = np.take_along_axis(below, candidates[:, -1:], axis=1)[:, 0] + sq_norms(queries)
+            unsure = np.flatnonzero(~(last > (1.0 + bounded.eps) * distances[:, -1]))
+            if len(unsure):
+                distinct = distinct or _DistinctRows(rows, k)
+                found[part.start + unsure] = distinct.nearest(queries[unsure])
     return found
+
+
+class _BoundedProducts:
+    """Lower bounds of ‖q − x‖² − ‖q‖² for rows x, by products in single precision, less their rounding error."""
+
+    def __init__(self, rows: np.ndarray) -> None:
+        self.eps = float(np.finfo(np.float32).eps * (16.0 + 4.0 * np.sqrt(rows.shape[1])))
+        own = sq_norms(rows)
+        self._own = (1.0 - self.eps) * own
+        self._rows = np.column_stack([rows, np.sqrt(own)])
+
+    def least(self, queries: np.ndarray) -> np.ndarray:
+        #  (1 − ε) ‖x‖² − 2 qᵀx − 2 ε ‖q‖ ‖x‖ − ε ‖q‖²
+        sq = sq_norms(queries)[:, None]
+        short = np.column_stack([queries, self.eps * np.sqrt(sq)]).astype(np.float32)
+        return self._own - 2.0 * (short @ self._rows.T) - (self.eps * sq).astype(np.float32)
+
+
+class _DistinctRows:
+    """Rows without repetitions, to search for the k nearest of all rows where many are equally near."""
+
+    def __init__(self, rows: np.ndarray, k: int) -> None:
+        _, first, number = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(first)  # by first occurrence
+        self._rows, self._own, self._k = rows[first[order]], sq_norms(rows[first[order]]), k
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        by_place = np.argsort(place[number.ravel()], kind="stable")
+        of = place[number.ravel()][by_place]
+        rank = np.arange(len(rows)) - np.searchsorted(of, of)
+        self._members = np.full((len(first), k), -1)  # positions of the first k of each
+        self._members[of[rank < k], rank[rank < k]] = by_place[rank < k]
+
+    def nearest(self, queries: np.ndarray) -> np.ndarray:
+        """Return the positions of the k nearest rows of each query, nearest first, of equally near ones the first."""
+        found = np.empty((len(queries), self._k), dtype=np.intp)
+        for part in row_slices(len(queries), len(self._rows), _BLOCK):
+            distances, distinct = self._nearest_distinct(queries[part])
+            members = self._members[distinct].reshape(len(distinct), -1)
+            distances = np.where(members < 0, np.inf, np.repeat(distances, self._k, axis=1))
+            found[part] = _first_k(distances, members, self._k)[1]
+        return found
+
+    def _nearest_distinct(self, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return distances and positions of the k nearest distinct rows: candidates by products, then differences."""
+        sq, k = sq_norms(queries)[:, None], min(self._k, len(self._rows))
+        D = self._own - 2.0 * (queries @ self._rows.T) + sq
+        error = np.finfo(np.float64).eps * (16.0 + 4.0 * np.sqrt(queries.shape[1])) * (self._own + sq)
+        query, row = np.nonzero(D - error <= np.partition(D + error, k - 1, axis=1)[:, k - 1 : k])
+        exact = np.empty(len(row))
+        for part in row_slices(len(row), queries.shape[1], _BLOCK):
+            differences = queries[query[part]] - self._rows[row[part]]
+            exact[part] = np.einsum("ij,ij->i", differences, differences)
+        order = np.lexsort((row, exact, query))
+        first = order[np.searchsorted(query, np.arange(len(queries)))[:, None] + np.arange(k)]
+        return exact[first], row[first]

@@ -16,7 +16,15 @@ if TYPE_CHECKING:
 
 def local_matrix(metric: Metric, x: ArrayLike) -> np.ndarray:
     """Return the matrix at one row, d × d: a small step δ from x has squared length δᵀ local_matrix(x) δ."""
-    X = np.asarray(x, dtype=np.float64).reshape(1, -1)
+    if not metric.coordinates.is_linear:
+        raise ValueError(
+            "a metric in the feature space of a kernel has no local matrix here; learn over features, such as "
+            "features=Local() or Quadratic(), or with kernel='linear', features=None."
+        )
+    X = np.asarray(x, dtype=np.float64)
+    if X.ndim != 1:
+        raise ValueError(f"the local matrix is that at one row, of shape ({metric.n_features},); got shape {X.shape}.")
+    X = X[None]
     (row,) = checked_rows(metric, X)
     scale = np.ones(len(row))
     if metric.scaling is not None:

@@ -15,6 +15,8 @@ from .parts import Cell, Chart, Column, Table
 _N_CANDIDATES = 30
 _SETTINGS = {
     "space": "Space",
+    "kernel_params": "Kernel",
+    "features": "Features",
     "prior": "Prior",
     "strategy": "Pairs from labels",
     "residual": "Weight outside the basis",
@@ -104,7 +106,11 @@ def _relative_to_bound(violation: float) -> str:
 
 def _facts(fit: FitRecord, choice: Choice | None) -> dict[str, str]:
     facts = {"γ": number(fit.gamma), "Steps of the solver": f"{fit.n_iter:,}"}
-    if choice is not None:
+    if choice is None:
+        given = {"kernel": "Kernel", "kernel_params": "Its parameters", "features": "Features", "basis": "Basis"}
+        values = {name: fit.parameters.get(name) for name in given}
+        facts |= {given[name]: _setting(name, value) for name, value in values.items() if value not in (None, "linear")}
+    else:
         settings = dict(choice.chosen.settings)
         if settings.get("residual") in (True, 1.0):
             del settings["residual"]  # the default
@@ -118,6 +124,8 @@ def _facts(fit: FitRecord, choice: Choice | None) -> dict[str, str]:
 def _setting(name: str, value: object) -> str:
     if name == "normalize":
         return "cosine" if value else "distance"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_setting(key, one)}" for key, one in value.items())
     return number(float(value)) if isinstance(value, (int, float)) else str(value)
 
 
@@ -144,7 +152,7 @@ def _positive_or_zero(value: float) -> float:
 
 def _candidate_scores(choice: Choice) -> CandidateScores:
     candidates = [c for c in choice.candidates if np.isfinite(c.score)]
-    varied = [k for k in _SETTINGS if len({str(c.settings.get(k)) for c in candidates}) > 1]
+    varied = [k for k in _SETTINGS if _varies(k, candidates)]
     has_intervals = choice.chosen.interval is not None
     caption = f"In colour the chosen settings{', with their interval over folds' * has_intervals}; in grey the others."
     if choice.is_prior(choice.chosen):
@@ -157,8 +165,20 @@ def _candidate_scores(choice: Choice) -> CandidateScores:
         Chart("scores", "Score of every candidate on held-out rows against γ", caption, _curves(choice, varied)),
         _candidate_table(choice, candidates, varied, has_intervals, is_race),
         choice.chosen.space,
-        {space: f"{behind:.3f}" for space, behind in choice.spaces_behind.items()},
+        {space: _lag_text(behind) for space, behind in choice.spaces_behind.items()},
     )
+
+
+def _varies(name: str, candidates: list[Candidate]) -> bool:
+    """Return whether candidates of one space differ in a setting, or any two in their space."""
+    values: dict[str | None, set[str]] = {}
+    for c in candidates:
+        values.setdefault(None if name == "space" else c.space, set()).add(str(c.settings.get(name)))
+    return any(len(found) > 1 for found in values.values())
+
+
+def _lag_text(behind: float) -> str:
+    return f"{behind:.3f}" if behind >= 0 else f"{-behind:.3f} ahead, a near-tie,"
 
 
 def _candidate_table(

@@ -12,6 +12,7 @@ import numpy as np
 from ..basis import BetweenBasis, Landmarks
 from ..features import Local, Quadratic
 from ..task import FitSettings
+from ..validation import is_rbf
 
 SPACE = ("kernel", "kernel_params", "features", "basis")
 PROBLEM = (*SPACE, "prior", "strategy")
@@ -132,6 +133,12 @@ def make_problems(
         for variant in variants:
             problem.settings_of(variant, settings.gamma)  # raises where a combination is not possible
         problems.append(problem)
+    missing = [kernel for kernel in lists["kernel"] if all(p.settings.kernel is not kernel for p in problems)]
+    if missing:
+        raise ValueError(
+            f"kernel={missing[0]!r} has no candidate: features are columns of the linear kernel, and kernel_params of "
+            "others. Add None to the lists of features and kernel_params, or leave this kernel out."
+        )
     return problems
 
 
@@ -183,7 +190,7 @@ def with_rbf_defaults(problems: Sequence[ProblemCandidate], *, widths: bool, n_e
     found = []
     for problem in problems:
         settings, variants = problem.settings, problem.variants
-        if settings.kernel != "rbf":
+        if not is_rbf(settings.kernel):
             found.append(problem)
             continue
         if n_exact > EXACT_ROWS and settings.basis is None and settings.has_identity_prior:

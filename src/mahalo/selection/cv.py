@@ -24,7 +24,7 @@ from ..losses import LogDet, Loss, as_loss, resting_point
 from ..priors import prior_needs
 from ..progress import Progress, progress_for
 from ..rows import Needs, SampledRows, is_lazy
-from ..task import FitData, FitSettings, pose_and_solve, with_sample_weight
+from ..task import FitData, FitSettings, pose_and_solve, require_linear, with_sample_weight
 from ..validation import Seed, as_rows, is_linear, len_of
 from .candidates import SEARCHED, ProblemCandidate, candidate_lists, default_spaces, make_problems, with_rbf_defaults
 from .folds import SearchData
@@ -230,7 +230,9 @@ class MetricLearnerCV(MetricLearner):
     ) -> CandidateSearch:
         if self.holdout not in ("rows", "classes"):
             raise ValueError(f"holdout must be 'rows' or 'classes'; got {self.holdout!r}.")
-        make_problems(self._base_settings(), self._lists())  # wrong parameters are reported before wrong data
+        for problem in make_problems(self._base_settings(), self._lists()):  # checks parameters before data
+            if is_lazy(X):
+                require_linear(problem.settings)
         labels = None if y is None or is_lazy(X) else as_label_array(y)
         data = self._validate(X, y, constraints, rows, progress)
         if sample_weight is not None:
@@ -245,9 +247,7 @@ class MetricLearnerCV(MetricLearner):
         n_rows = len_of(X)
         if isinstance(X, SampledRows):
             if is_custom_splitter(self.cv):
-                raise ValueError(
-                    f"with rows on Dask cv must be a number of folds, of a sample of them; got {self.cv!r}."
-                )
+                raise ValueError(f"with rows on Dask cv must be a number of folds, of a sample; got {self.cv!r}.")
             held, labels, n_total = X.X, X.labels, X.n_total
         else:
             held, n_total = X, n_rows
@@ -331,7 +331,7 @@ class MetricLearnerCV(MetricLearner):
         base, lists = self._base_settings(), self._lists_for(data)
         if self._tries_spaces(data):
             return default_spaces(base, lists, data.X.shape[1])
-        n_exact = data.n_constrained if self.basis is None else 0
+        n_exact = data.n_constrained(self.pairs_per_class) if self.basis is None else 0
         return with_rbf_defaults(make_problems(base, lists), widths=self.kernel_params is None, n_exact=n_exact)
 
     def _tries_spaces(self, data: SearchData) -> bool:

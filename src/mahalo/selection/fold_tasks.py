@@ -42,17 +42,12 @@ class FoldTasks:
         if self.data.constraints is None and self.data.n_classes:
             values["pairs_per_class"] = self._pairs_per_class(settings)
         kernel, directions = not settings.is_linear, int(np.clip(2 * self.data.n_classes, *_DIRECTIONS))
-        is_wide = self._n_constrained(fold) > EXACT_ROWS if kernel else fold.X.shape[1] > max(_WIDE, directions)
+        n_constrained = self.data.n_constrained(settings.pairs_per_class, fold) if kernel else 0
+        is_wide = n_constrained > EXACT_ROWS if kernel else fold.X.shape[1] > max(_WIDE, directions)
         if settings.basis is None and settings.features is None and is_wide:
             values["basis"] = as_basis(directions, kernel_space=kernel, has_labels=fold.y is not None)
         data = fold.training_data(self.data.constraints)
         return pose(replace(settings, **values), data, quiet=True, scatter_cache=fold.scatter_cache)
-
-    def _n_constrained(self, fold: Fold) -> int:
-        """Return the number of training rows with a constraint."""
-        if self.data.constraints is None:
-            return len(fold.train)
-        return len(self.data.constraints.on_rows(fold.train_rows)[0].edges()[1])
 
     def euclidean(self, fold: Fold) -> Metric:
         """Return the ordinary distance between the rows of a fold."""
@@ -123,7 +118,8 @@ def path_scores(
             best, n_flat = top, 0
         elif scorer.in_unit_interval and len(top.smooth) >= FEW_SEEN:
             n_flat += 1
-            if n_flat == 2 or _has_fallen(top, best, 2.0 if scorer.by_retrieval else 1.0):
+            is_past_trial = trial is None or gamma >= trial.gamma  # what is known is not left out
+            if is_past_trial and (n_flat >= 2 or _has_fallen(top, best, 2.0 if scorer.by_retrieval else 1.0)):
                 break
     found += [found[-1]] * (len(gammas) - len(found))
     return [scores[v] for v in range(len(problem.variants)) for scores in found]

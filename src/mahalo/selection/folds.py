@@ -52,10 +52,14 @@ class SearchData:
     def n_rows(self) -> int:
         return len(self.rows)
 
-    @property
-    def n_constrained(self) -> int:
-        """Number of rows with a constraint: all of them where constraints are drawn from labels."""
-        return self.n_rows if self.constraints is None else len(self.constraints.edges()[1])
+    def n_constrained(self, pairs_per_class: int | None = None, fold: Fold | None = None) -> int:
+        """Return how many of all rows, or the training rows of a fold, have constraints; an upper bound for labels."""
+        if self.constraints is not None:
+            rows = self.rows if fold is None else fold.train_rows
+            return len(self.constraints.on_rows(rows)[0].edges()[1])
+        y = self.y if fold is None else fold.y_train
+        n_labelled = 0 if y is None else int((y >= 0).sum())
+        return n_labelled if pairs_per_class is None else min(n_labelled, 4 * pairs_per_class * self.n_classes)
 
     @cached_property
     def n_classes(self) -> int:

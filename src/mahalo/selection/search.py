@@ -95,7 +95,9 @@ class CandidateSearch:
             n_folds = len(self.folds)
             for k in self.progress.track(range(n_folds), n_folds, "choosing:", lambda k: f"fold {k + 1}"):
                 race.score(self.folds[k], f"fold {k}")
-                if (k > 0 and race.is_over) or (self._is_pass_over(k) and not race.drop_decided()):
+                if (k > 0 and len(self.candidates) > 1 and race.is_over) or (
+                    self._is_pass_over(k) and not race.drop_decided()
+                ):
                     break
         return replace(race.table, first_means=race.first_means)
 
@@ -207,12 +209,17 @@ class CandidateSearch:
         return behind if first is None else np.where(np.isnan(behind), first[best] - first, behind)
 
     def spaces_behind(self, best: int) -> dict[str, float]:
-        """Return the least `behind` of every other space, best first; NaN for those that were not tried."""
-        found: dict[str, float] = {}
-        for candidate, lag in zip(self.candidates, self.behind(best).tolist(), strict=True):
-            space = candidate.problem.space
-            if space != self.candidates[best].problem.space:
-                found[space] = float(np.fmin(found.get(space, np.nan), lag))
+        """Return the least `behind` of every other space, best first; of its candidates scored in most folds.
+
+        NaN for spaces that were not tried.
+        """
+        n_folds, behind = np.isfinite(self.scores).sum(axis=1), self.behind(best)
+        spaces = np.array([candidate.problem.space for candidate in self.candidates])
+        found = {}
+        for space in dict.fromkeys(spaces.tolist()):
+            if space != spaces[best]:
+                own = np.flatnonzero(spaces == space)
+                found[space] = float(np.fmin.reduce(behind[own[n_folds[own] == n_folds[own].max()]]))
         return dict(sorted(found.items(), key=lambda item: np.nan_to_num(item[1], nan=np.inf)))
 
     def folds_of_all(self) -> tuple[Fold, ...]:

@@ -1,7 +1,8 @@
 """Certificate of a solution: primal objective, dual objective, and the gap between them.
 
 P(F) ≥ P* ≥ D(s) for every F ≻ 0 and every admissible s, so a small gap proves F near-optimal whichever
-solver found it. All is recomputed in float64 from the problem and the solution, by code that no solver uses.
+solver found it. All is recomputed in float64 from the problem and the solution: values, penalties and dual terms by
+code that no solver uses, the loss by its own formulas f and f*.
 """
 
 from __future__ import annotations
@@ -54,22 +55,20 @@ def certify(problem: Problem, F: np.ndarray, lam: np.ndarray, tol: float) -> Cer
     values, R = _values_and_matrix(problem, F, s)
     v = problem.offset + values
     #  P = Σ f(eig F) + tr(R_0 F) + Σ penalty(v)
-    primal = float(problem.loss.value(_eigenvalues(F)).sum() + problem.slack.value(v).sum())
+    primal = float(problem.loss.value(_eigenvalues(F)).sum()) + _penalty(problem, v)
     #  D = −Σ f*(eig S) + Σ s c + Σ dual(s),   S = −R_0 − Σ s R
     S = -R
     if problem.tilt is not None:
         primal += float(np.vdot(problem.tilt, F)) + problem.constant
         S -= problem.tilt
-    dual = float(
-        -problem.loss.conjugate(np.linalg.eigvalsh(S)).sum() + s @ problem.offset + problem.slack.dual(s).sum()
-    )
+    dual = float(-problem.loss.conjugate(np.linalg.eigvalsh(S)).sum() + s @ problem.offset) + _dual_terms(problem, s)
     dual += problem.constant
     gap = primal - dual
     relative_gap = gap / max(1.0, abs(primal)) if np.isfinite(gap) else np.inf
     violation = np.maximum(problem.sign * (v - problem.bound), 0.0) / problem.scale
     max_violation = float(violation.max(initial=0.0))
-    # Written so that NaN counts as not converged.
-    converged = bool(relative_gap <= tol) and bool(relative_gap >= -tol)
+    # NaN counts as not converged: no comparison with it is true, and it is no violation, so values must be finite too.
+    converged = bool(relative_gap <= tol) and bool(relative_gap >= -tol) and bool(np.isfinite(v).all())
     if problem.hard:
         converged = converged and max_violation <= FEASIBLE
     return Certificate(
@@ -81,6 +80,34 @@ def certify(problem: Problem, F: np.ndarray, lam: np.ndarray, tol: float) -> Cer
         n_violated=int((violation > 1e-9).sum()),
         converged=converged,
     )
+
+
+def _penalty(problem: Problem, v: np.ndarray) -> float:
+    """Return Σ γ_k h(v_k/b_k), h(t) = t − ln t − 1, or Σ (γ_k/2) ((v_k − b_k)/scale_k)², over violated constraints."""
+    if problem.hard:
+        return 0.0
+    gamma, excess = problem.gamma * problem.weight, problem.sign * (v - problem.bound)
+    is_log = np.arange(problem.n_constraints) < problem.n_log
+    log, hinge = (excess > 0.0) & is_log, (excess > 0.0) & ~is_log
+    b, t = problem.bound[log], (v[log] - problem.bound[log]) / problem.bound[log]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # ln(v/b) from (v − b)/b where v is near b, from v/b where it is far below.
+        logarithm = np.where(t >= -0.5, np.log1p(np.maximum(t, -0.5)), np.log(v[log] / b))
+    squares = (np.sqrt(gamma[hinge]) * (excess[hinge] / problem.scale[hinge])) ** 2
+    return float((gamma[log] * (t - logarithm)).sum()) + 0.5 * float(squares.sum())
+
+
+def _dual_terms(problem: Problem, s: np.ndarray) -> float:
+    """Return Σ γ_k ln(1 − s_k b_k/γ_k), or Σ −s_k b_k − scale_k² s_k²/(2γ_k); −s_k b_k for hard constraints."""
+    linear = -s * problem.bound
+    if problem.hard:
+        return float(linear.sum())
+    gamma, k = problem.gamma * problem.weight, problem.n_log
+    share = linear[:k] / gamma[:k]
+    if (share <= -1.0).any():
+        return -np.inf
+    squares = (problem.scale[k:] * (s[k:] / np.sqrt(gamma[k:]))) ** 2
+    return float((gamma[:k] * np.log1p(share)).sum() + linear[k:].sum()) - 0.5 * float(squares.sum())
 
 
 def _eigenvalues(F: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Posed task between data and solver."""
 
-from .sample import sample_lazy_rows
+from .sample import require_linear, sample_lazy_rows
 from .sample_weight import with_sample_weight
 from .settings import FitData, FitSettings
 from .space import start_metric
@@ -12,6 +12,7 @@ __all__ = [
     "Task",
     "pose",
     "pose_and_solve",
+    "require_linear",
     "sample_lazy_rows",
     "solve_path",
     "start_metric",

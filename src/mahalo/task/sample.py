@@ -28,11 +28,7 @@ def sample_lazy_rows(
     """
     from ..rows.dask import DaskRows
 
-    if not settings.is_linear:
-        raise ValueError(
-            f"kernel={settings.kernel!r} needs rows in memory; with rows on Dask use kernel='linear', or fit on some "
-            "of them, such as X[:10_000].compute()."
-        )
+    require_linear(settings)
     reject_constraints(y)
     lazy = DaskRows(X, y, labels_by_appearance, progress.show if progress else None)
     wanted = np.empty(0, dtype=np.int64)
@@ -41,3 +37,12 @@ def sample_lazy_rows(
         wanted = np.unique(np.maximum(constraints.edges()[1], 0))  # −1, the origin, is no row
     seed = int(as_generator(settings.random_state).integers(2**63))
     return lazy.sampled(needs(lazy.sparse, lazy.n_columns), wanted, seed)
+
+
+def require_linear(settings: FitSettings) -> None:
+    """Raise ValueError if the settings have a kernel, which needs rows in memory."""
+    if not settings.is_linear:
+        raise ValueError(
+            f"kernel={settings.kernel!r} needs rows in memory; with rows on Dask use kernel='linear', or fit on some "
+            "of them, such as X[:10_000].compute()."
+        )

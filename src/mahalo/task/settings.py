@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from numbers import Real
 from typing import Any
 
@@ -16,6 +16,7 @@ from ..basis import Basis
 from ..constraints import Constraints
 from ..features import Features, check_features
 from ..losses import Loss
+from ..rows import SampledRows
 from ..validation import (
     Seed,
     check_bounds,
@@ -111,7 +112,10 @@ class FitSettings:
                 "prior.toarray(), or prior='identity' or 'diagonal' if the matrix is one of these."
             )
         if not (self.kernel_params is None or isinstance(self.kernel_params, dict)):
-            raise ValueError(f"kernel_params must be a dict, such as {{'gamma': 0.1}}; got {self.kernel_params!r}.")
+            remedy = " Lists are candidates of MetricLearnerCV." * isinstance(self.kernel_params, (list, tuple))
+            raise ValueError(
+                f"kernel_params must be a dict, such as {{'width': 1}}; got {self.kernel_params!r}.{remedy}"
+            )
         if self.features is not None:
             check_features(self.features)
             if not self.is_linear:
@@ -147,3 +151,10 @@ class FitData:
     constraints: Constraints | None = None
     rows: np.ndarray | None = None
     sample_weight: np.ndarray | None = None
+
+    def held_if_complete(self) -> FitData:
+        """Return these data with rows in memory if X is a sample from Dask that holds all of them, in their order."""
+        X = self.X
+        if isinstance(X, SampledRows) and np.array_equal(X.numbers, np.arange(X.n_total)):
+            return replace(self, X=X.X)
+        return self

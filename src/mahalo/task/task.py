@@ -65,8 +65,10 @@ class Task:
         return self._posed.problem
 
     def solve(self, gamma: float, *, start: Solution | None = None, on_step: OnStep | None = None) -> Solution:
-        """Return the optimum at one γ; `start` is the solution at a smaller one."""
+        """Return the optimum at one γ; `start` is the solution at a smaller one, of no use to hard constraints."""
         s = self._settings
+        if np.isinf(gamma):
+            start = None  # multipliers of a penalised solution belong to another slack
         try:
             solution = solve(
                 replace(self.problem, gamma=float(gamma)),
@@ -86,9 +88,7 @@ class Task:
         """Yield (position, solution) for each γ, in increasing order, each started from the one before."""
         solution = None
         for k in np.argsort(gammas, kind="stable"):
-            # A penalised solution is no start for hard constraints: its multipliers belong to another slack.
-            start = None if np.isinf(gammas[k]) else solution
-            solution = self.solve(gammas[k], start=start, on_step=on_step)
+            solution = self.solve(gammas[k], start=solution, on_step=on_step)
             yield int(k), solution
 
     def metric(self, solution: Solution, residual: float | None = None) -> Metric:
@@ -111,6 +111,12 @@ class Task:
             # A part of the rows, as in a fold, may have fewer outputs than all.
             metric = leading_part(metric, self._X, min(k, metric.n_outputs) if self._quiet else k)
         return metric if self._features is None else replace(metric, features=self._features)
+
+    def basis_in_words(self, solution: Solution) -> str:
+        """Return the basis of all metrics that are compared, such as "64 landmarks"; empty without one."""
+        basis, rank = self._settings.basis, len(solution.F)
+        name = getattr(basis, "direction_name", "direction")
+        return "" if basis is None else f"{rank:,} {name}{'s' * (rank != 1)}"
 
     def metrics(self, solutions: Sequence[Solution]) -> tuple[Metric, ...]:
         """Return one metric per solution; warn once if any is zero."""
@@ -155,6 +161,7 @@ def pose(
 
     `quiet` suppresses warnings; `scatter_cache` is shared by tasks on the same rows.
     """
+    data = data if settings.is_linear and settings.features is None else data.held_if_complete()
     X, constraints = data.X, data.constraints
     rng = as_generator(settings.random_state)
     check_magnitude(X.X if isinstance(X, SampledRows) else X)

@@ -68,9 +68,9 @@ class ExampleResult:
         return float(np.mean([fit.seconds for fit in self.fits]))
 
     @property
-    def n_problems(self) -> int:
-        """Number of problems solved in one fit."""
-        return self.learners[0].cv_results_["scores"].size + 1
+    def n_scores(self) -> int:
+        """Number of scores of candidates in folds that one fit chose by."""
+        return int(np.isfinite(self.learners[0].cv_results_["scores"]).sum())
 
     @property
     def largest_gap(self) -> float:
