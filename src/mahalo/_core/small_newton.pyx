@@ -23,9 +23,18 @@ cdef extern from "kernels.h" nogil:
     double mahalo_dot(const double *x, const double *y, Py_ssize_t n)
     void mahalo_combine(double a, const double *x, double b, double *y, Py_ssize_t n)
 
+# Shared with `solvers.newton_state`, which says what they are.
+CLOSE_GAP, NEARLY_ALL, SHARE_WIDTH = 0.5, 0.9, 0.25
+TINY_GRADIENT, LEAST_SCALE, MOST_SCALE, LONGEST_STEP = 1e-8, 1e-2, 1e2, 1e3
+cdef double close_gap = CLOSE_GAP, nearly_all = NEARLY_ALL, share_width = SHARE_WIDTH
+cdef double tiny_gradient = TINY_GRADIENT, least_scale = LEAST_SCALE, most_scale = MOST_SCALE
+cdef double longest_step = LONGEST_STEP
+
 cdef double GOLDEN = 0.5 * (sqrt(5.0) - 1.0)
 cdef int N_SQUARES = 18
-cdef double SHORT = 1.0 / 50.5  # of the step length, in a line search: brackets are whole parts, and rounding breaks no tie
+# Width of a line search's bracket at its end, relative to its lower end. Bisection makes that 1/j with a whole number j;
+# the limit is between 1/50 and 1/51, so that rounding does not decide whether there is one step more.
+cdef double SHORT = 1.0 / 50.5
 cdef double NEAR = 0.01  # from 1, where ln(1 + t) is not to be taken from rounded 1 + t
 
 
@@ -224,18 +233,18 @@ cdef class SmallState:
             return
         self.has_gap, self.share_ = True, 1.0
         sq_norm = self.gradient(&self.problem.memory[0])
-        if sq_norm < 1e-8:
+        if sq_norm < tiny_gradient:
             self.gap_ = 0.5 * sq_norm
             return
         self.gap_ = trace(&self.problem.memory[0], self.problem.r, self.problem.p)
         self.gap_ -= self.log_det_Z(1.0)
         primal = self.primal
-        if self.gap_ <= 0.5 or (self.gap_ < INFINITY and self.dual_at(0.9) <= primal - self.gap_):
+        if self.gap_ <= close_gap or (self.gap_ < INFINITY and self.dual_at(nearly_all) <= primal - self.gap_):
             return
         # Golden-section search: D is concave and D(0) = 0.
         left, right = 1.0 - GOLDEN, GOLDEN
         at_left, at_right = self.dual_at(left), self.dual_at(right)
-        while high - low > 0.25:
+        while high - low > share_width:
             if at_left >= at_right:  # or both are outside the domain, where D = −∞
                 high, right, at_right = right, left, at_left
                 left = high - GOLDEN * (high - low)
@@ -315,7 +324,7 @@ cdef class SmallState:
             mahalo_combine(share, self.pull, 1.0, work, pp)
             values, eigenvectors = eigh(work, r, p)
             for j in range(r):
-                norm = pow(min(max(values[j], 1e-2), 1e2), -0.25)
+                norm = pow(min(max(values[j], least_scale), most_scale), -0.25)
                 for i in range(r):
                     M[i * p + j] = eigenvectors[i, j] * norm
             congruence(M, S, work, inverse, r, p)
@@ -378,7 +387,7 @@ cdef class SmallState:
         mu = eigh(delta, r, p)[0]
         if self.derivative(linear, mu, q, 0.0) >= 0.0:
             return 0.0
-        low, high = 0.0, 0.99 / -mu[0] if mu[0] < 0.0 else 1e3
+        low, high = 0.0, 0.99 / -mu[0] if mu[0] < 0.0 else longest_step
         t = high
         if self.derivative(linear, mu, q, high) > 0.0:
             while high - low > SHORT * low and high > 1e-14:

@@ -22,7 +22,17 @@ from typing import Protocol
 import numpy as np
 from scipy.optimize import brentq
 
-from .._core.small_newton import SmallProblem, SmallState
+from .._core.small_newton import (
+    CLOSE_GAP,
+    LEAST_SCALE,
+    LONGEST_STEP,
+    MOST_SCALE,
+    NEARLY_ALL,
+    SHARE_WIDTH,
+    TINY_GRADIENT,
+    SmallProblem,
+    SmallState,
+)
 from ..constraints.forms import EdgeForms
 from ..linalg import (
     cholesky_or_none,
@@ -35,10 +45,10 @@ from ..linalg import (
 from .problem import Problem
 from .system import Preconditioner, solve_system, weighted_part
 
-CLOSE_GAP = 0.5  # gap below which the slopes are the multipliers, and F alone scales
+# Shared with the compiled state: CLOSE_GAP, below which the slopes are the multipliers and F alone scales; NEARLY_ALL, a
+# share of the slopes; SHARE_WIDTH, to which the best share is found; TINY_GRADIENT, squared norm below which the gap is
+# half of it; LEAST_SCALE and MOST_SCALE, limits of the eigenvalues of Z in primal-dual scaling; LONGEST_STEP.
 _GOLDEN = 0.5 * (5**0.5 - 1.0)
-_SHARE_WIDTH = 0.25
-_NEARLY_ALL = 0.9  # share of the slopes
 _LARGE_SIZE = 30_000  # entries of Y from which restricting to violated constraints, and single precision, pay
 _LARGEST_SINGLE = 1e4  # eigenvalue of the Hessian below which products in single precision leave directions as good
 _SINGLE_RANGE = 1e-6, 1e6  # of the largest entry of Y, in which single precision neither underflows nor overflows
@@ -197,7 +207,7 @@ class ArrayState:
         if gap <= CLOSE_GAP:
             return 1.0, gap
         # D is concave: where it rises from 0.9 to 1, it rises up to 0.9, and no share below 1 is better.
-        if gap < np.inf and self.dual_at(_NEARLY_ALL) <= self.primal - gap:
+        if gap < np.inf and self.dual_at(NEARLY_ALL) <= self.primal - gap:
             return 1.0, gap
         share, dual = _best_share(self)
         return (share, self.primal - dual) if self.primal - dual < gap else (1.0, gap)
@@ -253,7 +263,7 @@ class ArrayState:
     def _gap_of_slopes(self) -> float:
         """Return P(F) − D(slope) = tr G − log det(I + G), or ∞ unless I + G ≻ 0."""
         sq_norm = float(np.vdot(self.G, self.G))
-        if sq_norm < 1e-8:
+        if sq_norm < TINY_GRADIENT:
             return 0.5 * sq_norm  # to relative 1e-4, where the difference would be rounding
         return float(self.G.trace()) - self.log_det_Z_at(1.0)
 
@@ -266,7 +276,7 @@ def _best_share(state: ArrayState) -> tuple[float, float]:
     low, high = 0.0, 1.0
     left, right = 1.0 - _GOLDEN, _GOLDEN
     at_left, at_right = state.dual_at(left), state.dual_at(right)
-    while high - low > _SHARE_WIDTH:
+    while high - low > SHARE_WIDTH:
         if at_left >= at_right:  # or both are outside the domain, where D = −∞
             high, right, at_right = right, left, at_left
             left = high - _GOLDEN * (high - low)
@@ -335,7 +345,7 @@ def _scaling(state: ArrayState, weight: np.ndarray, primal_dual: bool) -> tuple[
     M = None
     if primal_dual:
         values, vectors = np.linalg.eigh(Z)
-        M = vectors * np.clip(values, 1e-2, 1e2) ** -0.25
+        M = vectors * np.clip(values, LEAST_SCALE, MOST_SCALE) ** -0.25
         S = _congruence(M, S)
     sigma, Q = np.linalg.eigh(S)
     sigma = np.abs(sigma).astype(np.float64, copy=False)
@@ -369,7 +379,7 @@ def _line_search(state: ArrayState, delta: np.ndarray, q: np.ndarray) -> tuple[f
     def derivative(t: float) -> float:
         return linear - float((mu / (1.0 + t * mu)).sum()) + float(slack.slope(state.v + t * q) @ q)
 
-    longest = 0.99 / -mu[0] if mu[0] < 0 else 1e3
+    longest = 0.99 / -mu[0] if mu[0] < 0 else LONGEST_STEP
     if derivative(0.0) >= 0.0:
         return 0.0, identity
     t = longest if derivative(longest) <= 0.0 else brentq(derivative, 0.0, longest, rtol=0.02, xtol=1e-14)
