@@ -45,7 +45,7 @@ from ..linalg import (
 from .problem import Problem
 from .system import Preconditioner, solve_system, weighted_part
 
-# Shared with the compiled state: CLOSE_GAP, below which the slopes are the multipliers and F alone scales; NEARLY_ALL, a
+# Shared with the compiled state: CLOSE_GAP, below which slopes are the multipliers and F alone scales; NEARLY_ALL, a
 # share of the slopes; SHARE_WIDTH, to which the best share is found; TINY_GRADIENT, squared norm below which the gap is
 # half of it; LEAST_SCALE and MOST_SCALE, limits of the eigenvalues of Z in primal-dual scaling; LONGEST_STEP.
 _GOLDEN = 0.5 * (5**0.5 - 1.0)
