@@ -195,7 +195,7 @@ def with_rbf_defaults(problems: Sequence[ProblemCandidate], *, widths: bool, n_e
             continue
         if n_exact > EXACT_ROWS and settings.basis is None and settings.has_identity_prior:
             settings = replace(settings, basis=Landmarks(), residual=0.0)
-            variants = tuple(dict.fromkeys(variant._replace(residual=0.0) for variant in variants))
+            variants = tuple(dict.fromkeys(Variant(v.n_components, 0.0, v.normalize) for v in variants))
         own = [replace(settings, kernel_params={"width": w}) for w in _RBF_WIDTHS] if widths else [settings]
         found += [replace(problem, settings=each, variants=variants) for each in own]
     return found
