@@ -32,7 +32,13 @@ LATER = BENCH.with_name("later.json")  # parts run again since, if any
 SECOND_SEED = BENCH.with_name("accuracy-seed-1.json")
 EARLIER_DEFAULT = BENCH.with_name("earlier-default.json")
 OURS = "mahalo"  # the last column of `accuracy`
-SHOWN = {"search": "nearest_neighbors.md", "pairs": "pairs.md", "suspects": "explaining.md", "accuracy": "choosing.md"}
+SHOWN = {
+    "search": "nearest_neighbors.md",
+    "pairs": "pairs.md",
+    "suspects": "explaining.md",
+    "accuracy": "choosing.md",
+    "choosing": "spaces.md",
+}
 """Benchmarks whose first table is shown as it is, and where."""
 
 
