@@ -66,7 +66,7 @@ class Plan:
         return [(T, repeat) for T, n in self.n_repeats.items() for repeat in range(n)]
 
 
-_FULL = Plan(Recipe(), None, None, {15: 3, 30: 1})
+_FULL = Plan(Recipe(), None, None, {15: 3, 30: 2})
 _QUICK = Plan(Recipe(depth=3, n_words=100, blur_points=60, sample=60), 12, 24, {5: 2})
 
 
