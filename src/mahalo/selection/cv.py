@@ -24,7 +24,7 @@ from ..losses import LogDet, Loss, as_loss, resting_point
 from ..priors import prior_needs
 from ..progress import Progress, progress_for
 from ..rows import Needs, SampledRows, is_lazy
-from ..task import FitData, FitSettings, pose_and_solve, require_linear, with_sample_weight
+from ..task import FitData, FitSettings, check_suits_dask, pose_and_solve, with_sample_weight
 from ..validation import Seed, as_rows, is_linear, len_of
 from .candidates import SEARCHED, ProblemCandidate, candidate_lists, default_spaces, make_problems, with_rbf_defaults
 from .folds import SearchData
@@ -232,7 +232,7 @@ class MetricLearnerCV(MetricLearner):
             raise ValueError(f"holdout must be 'rows' or 'classes'; got {self.holdout!r}.")
         for problem in make_problems(self._base_settings(), self._lists()):  # checks parameters before data
             if is_lazy(X):
-                require_linear(problem.settings)
+                check_suits_dask(problem.settings)
         labels = None if y is None or is_lazy(X) else as_label_array(y)
         data = self._validate(X, y, constraints, rows, progress)
         if sample_weight is not None:

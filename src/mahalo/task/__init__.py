@@ -1,6 +1,6 @@
 """Posed task between data and solver."""
 
-from .sample import require_linear, sample_lazy_rows
+from .sample import check_suits_dask, sample_lazy_rows
 from .sample_weight import with_sample_weight
 from .settings import FitData, FitSettings
 from .space import start_metric
@@ -10,9 +10,9 @@ __all__ = [
     "FitData",
     "FitSettings",
     "Task",
+    "check_suits_dask",
     "pose",
     "pose_and_solve",
-    "require_linear",
     "sample_lazy_rows",
     "solve_path",
     "start_metric",

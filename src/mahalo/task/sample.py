@@ -28,7 +28,7 @@ def sample_lazy_rows(
     """
     from ..rows.dask import DaskRows
 
-    require_linear(settings)
+    check_suits_dask(settings)
     reject_constraints(y)
     lazy = DaskRows(X, y, labels_by_appearance, progress.show if progress else None)
     wanted = np.empty(0, dtype=np.int64)
@@ -39,8 +39,10 @@ def sample_lazy_rows(
     return lazy.sampled(needs(lazy.sparse, lazy.n_columns), wanted, seed)
 
 
-def require_linear(settings: FitSettings) -> None:
-    """Raise ValueError if the settings have a kernel, which needs rows in memory."""
+def check_suits_dask(settings: FitSettings) -> None:
+    """Raise ValueError if the settings have a kernel or features, which need rows in memory."""
+    if settings.features is not None:
+        raise ValueError("features need rows in memory; with rows on Dask use features=None, or X.compute().")
     if not settings.is_linear:
         raise ValueError(
             f"kernel={settings.kernel!r} needs rows in memory; with rows on Dask use kernel='linear', or fit on some "
