@@ -35,6 +35,15 @@ def test_order_counts_and_how_rows_are_held_does_not():
     assert all(fingerprint(rows) == fingerprint(X) for rows in same)
 
 
+def test_sparse_rows_of_many_blocks_have_the_sums_of_dense_ones():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 150)) * (rng.random((3000, 150)) < np.linspace(0.0, 0.9, 3000)[:, None])
+    assert checksum(sp.csr_array(X)) == checksum(X)
+    assert sum(checksum(sp.csr_array(X[a : a + 700]), a) for a in range(0, 3000, 700)) % 2**64 == checksum(X)
+    assert checksum(sp.csr_array(np.zeros((0, 3)))) == checksum(np.zeros((0, 3)))
+    assert checksum(sp.csr_array(np.zeros((9, 3)))) == checksum(np.zeros((9, 3)))
+
+
 @pytest.mark.parametrize("y", [np.arange(50) % 3, np.array(list("ab") * 25)])
 def test_labels_count(y):
     X = np.zeros((50, 2))

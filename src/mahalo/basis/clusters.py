@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.metrics import pairwise_distances_argmin
 
 from ..linalg import Matrix, to_dense
 from ..rows import combine
@@ -166,13 +165,17 @@ def _assign_to_nearest(data: BasisData, groups: list[np.ndarray], others: np.nda
     if data.rows is None:
         sq_norms = np.array([data.gram(group).mean() for group in groups])
 
-        def nearest(rows: np.ndarray) -> np.ndarray:  # κ(x, x) is the same for all centres
-            return (sq_norms - 2.0 * (data.block(rows, sampled) @ weight)).argmin(axis=1)
+        def products(rows: np.ndarray) -> np.ndarray:
+            return data.block(rows, sampled) @ weight
     else:
-        vectors, centres = data.rows, to_dense(weight.T @ data.rows.take(sampled))
+        vectors, centres = data.rows, to_dense(sp.csr_array(weight.T) @ data.rows.take(sampled))
+        sq_norms = np.einsum("ij,ij->i", centres, centres)
 
-        def nearest(rows: np.ndarray) -> np.ndarray:
-            return pairwise_distances_argmin(vectors.take(rows), centres)
+        def products(rows: np.ndarray) -> np.ndarray:
+            return vectors.take(rows) @ centres.T
+
+    def nearest(rows: np.ndarray) -> np.ndarray:  # κ(x, x) is the same for all centres
+        return (sq_norms - 2.0 * products(rows)).argmin(axis=1)
 
     block_rows = _BLOCK_ROWS if data.rows is None else SUPPORT_ROWS
     parts = np.split(others, range(block_rows, len(others), block_rows))

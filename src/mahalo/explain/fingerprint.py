@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ..constraints import as_labels
 from ..linalg import Matrix
 
-_BLOCK = 1 << 20  # numbers at a time
+_BLOCK = 1 << 17  # numbers at a time, so that they stay in the cache
 _ODD, _GOLDEN = np.uint64(0xD1342543DE82EF95), np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -70,30 +70,35 @@ def checksum(X: Matrix, first: int = 0) -> int:
     Every row is a sum of its numbers' bits times powers of an odd number, one for each column, mixed with its number.
     It tells rows that were changed or moved, not rows that somebody forged.
     """
-    n, d = X.shape
+    d = X.shape[1]
     powers = np.cumprod(np.full(d, _ODD))
-    total, step = 0, max(1, _BLOCK // max(1, d))
-    row_sums = _sparse_row_sums if sp.issparse(X) else _row_sums
-    for a in range(0, n, n if sp.issparse(X) else step):
-        sums = row_sums(X if sp.issparse(X) else X[a : a + step], powers)
-        number = np.arange(first + a + 1, first + a + 1 + len(sums), dtype=np.uint64) * _GOLDEN
+    total, row_sums = 0, _sparse_row_sums if sp.issparse(X) else _row_sums
+    for sums in row_sums(X, powers):
+        number = np.arange(first + 1, first + 1 + len(sums), dtype=np.uint64) * _GOLDEN
         total += int(_mixed(sums ^ number).sum(dtype=np.uint64))
+        first += len(sums)
     return total % 2**64
 
 
-def _row_sums(X: np.ndarray, powers: np.ndarray) -> np.ndarray:
-    """Return, for each row, the sum of its numbers' bits times the power of their column, modulo 2⁶⁴."""
-    rows = np.asarray(X, dtype=np.float64) + 0.0  # −0 as 0
-    return (rows.view(np.uint64) * powers).sum(axis=1, dtype=np.uint64)
+def _row_sums(X: np.ndarray, powers: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield, for a block of rows at a time, sums of a row's bits times the powers of their columns, modulo 2⁶⁴."""
+    step = max(1, _BLOCK // max(1, X.shape[1]))
+    for a in range(0, len(X), step):
+        rows = np.asarray(X[a : a + step], dtype=np.float64) + 0.0  # −0 as 0
+        yield (rows.view(np.uint64) * powers).sum(axis=1, dtype=np.uint64)
 
 
-def _sparse_row_sums(X: sp.csr_array, powers: np.ndarray) -> np.ndarray:
-    """Return `_row_sums` of sparse rows; zeros have no bits and add nothing."""
+def _sparse_row_sums(X: sp.csr_array, powers: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield `_row_sums` of sparse rows; zeros have no bits and add nothing."""
     X = sp.csr_array(X, copy=not X.has_canonical_format)
     X.sum_duplicates()
-    bits = (X.data.astype(np.float64) + 0.0).view(np.uint64) * powers[X.indices]
-    cumulated = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(bits, dtype=np.uint64)])
-    return cumulated[X.indptr[1:]] - cumulated[X.indptr[:-1]]
+    step = max(1, _BLOCK * X.shape[0] // max(1, X.nnz))
+    for a in range(0, X.shape[0], step):
+        starts = X.indptr[a : a + step + 1]
+        inside = slice(starts[0], starts[-1])
+        bits = (X.data[inside].astype(np.float64) + 0.0).view(np.uint64) * powers[X.indices[inside]]
+        cumulated = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(bits, dtype=np.uint64)])
+        yield np.diff(cumulated[starts - starts[0]])
 
 
 def _mixed(h: np.ndarray) -> np.ndarray:

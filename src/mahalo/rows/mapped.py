@@ -121,7 +121,7 @@ def combine(rows: Rows, J: sp.csc_array) -> np.ndarray:
     by_row, first, total = sp.csr_array(J), 0, np.zeros((J.shape[1], rows.shape[1]))
     for block in rows.blocks():
         last = first + block.shape[0]
-        part = by_row[first:last].T @ block
+        part = sp.csr_array(by_row[first:last].T) @ block  # from CSC the block would be converted
         total += part.toarray() if sp.issparse(part) else part
         first = last
     return total
