@@ -9,7 +9,7 @@ from .version import VERSION
 
 if TYPE_CHECKING:
     from .constraints import Constraints
-    from .errors import InfeasibleError, NotPositiveDefiniteError
+    from .errors import InfeasibleError, NothingToLearnError, NotPositiveDefiniteError
     from .learner import MetricLearner
     from .metric import Metric, load
     from .online import OnlineMetricLearner
@@ -27,6 +27,7 @@ __all__ = [
     "MetricLearnerCV",
     "MetricPath",
     "NotPositiveDefiniteError",
+    "NothingToLearnError",
     "OnlineMetricLearner",
     "ReliabilityDisplay",
     "compare",
@@ -39,7 +40,7 @@ __version__ = VERSION
 # Names are fetched when they are first asked for, so that `mahalo --help` need not wait for scikit-learn.
 _ROOMS = {
     "constraints": ("Constraints",),
-    "errors": ("InfeasibleError", "NotPositiveDefiniteError"),
+    "errors": ("InfeasibleError", "NothingToLearnError", "NotPositiveDefiniteError"),
     "learner": ("MetricLearner",),
     "metric": ("Metric", "load"),
     "online": ("OnlineMetricLearner",),

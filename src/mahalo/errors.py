@@ -6,11 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["InfeasibleError", "NotPositiveDefiniteError"]
+__all__ = ["InfeasibleError", "NotPositiveDefiniteError", "NothingToLearnError"]
 
 
 class NotPositiveDefiniteError(ValueError):
     """Raised for a prior or kernel matrix that is not positive (semi)definite."""
+
+
+class NothingToLearnError(ValueError):
+    """Raised where all constraints join identical points, or the basis of a space has no direction."""
 
 
 class InfeasibleError(ValueError):

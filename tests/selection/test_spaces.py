@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_moons
+from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsClassifier
 
-from mahalo import Constraints, MetricLearnerCV
+from mahalo import Constraints, MetricLearnerCV, NothingToLearnError
 from mahalo.basis import Landmarks
 from mahalo.embeddings import EmbeddingAdapter
 from mahalo.explain import Provenance
@@ -403,3 +404,27 @@ def test_constraints_of_one_kind_are_not_evaluated(rng):
     pairs = rng.permutation(60).reshape(-1, 2)
     adapter = EmbeddingAdapter(random_state=0, cv=3, gammas=[0.1]).fit(X, constraints=Constraints.from_pairs(pairs, []))
     assert adapter.before_after_ is None
+
+
+def test_spaces_with_nothing_to_learn_are_left_out():
+    """Class means of exclusive-or coincide: there is no direction between them, and no space of LDA."""
+    X = np.tile([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]], (30, 1))
+    y = np.tile([0, 0, 1, 1], 30)
+    learner = MetricLearnerCV(cv=KFold(3), random_state=0).fit(X, y)
+    assert learner.best_score_ == 1.0
+    spaces = np.array(learner.cv_results_["space"])
+    scored = learner.cv_results_["n_folds"] > 0
+    assert not scored[spaces == "LDA"].any()
+    assert scored[spaces == "linear"].any()
+
+
+@pytest.mark.parametrize("features", ["auto", None])
+def test_labels_of_one_point_say_that_rows_must_differ(features):
+    with pytest.raises(NothingToLearnError, match=r"no constraint is left .* Rows must differ: check X"):
+        MetricLearnerCV(features=features, random_state=0).fit(np.ones((40, 2)), np.arange(40) % 2)
+
+
+def test_a_candidate_of_the_caller_with_nothing_to_learn_is_an_error(moons):
+    X, y = moons
+    with pytest.raises(NothingToLearnError, match="the basis is zero"):
+        MetricLearnerCV(basis=[None, np.zeros((2, 1))], random_state=0).fit(X, y)

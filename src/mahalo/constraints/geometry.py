@@ -36,6 +36,9 @@ class Geometry(Protocol):
     def nearest(self, anchors: np.ndarray, candidates: np.ndarray, k: int) -> np.ndarray:
         """Return the k nearest candidates of each anchor (itself included), nearest first; row indices."""
 
+    def without_copies(self, candidates: np.ndarray) -> np.ndarray:
+        """Return the candidates but those that are, row for row, copies of an earlier one."""
+
 
 @dataclass
 class VectorGeometry:
@@ -95,6 +98,9 @@ class VectorGeometry:
         search = NearestNeighbors(n_neighbors=k).fit(X[candidates])
         return candidates[search.kneighbors(X[anchors], return_distance=False)]
 
+    def without_copies(self, candidates: np.ndarray) -> np.ndarray:
+        return without_copies(self._in_memory, candidates)
+
 
 @dataclass
 class MappedGeometry(VectorGeometry):
@@ -116,6 +122,14 @@ class MappedGeometry(VectorGeometry):
         i, j = np.triu_indices(len(size), 1)
         D[1e-14 * (size[i] + size[j]) >= D] = 0.0
         return D
+
+
+def without_copies(X: Matrix, candidates: np.ndarray) -> np.ndarray:
+    """Return the candidates, numbers of rows of X in order, but those whose row repeats that of an earlier one."""
+    rows = X[candidates]
+    if sp.issparse(rows):  # products with two random vectors, which agree only where rows do
+        rows = rows @ np.random.default_rng(0).standard_normal((rows.shape[1], 2))
+    return candidates[np.sort(np.unique(rows, axis=0, return_index=True)[1])]
 
 
 def sq_distances(X: Matrix, index: np.ndarray) -> np.ndarray:

@@ -141,14 +141,35 @@ def _unique_pairs(index: np.ndarray) -> np.ndarray:
 def _neighbour_pairs(
     codes: np.ndarray, geometry: Geometry, per_class: int, k: int, rng: np.random.Generator, progress: Progress
 ) -> tuple[np.ndarray, np.ndarray]:
-    near, far = [], []
+    near, far = [np.empty((0, 2), dtype=np.intp)], [np.empty((0, 2), dtype=np.intp)]
     classes = _classes(codes, per_class, k, rng)
     for anchors, inside, outside in progress.track(classes, codes.max() + 1, "part"):
-        if len(inside) > 1:
-            found = _nearest_others(geometry, anchors, inside, k)
-            near.append(np.column_stack([np.repeat(anchors, found.shape[1]), found.ravel()]))
-        found = geometry.nearest(anchors, outside, min(k, len(outside)))
-        far.append(np.column_stack([np.repeat(anchors, found.shape[1]), found.ravel()]))
-    similar = _unique_pairs(np.concatenate([*near, np.empty((0, 2), dtype=np.intp)]))
-    dissimilar = _unique_pairs(np.concatenate(far))
+        near.append(_pairs_with_nearest(geometry, anchors, inside, k))
+        far.append(_pairs_with_nearest(geometry, anchors, outside, k))
+    similar, dissimilar = _unique_pairs(np.concatenate(near)), _unique_pairs(np.concatenate(far))
     return np.concatenate([similar, dissimilar]), np.repeat([1.0, -1.0], [len(similar), len(dissimilar)])
+
+
+def _pairs_with_nearest(geometry: Geometry, anchors: np.ndarray, candidates: np.ndarray, k: int) -> np.ndarray:
+    """Return pairs of each anchor with its k nearest candidates, of those at a distance from it.
+
+    Where copies of an anchor took the place of others, these are searched among candidates without copies.
+    """
+    pairs, n_apart = _nearest_apart(geometry, anchors, candidates, k)
+    crowded = n_apart < min(k, len(candidates) - 1)
+    if not crowded.any():
+        return pairs
+    more, _ = _nearest_apart(geometry, anchors[crowded], geometry.without_copies(candidates), k)
+    return np.concatenate([pairs[np.isin(pairs[:, 0], anchors[~crowded])], more])
+
+
+def _nearest_apart(
+    geometry: Geometry, anchors: np.ndarray, candidates: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs of each anchor with its nearest candidates at a distance, k of the nearest k + 1; their numbers."""
+    k_found = min(k + 1, len(candidates))
+    found = geometry.nearest(anchors, candidates, k_found)
+    pairs = np.column_stack([np.repeat(anchors, k_found), found.ravel()])
+    apart = (geometry.sq_distances(pairs) > 0).reshape(found.shape)
+    apart &= apart.cumsum(axis=1) <= k
+    return pairs[apart.ravel()], apart.sum(axis=1)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.linalg.lapack import dpstrf
 
 from ..constraints import Constraints, EdgeForms, Geometry, MappedGeometry, sq_distances
-from ..errors import NotPositiveDefiniteError
+from ..errors import NothingToLearnError, NotPositiveDefiniteError
 from ..linalg import inverse_factor, row_slices, sq_norms, symmetrize
 from ..persistence import FileParts, Json, as_plain, matrix_arrays
 from ..progress import SILENT, Progress
@@ -253,7 +253,7 @@ class KernelSpace:
         J = sp.csr_array(J)
         rows = np.flatnonzero(np.diff(J.indptr))
         if not len(rows):
-            raise ValueError("the basis is zero; give at least one combination that is not.")
+            raise NothingToLearnError("the basis is zero; give at least one combination that is not.")
         J = J[rows]
         G = self._gram_of_combinations(rows, J, progress)
         T = combination_map(G, J, self.psd, self._geometry.precision)

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..constraints import sq_distances
+from ..constraints import sq_distances, without_copies
 from ..linalg import nearest_of, row_slices
 from ..progress import SILENT, Progress
 from ..types import Matrix
@@ -98,6 +98,12 @@ class KernelGeometry:
             # κ(x,x) is the same for all candidates of a row.
             found[part] = nearest_of(own - 2.0 * self.block(anchors[part], candidates), k)
         return candidates[found]
+
+    def without_copies(self, candidates: np.ndarray) -> np.ndarray:
+        """Return the candidates but copies of an earlier one; all of them if rows are objects or a kernel matrix."""
+        if self.kernel.precomputed or self.X.ndim != 2:
+            return candidates
+        return without_copies(self.X, candidates)
 
 
 class MixedGeometry(KernelGeometry):

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..constraints import Constraints, EdgeForms, MappedGeometry, VectorGeometry, sq_distances
+from ..errors import NothingToLearnError
 from ..linalg import sq_norms, to_dense
 from ..persistence import FileParts
 from ..priors import Prior
@@ -237,7 +238,7 @@ def orthonormal(R: np.ndarray) -> np.ndarray:
     """Return U = R (RᵀR)^{-1/2} without directions of no size."""
     size = np.abs(R).max(axis=0, initial=0.0)
     if not size.any():
-        raise ValueError("the basis is zero; give at least one direction that is not.")
+        raise NothingToLearnError("the basis is zero; give at least one direction that is not.")
     R = R[:, size > 0] / size[size > 0]
     R = R / np.linalg.norm(R, axis=0)  # the span does not depend on the lengths of its vectors; the cut below would
     Q, S = np.linalg.qr(R)

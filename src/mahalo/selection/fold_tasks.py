@@ -10,6 +10,7 @@ import numpy as np
 from ..basis import as_basis
 from ..constraints.sampling import MANY_RANDOM
 from ..coordinates import LinearCoordinates
+from ..errors import NothingToLearnError
 from ..metric import Metric
 from ..solvers import Solution
 from ..task import FitSettings, Task, pose
@@ -81,9 +82,11 @@ class Trial:
     solution: Solution
 
 
-def try_problem(tasks: FoldTasks, problem: ProblemCandidate, fold: Fold, gamma: float, scorer: Scorer) -> Trial:
-    """Return the trial of a problem in one fold at one γ."""
-    task = tasks.pose(problem, fold)
+def try_problem(tasks: FoldTasks, problem: ProblemCandidate, fold: Fold, gamma: float, scorer: Scorer) -> Trial | None:
+    """Return the trial of a problem in one fold at one γ; None if nothing can be learned there."""
+    task = _pose_if_possible(tasks, problem, fold)
+    if task is None:
+        return None
     solution = task.solve(gamma * tasks.pair_weight(problem.settings))
     return Trial(gamma, _variant_scores(problem, fold, scorer, task, solution), task, solution)
 
@@ -95,15 +98,18 @@ def path_scores(
     gammas: np.ndarray,
     scorer: Scorer,
     trial: Trial | None = None,
-) -> list[RowScores]:
+) -> list[RowScores] | None:
     """Return the scores of held-out rows of one problem in one fold, for every variant and γ, which increase.
 
     A path ends where scores have not risen at two γ in a row, or have fallen by a standard error at one (two, if
-    retrieval is scored); larger γ get the last scores. What a trial has found is not solved again.
+    retrieval is scored); larger γ get the last scores. What a trial has found is not solved again. None if nothing
+    can be learned in this fold.
     """
     if problem.is_unlearned:
         return [scorer.score_rows(tasks.euclidean(fold), fold)]
-    task = tasks.pose(problem, fold) if trial is None else trial.task
+    task = _pose_if_possible(tasks, problem, fold) if trial is None else trial.task
+    if task is None:
+        return None
     solution, found = None, []
     best, n_flat = None, 0
     for gamma in gammas.tolist():
@@ -123,6 +129,16 @@ def path_scores(
                 break
     found += [found[-1]] * (len(gammas) - len(found))
     return [scores[v] for v in range(len(problem.variants)) for scores in found]
+
+
+def _pose_if_possible(tasks: FoldTasks, problem: ProblemCandidate, fold: Fold) -> Task | None:
+    """Return the task of a problem in a fold; None if one of the default spaces has nothing to learn there."""
+    try:
+        return tasks.pose(problem, fold)
+    except NothingToLearnError:
+        if problem.is_default:
+            return None
+        raise
 
 
 def _variant_scores(

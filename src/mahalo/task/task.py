@@ -18,7 +18,7 @@ from ..constraints import (
     unique_inverse,
     weighted_by_rows,
 )
-from ..errors import InfeasibleError
+from ..errors import InfeasibleError, NothingToLearnError
 from ..features import FeatureMap, fit_features
 from ..losses import as_loss
 from ..metric import Metric, leading_part
@@ -28,6 +28,7 @@ from ..rows import SampledRows
 from ..solvers import OnStep, Problem, Solution, contradiction_error, solve
 from ..validation import as_generator, as_rows, check_magnitude, len_of, warn
 from .posed_problem import PosedProblem, pose_problem
+from .sample import check_suits_dask
 from .settings import FitData, FitSettings
 from .space import make_space
 
@@ -168,6 +169,8 @@ def pose(
     rows = None if data.rows is None else as_rows(data.rows, len_of(X))
     features = None
     if settings.features is not None:
+        if isinstance(X, SampledRows):
+            check_suits_dask(settings)
         _check_takes_features(X)
         features = fit_features(settings.features, X, data.y, int(rng.integers(2**31)))
         X = features.transform(X)
@@ -205,10 +208,7 @@ def pose(
         constraints = weighted_by_rows(constraints, data.sample_weight)
     constraints = resolve_bounds(constraints, geometry, settings.bounds, settings.percentiles, rng)
     if not is_used.any():
-        raise ValueError(
-            f"no constraint is left to learn from ({n_outside} mention rows that are not in X, {n_dropped} join "
-            "identical points). Check the constraints with constraints.report(X)."
-        )
+        raise _no_constraint_left(n_outside, n_dropped, by_labels=data.constraints is None)
     stage = progress.stage(f"posing: 3 of {_N_STAGES}, coordinates of the rows")
     posed = pose_problem(constraints, space, as_loss(settings.loss), rows, stage)
     if isinstance(X, SampledRows):
@@ -246,9 +246,7 @@ def _compact_codes(codes: np.ndarray | None, X: Any) -> np.ndarray | None:
 
 
 def _check_takes_features(X: Any) -> None:
-    """Raise ValueError if rows are not a dense table in memory."""
-    if isinstance(X, SampledRows):
-        raise ValueError("features need rows in memory; with rows on Dask use features=None, or X.compute().")
+    """Raise ValueError if rows are sparse."""
     if sp.issparse(X):
         raise ValueError(
             "features make dense columns of dense rows; with sparse rows use features=None, or X.toarray()."
@@ -266,6 +264,18 @@ def _check_not_empty(constraints: Constraints) -> None:
     raise ValueError(
         "the constraints are empty: there is nothing to learn from. Make some, such as "
         "Constraints.from_pairs(similar=[[0, 1]], dissimilar=[[0, 2]])."
+    )
+
+
+def _no_constraint_left(n_outside: int, n_dropped: int, by_labels: bool) -> NothingToLearnError:
+    remedy = (
+        "Rows must differ: check X for columns that are constant."
+        if by_labels
+        else "Check the constraints with constraints.report(X)."
+    )
+    return NothingToLearnError(
+        f"no constraint is left to learn from ({n_outside} mention rows that are not in X, {n_dropped} join identical "
+        f"points). {remedy}"
     )
 
 
