@@ -90,9 +90,12 @@ def test_every_row_twice(rng, prior):
 
 def test_the_same_point_in_two_classes(rng):
     X, y = labelled_data(rng, n=21, n_classes=3)
+    X_twice, y_twice = np.vstack([X, X]), np.concatenate([y, (y + 1) % 3])
     with pytest.warns(UserWarning, match="identical points"):
-        learner = MetricLearner(strategy="neighbors").fit(np.vstack([X, X]), np.concatenate([y, (y + 1) % 3]))
-    assert_sound(learner, X)
+        assert_sound(MetricLearner(pairs_per_class=None).fit(X_twice, y_twice), X)
+    neighbors = MetricLearner(strategy="neighbors").fit(X_twice, y_twice)  # passes over copies
+    assert neighbors.n_dropped_ == 0
+    assert_sound(neighbors, X)
 
 
 def test_contradictions_are_paid_for(rng):
