@@ -167,9 +167,17 @@ def _nearest_apart(
     geometry: Geometry, anchors: np.ndarray, candidates: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return pairs of each anchor with its nearest candidates at a distance, k of the nearest k + 1; their numbers."""
-    k_found = min(k + 1, len(candidates))
-    found = geometry.nearest(anchors, candidates, k_found)
-    pairs = np.column_stack([np.repeat(anchors, k_found), found.ravel()])
-    apart = (geometry.sq_distances(pairs) > 0).reshape(found.shape)
+    found = geometry.nearest(anchors, candidates, min(k + 1, len(candidates)))
+    apart = np.ones(found.shape, dtype=bool)
+    apart[:, :2] = _are_apart(geometry, anchors, found[:, :2])
+    if not apart[:, :2].any(axis=1).all():  # copies come first, the anchor itself among them: more may follow two
+        apart[:, 2:] = _are_apart(geometry, anchors, found[:, 2:])
     apart &= apart.cumsum(axis=1) <= k
-    return pairs[apart.ravel()], apart.sum(axis=1)
+    anchor, place = np.nonzero(apart)
+    return np.column_stack([anchors[anchor], found[anchor, place]]), apart.sum(axis=1)
+
+
+def _are_apart(geometry: Geometry, anchors: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """Return the mask of rows found for each anchor that are at a distance from it."""
+    pairs = np.column_stack([np.repeat(anchors, found.shape[1]), found.ravel()])
+    return (geometry.sq_distances(pairs) > 0).reshape(found.shape)
