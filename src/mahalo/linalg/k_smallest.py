@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .._core.edges import edge_dots
 from .blocks import row_slices, sq_norms
 
 ExactDistances = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (query numbers, row numbers), flat → distances
@@ -92,14 +93,17 @@ def nearest_rows(Q: np.ndarray, X: np.ndarray, k: int) -> np.ndarray:
     near_one = 2.0 ** -np.frexp(size)[1]  # so that squares neither overflow nor vanish
     rows = np.asarray((X - centre) * near_one, dtype=np.float64)
     bounded, distinct = _BoundedProducts(rows.astype(np.float32)), None
+    both = np.ascontiguousarray(np.concatenate([Q, X]) * near_one)
     found = np.empty((len(Q), k), dtype=np.intp)
     n_candidates = min(len(X), k + _EXTRA_CANDIDATES)
     for part in row_slices(len(Q), max(len(X), n_candidates * X.shape[1]), _BLOCK):
         queries = np.asarray((Q[part] - centre) * near_one, dtype=np.float64)
         below = bounded.least(queries)
         candidates = nearest_of(below, n_candidates, first_of_ties=False)
-        differences = (Q[part][:, None] - X[candidates]) * near_one
-        distances, some = _first_k(np.einsum("qij,qij->qi", differences, differences, dtype=np.float64), candidates, k)
+        distances = np.empty(candidates.size)
+        query = np.repeat(np.arange(part.start, part.start + len(queries)), n_candidates)
+        edge_dots(both, both, query, len(Q) + candidates.ravel(), distances)
+        distances, some = _first_k(distances.reshape(candidates.shape), candidates, k)
         found[part] = some
         if n_candidates < len(X):
             # No other row is nearer than the last candidate may be.
