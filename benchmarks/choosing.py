@@ -43,7 +43,7 @@ class _Cost:
 
 
 def run(settings: Settings) -> Report:
-    rounds = {"iris": 9, "wine": 7, "wdbc": 5, "digits": 3, "pendigits": 3}
+    rounds = {"iris": 9, "wine": 7, "wdbc": 5}
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # NCA is stopped on purpose
         costs = [_cost(name, X, y, rounds.get(name, 1)) for name, (X, y) in _tables(settings).items()]
