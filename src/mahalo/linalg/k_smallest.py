@@ -116,19 +116,18 @@ def nearest_rows(Q: np.ndarray, X: np.ndarray, k: int) -> np.ndarray:
 
 
 class _BoundedProducts:
-    """Lower bounds of ‖q − x‖² − ‖q‖² for rows x, by products in single precision, less their rounding error."""
+    """Lower bounds of ‖q − x‖² − ‖q‖² for rows x, by one product in single precision, less its rounding error."""
 
     def __init__(self, rows: np.ndarray) -> None:
         self.eps = float(np.finfo(np.float32).eps * (16.0 + 4.0 * np.sqrt(rows.shape[1])))
         own = sq_norms(rows)
-        self._own = (1.0 - self.eps) * own
-        self._rows = np.column_stack([rows, np.sqrt(own)])
+        self._rows = np.column_stack([rows, np.sqrt(own), (1.0 - self.eps) * own, np.ones_like(own)])
 
     def least(self, queries: np.ndarray) -> np.ndarray:
-        #  (1 − ε) ‖x‖² − 2 qᵀx − 2 ε ‖q‖ ‖x‖ − ε ‖q‖²
-        sq = sq_norms(queries)[:, None]
-        short = np.column_stack([queries, self.eps * np.sqrt(sq)]).astype(np.float32)
-        return self._own - 2.0 * (short @ self._rows.T) - (self.eps * sq).astype(np.float32)
+        #  −2 qᵀx − 2 ε ‖q‖ ‖x‖ + (1 − ε) ‖x‖² − ε ‖q‖²
+        sq = sq_norms(queries)
+        wide = np.column_stack([-2.0 * queries, -2.0 * self.eps * np.sqrt(sq), np.ones_like(sq), -self.eps * sq])
+        return wide.astype(np.float32) @ self._rows.T
 
 
 class _DistinctRows:
