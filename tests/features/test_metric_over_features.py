@@ -43,6 +43,12 @@ def local_form(metric: Metric, x, step=1e-4):
     return np.array([[(form(steps[i] + steps[j]) - form(steps[i] - steps[j])) / (4 * step**2) for j in d] for i in d])
 
 
+def test_its_name_says_what_it_is_over(moons):
+    X, y = moons
+    metric = MetricLearner(features=Quadratic(), **SETTINGS).fit(X, y).metric_
+    assert repr(metric) == "Metric(n_features=2, features=QuadraticMap, n_columns=5)"
+
+
 @pytest.mark.parametrize("features", [None, *FEATURES], ids=str)
 @pytest.mark.parametrize("normalize", [False, True])
 @given(seed=st.integers(0, 100), scaled=st.booleans())

@@ -376,9 +376,11 @@ class Metric:
 
     def __repr__(self) -> str:
         c = self.coordinates
-        kernel = "" if c.is_linear else f", kernel={c.kernel_name!r}"
+        space = "" if c.is_linear else f", kernel={c.kernel_name!r}"
+        if self.features is not None:
+            space = f", features={type(self.features).__name__}, n_columns={self.features.n_columns}"
         rank = f", rank={c.rank}" if c.rank != c.n_features else ""
-        return f"Metric(n_features={self.n_features}{kernel}{rank}{', normalize=True' * self.normalize})"
+        return f"Metric(n_features={self.n_features}{space}{rank}{', normalize=True' * self.normalize})"
 
 
 def _common_dtype(X: Matrix, Y: Matrix) -> type[np.floating]:
