@@ -14,7 +14,7 @@ class NotPositiveDefiniteError(ValueError):
 
 
 class NothingToLearnError(ValueError):
-    """Raised where all constraints join identical points, or the basis of a space has no direction."""
+    """Raised where no constraint between different points is left, or the basis of a space has no direction."""
 
 
 class InfeasibleError(ValueError):

@@ -645,6 +645,16 @@ def test_rows_of_which_the_basis_sees_nothing(rng, strategy):
     assert learner.constraints_.bound.min() > 1e-10
 
 
+@pytest.mark.parametrize("offset", [1e4, 1e6, 1e7])
+def test_the_space_of_lda_does_not_depend_on_where_rows_lie(rng, offset):
+    X, y = labelled_data(rng, n=60)
+    learner = MetricLearner(prior="within", basis=BetweenBasis(), residual=False, random_state=0)
+    expected = learner.fit(X, y).metric_.distances(X)
+    found = learner.fit(X + offset, y).metric_.distances(X + offset)
+    assert learner.n_dropped_ == 0
+    np.testing.assert_allclose(found, expected, atol=1e-12 * offset * expected.max())
+
+
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_rows_that_agree_inside_the_basis(rng, form):
     """Up to rounding: identical points, to the k-dimensional part alone."""

@@ -412,14 +412,14 @@ def test_another_delimiter(trees, run, delimiter, word):
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise there")
 def test_a_fit_that_is_interrupted_leaves_nothing(trees):
-    """A real signal to a real process, in the midst of choosing."""
+    """A real signal to a real process, in the midst of its work."""
     rng = np.random.default_rng(0)
-    np.savez("x.npz", X=rng.standard_normal((4000, 60)), y=rng.integers(0, 4, 4000))
+    np.savez("x.npz", X=rng.standard_normal((6000, 95)), y=rng.integers(0, 200, 6000))
     before = sorted(Path().iterdir())
     command = ("fit", "x.npz", "--label", "y", "--out", "new.safetensors")
     process = subprocess.Popen([sys.executable, "-m", "mahalo.cli", *command], stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    seen = next((line for line in process.stderr if line.startswith("choosing")), "")
+    seen = next((line for line in process.stderr if line.startswith(("choosing", "evaluating"))), "")
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert seen and process.returncode == 130 and err.splitlines()[-1] == "mahalo: interrupted", err

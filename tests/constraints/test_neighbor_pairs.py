@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from mahalo import Constraints, MetricLearner
-from mahalo.constraints import VectorGeometry
+from mahalo.constraints import VectorGeometry, number_rows
 from mahalo.coordinates import KernelGeometry
 from mahalo.coordinates.base_kernel import BaseKernel
 from mahalo.rows import InMemoryRows
@@ -79,3 +79,31 @@ def test_a_table_of_one_column_of_few_values_is_learned_from():
     learner = MetricLearner(strategy="neighbors").fit(X, y)
     assert learner.n_dropped_ == 0
     assert learner.certificate_.relative_gap <= 1e-4
+
+
+def test_copies_in_a_kernel_matrix_are_passed_over():
+    K = np.kron(np.eye(4) + 0.5, np.ones((20, 20)))
+    learner = MetricLearner(kernel="precomputed", strategy="neighbors").fit(K, np.arange(80) % 2)
+    assert learner.n_dropped_ == 0
+    assert learner.constraints_.n_constraints > 100
+
+
+def test_negative_squared_distances_are_no_copies(rng):
+    """Before an indefinite kernel is clipped its nearest rows may have negative squared distances."""
+    A = rng.standard_normal((60, 60))
+    geometry = KernelGeometry(BaseKernel("precomputed", {}), A + A.T)
+    pairs = Constraints.from_labels(np.arange(60) % 2, geometry, strategy="neighbors", pairs_per_class=None).pairs
+    degree = np.bincount(pairs.index.ravel(), minlength=60)
+    assert degree.min() >= 5
+    assert (pairs.index[:, 0] != pairs.index[:, 1]).all()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_rows_are_numbered_exactly(form):
+    """Entries far larger than others hide no difference; how sparse rows are stored does not matter."""
+    X = np.array([[1.7e18, 0.1, 0.0], [1.7e18, 0.2, 0.0], [1.7e18, 0.1, 0.0], [0.0, 0.0, -0.0]])
+    rows = form(X)
+    if sp.issparse(rows):
+        rows = sp.csr_array((rows.data[[1, 0, 2, 3, 4, 5]], rows.indices[[1, 0, 2, 3, 4, 5]], rows.indptr), rows.shape)
+    first, second, third, last = number_rows(rows)
+    assert first == third and len({first, second, last}) == 3

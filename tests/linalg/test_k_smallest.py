@@ -62,3 +62,16 @@ def test_rows_that_crowd_in_single_precision(rng, kind):
 def test_rows_that_are_all_equal():
     X = np.full((40, 3), 2.5)
     np.testing.assert_array_equal(nearest_rows(X[:2], X, 3), [[0, 1, 2], [0, 1, 2]])
+
+
+@pytest.mark.parametrize("far", [1e15, 1e20, 1e25])
+def test_outliers_that_hide_all_others(rng, far):
+    """Squares of the others vanish in single precision, and their differences beside the mean."""
+    X = np.vstack([np.linspace(0.0, 1.0, 60)[:, None] + [0.0, 1.0], [[far, far], [-far, far]]])
+    np.testing.assert_array_equal(nearest_rows(X[:60], X, 4), by_differences(X[:60], X, 4))
+
+
+def test_one_point_far_from_the_origin(recwarn):
+    X = np.full((5, 2), 100.0)
+    np.testing.assert_array_equal(nearest_rows(X, X, 3), np.tile(np.arange(3), (5, 1)))
+    assert not recwarn

@@ -111,13 +111,14 @@ def test_a_lost_scheduler_is_an_error_and_no_wait(tmp_path):
 
     ready = tmp_path / "scheduler.json"
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--scheduler-file", str(ready), "--port", "0"]
-    scheduler = subprocess.Popen([*command, "--no-dashboard"], stderr=subprocess.DEVNULL)
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}  # where `slow_block` is
+    scheduler = subprocess.Popen([*command, "--no-dashboard"], stderr=subprocess.DEVNULL, env=environment)
     worker = None
     try:
         _wait_for(ready)
         command = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(ready)]
         options = ["--nthreads", "1", "--no-dashboard", "--local-directory", str(tmp_path), "--death-timeout", "5"]
-        worker = subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL)
+        worker = subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL, env=environment)
         with Client(scheduler_file=str(ready), timeout="20s") as client:
             client.wait_for_workers(1, timeout=30)
             X, y = rows_of(100, make=slow_block, seconds=0.2)

@@ -17,8 +17,10 @@ from mahalo.explain import Provenance
 from mahalo.features import Local, Quadratic
 from mahalo.selection import candidates as candidates_module
 from mahalo.selection import splits as splits_module
+from mahalo.selection.held_out import evaluate_held_out
 from mahalo.selection.race import Race
 from mahalo.selection.score_table import CandidateScores, ScoreTable
+from mahalo.selection.search import CandidateSearch
 
 CURVED = {"quadratic", "local", "rbf"}
 SIMPLE_FIRST = ["unlearned", "LDA", "linear", "quadratic", "local", "rbf"]
@@ -406,21 +408,58 @@ def test_constraints_of_one_kind_are_not_evaluated(rng):
     assert adapter.before_after_ is None
 
 
-def test_spaces_with_nothing_to_learn_are_left_out():
+def test_a_space_with_nothing_to_learn_in_a_fold_is_the_ordinary_distance():
     """Class means of exclusive-or coincide: there is no direction between them, and no space of LDA."""
     X = np.tile([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]], (30, 1))
     y = np.tile([0, 0, 1, 1], 30)
     learner = MetricLearnerCV(cv=KFold(3), random_state=0).fit(X, y)
-    assert learner.best_score_ == 1.0
-    spaces = np.array(learner.cv_results_["space"])
-    scored = learner.cv_results_["n_folds"] > 0
-    assert not scored[spaces == "LDA"].any()
-    assert scored[spaces == "linear"].any()
+    assert learner.space_ == "unlearned" and learner.best_score_ == 1.0
+    spaces, scores = np.array(learner.cv_results_["space"]), learner.cv_results_["scores"]
+    assert np.array_equal(scores[spaces == "LDA"][0], scores[spaces == "unlearned"][0], equal_nan=True)
+
+
+def _symmetric(seed, n=30):
+    """Return rows of two classes whose means are both zero, though they differ in parts of the rows."""
+    rng = np.random.default_rng(seed)
+    long, short = rng.integers(2, 5, (2, n)) * rng.choice([-1, 1], (2, n)), rng.integers(-1, 2, (2, n))
+    noise = 50 * rng.integers(-3, 4, (2, n))
+    first = np.column_stack([long[0], short[0], noise[0]]).astype(float)
+    second = np.column_stack([short[1], long[1], noise[1]]).astype(float)
+    order = rng.permutation(4 * n)
+    return np.vstack([first, -first, second, -second])[order], np.repeat([0, 1], 2 * n)[order]
+
+
+def test_a_space_that_wins_in_folds_and_has_no_direction_over_all_rows(monkeypatch):
+    X, y = _symmetric(0)
+    learner = MetricLearnerCV(random_state=0)
+    search = learner.make_search(X, y)
+    lda = [candidate.problem.space for candidate in search.candidates].index("LDA")
+    monkeypatch.setattr(CandidateSearch, "best", lambda self, without=None: lda)
+    learner.fit_best(search)
+    assert learner.space_ == "unlearned"
+    assert learner.best_index_ == 0
+    comparison = evaluate_held_out(search)  # class means differ in folds, or else the ordinary distance is learned
+    assert comparison.after.keys() == comparison.before.keys()
+    assert np.isfinite(list(comparison.after.values())).all()
+
+
+def test_a_fold_of_equal_rows_is_no_end_of_the_race():
+    """Every space that is left has nothing to learn in the last fold."""
+    rng, n = np.random.default_rng(0), 120
+    y = np.tile(np.arange(n) % 2, 3)
+
+    def half():
+        return np.column_stack([3 * (np.arange(n) % 2) + 0.5 * rng.standard_normal(n), 100 * rng.standard_normal(n)])
+
+    X = np.vstack([half(), half(), np.zeros((n, 2))])
+    a, b, c = np.split(np.arange(3 * n), 3)
+    learner = MetricLearnerCV(random_state=0, cv=[(a, b), (b, a), (c, a)]).fit(X, y)
+    assert np.isfinite(learner.best_score_)
 
 
 @pytest.mark.parametrize("features", ["auto", None])
 def test_labels_of_one_point_say_that_rows_must_differ(features):
-    with pytest.raises(NothingToLearnError, match=r"no constraint is left .* Rows must differ: check X"):
+    with pytest.raises(NothingToLearnError, match=r"no constraint is left .* rows must differ from one another"):
         MetricLearnerCV(features=features, random_state=0).fit(np.ones((40, 2)), np.arange(40) % 2)
 
 

@@ -36,8 +36,8 @@ class Geometry(Protocol):
     def nearest(self, anchors: np.ndarray, candidates: np.ndarray, k: int) -> np.ndarray:
         """Return the k nearest candidates of each anchor (itself included), nearest first; row indices."""
 
-    def without_copies(self, candidates: np.ndarray) -> np.ndarray:
-        """Return the candidates but those that are, row for row, copies of an earlier one."""
+    def distinct_rows(self, candidates: np.ndarray) -> np.ndarray:
+        """Return the candidates whose rows are distinct; of equal rows the first is kept."""
 
 
 @dataclass
@@ -98,38 +98,47 @@ class VectorGeometry:
         search = NearestNeighbors(n_neighbors=k).fit(X[candidates])
         return candidates[search.kneighbors(X[anchors], return_distance=False)]
 
-    def without_copies(self, candidates: np.ndarray) -> np.ndarray:
-        return without_copies(self._in_memory, candidates)
+    def distinct_rows(self, candidates: np.ndarray) -> np.ndarray:
+        return candidates[np.sort(np.unique(self._row_numbers[candidates], return_index=True)[1])]
+
+    @cached_property
+    def _row_numbers(self) -> np.ndarray:
+        return number_rows(self._in_memory)
 
 
 @dataclass
 class MappedGeometry(VectorGeometry):
-    """Euclidean geometry of coordinates; a distance is zero if it is rounding error relative to `sq_size(rows)`."""
+    """Euclidean geometry of coordinates; a squared distance up to `rounding` times `sq_size(rows)` is zero."""
 
     sq_size: Callable[[np.ndarray], np.ndarray]
+    rounding: float = 1e-14
 
     def sq_distances(self, index: np.ndarray) -> np.ndarray:
         D = super().sq_distances(index)
         rows, compact = compact_rows(index, self.n_rows)
         if len(rows):
             size = self.sq_size(rows)[compact].sum(axis=1)
-            D[1e-14 * size >= D] = 0.0
+            D[self.rounding * size >= D] = 0.0
         return D
 
     def _all_sq_distances(self) -> np.ndarray:
         D = super()._all_sq_distances()
         size = self.sq_size(np.arange(self.rows.n_uniform))
         i, j = np.triu_indices(len(size), 1)
-        D[1e-14 * (size[i] + size[j]) >= D] = 0.0
+        D[self.rounding * (size[i] + size[j]) >= D] = 0.0
         return D
 
 
-def without_copies(X: Matrix, candidates: np.ndarray) -> np.ndarray:
-    """Return the candidates, numbers of rows of X in order, but those whose row repeats that of an earlier one."""
-    rows = X[candidates]
-    if sp.issparse(rows):  # products with two random vectors, which agree only where rows do
-        rows = rows @ np.random.default_rng(0).standard_normal((rows.shape[1], 2))
-    return candidates[np.sort(np.unique(rows, axis=0, return_index=True)[1])]
+def number_rows(X: Matrix) -> np.ndarray:
+    """Return a number for each row, the same for equal rows."""
+    if isinstance(X, np.ndarray):
+        return np.unique(X, axis=0, return_inverse=True)[1].ravel()
+    X = sp.csr_array(X, copy=not X.has_canonical_format)
+    X.sum_duplicates()
+    ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+    numbers: dict[tuple[bytes, bytes], int] = {}
+    rows = ((X.indices[a:b].tobytes(), (X.data[a:b] + 0.0).tobytes()) for a, b in ends)
+    return np.array([numbers.setdefault(row, len(numbers)) for row in rows], dtype=np.intp)
 
 
 def sq_distances(X: Matrix, index: np.ndarray) -> np.ndarray:

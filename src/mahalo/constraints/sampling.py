@@ -151,33 +151,37 @@ def _neighbour_pairs(
 
 
 def _pairs_with_nearest(geometry: Geometry, anchors: np.ndarray, candidates: np.ndarray, k: int) -> np.ndarray:
-    """Return pairs of each anchor with its k nearest candidates, of those at a distance from it.
+    """Return pairs of each anchor with its k nearest candidates, of those that differ from it.
 
-    Where copies of an anchor took the place of others, these are searched among candidates without copies.
+    Where copies of an anchor took the place of others, these are searched among distinct candidates.
     """
-    pairs, n_apart = _nearest_apart(geometry, anchors, candidates, k)
-    crowded = n_apart < min(k, len(candidates) - 1)
-    if not crowded.any():
+    pairs, counts = _nearest_that_differ(geometry, anchors, candidates, k)
+    is_crowded = counts < min(k, len(candidates) - 1)
+    if not is_crowded.any():
         return pairs
-    more, _ = _nearest_apart(geometry, anchors[crowded], geometry.without_copies(candidates), k)
-    return np.concatenate([pairs[np.isin(pairs[:, 0], anchors[~crowded])], more])
+    distinct = geometry.distinct_rows(candidates)
+    if len(distinct) == len(candidates):
+        return pairs
+    others, _ = _nearest_that_differ(geometry, anchors[is_crowded], distinct, k)
+    return np.concatenate([pairs[np.isin(pairs[:, 0], anchors[~is_crowded])], others])
 
 
-def _nearest_apart(
+def _nearest_that_differ(
     geometry: Geometry, anchors: np.ndarray, candidates: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return pairs of each anchor with its nearest candidates at a distance, k of the nearest k + 1; their numbers."""
+    """Return pairs of each anchor with up to k of its k + 1 nearest candidates, those that differ; pairs per anchor."""
     found = geometry.nearest(anchors, candidates, min(k + 1, len(candidates)))
-    apart = np.ones(found.shape, dtype=bool)
-    apart[:, :2] = _are_apart(geometry, anchors, found[:, :2])
-    if not apart[:, :2].any(axis=1).all():  # copies come first, the anchor itself among them: more may follow two
-        apart[:, 2:] = _are_apart(geometry, anchors, found[:, 2:])
-    apart &= apart.cumsum(axis=1) <= k
-    anchor, place = np.nonzero(apart)
-    return np.column_stack([anchors[anchor], found[anchor, place]]), apart.sum(axis=1)
+    differs = np.ones(found.shape, dtype=bool)
+    differs[:, :2] = _differ(geometry, anchors, found[:, :2])
+    if not differs[:, :2].any(axis=1).all():  # copies come first, the anchor itself among them: more may follow two
+        differs[:, 2:] = _differ(geometry, anchors, found[:, 2:])
+    differs &= found != anchors[:, None]
+    differs &= differs.cumsum(axis=1) <= k
+    anchor, place = np.nonzero(differs)
+    return np.column_stack([anchors[anchor], found[anchor, place]]), differs.sum(axis=1)
 
 
-def _are_apart(geometry: Geometry, anchors: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """Return the mask of rows found for each anchor that are at a distance from it."""
+def _differ(geometry: Geometry, anchors: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """Return the mask of rows found for each anchor that are not the same point."""
     pairs = np.column_stack([np.repeat(anchors, found.shape[1]), found.ravel()])
-    return (geometry.sq_distances(pairs) > 0).reshape(found.shape)
+    return (geometry.sq_distances(pairs) != 0).reshape(found.shape)

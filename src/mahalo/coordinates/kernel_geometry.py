@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..constraints import sq_distances, without_copies
+from ..constraints import number_rows, sq_distances
 from ..linalg import nearest_of, row_slices
 from ..progress import SILENT, Progress
 from ..types import Matrix
@@ -99,11 +99,16 @@ class KernelGeometry:
             found[part] = nearest_of(own - 2.0 * self.block(anchors[part], candidates), k)
         return candidates[found]
 
-    def without_copies(self, candidates: np.ndarray) -> np.ndarray:
-        """Return the candidates but copies of an earlier one; all of them if rows are objects or a kernel matrix."""
-        if self.kernel.precomputed or self.X.ndim != 2:
+    def distinct_rows(self, candidates: np.ndarray) -> np.ndarray:
+        """Return the candidates whose rows are distinct; of equal rows the first is kept, of objects all are."""
+        if self._row_numbers is None:
             return candidates
-        return without_copies(self.X, candidates)
+        return candidates[np.sort(np.unique(self._row_numbers[candidates], return_index=True)[1])]
+
+    @cached_property
+    def _row_numbers(self) -> np.ndarray | None:
+        # Rows of a kernel matrix are equal where their points have the same products with all others.
+        return number_rows(self.X) if self.X.ndim == 2 else None
 
 
 class MixedGeometry(KernelGeometry):

@@ -185,7 +185,10 @@ class LinearSpace:
             dense=True,
         )
         if self.residual == 0.0:
-            return MappedGeometry(inside, lambda rows: sq_norms(in_double(self.whitened.take(rows))))
+            # Coordinates are right to some hundred units of the last place of the whitened rows.
+            is_single = self.rows.take(np.zeros(1, dtype=np.intp)).dtype == np.float32
+            rounding = 1e-14 if is_single else 1e-26
+            return MappedGeometry(inside, lambda rows: sq_norms(in_double(self.whitened.take(rows))), rounding)
         return VectorGeometry(JoinedRows(self.whitened, self.residual**0.5, inside, (1.0 - self.residual) ** 0.5))
 
     @property

@@ -84,25 +84,25 @@ def _first_k(distances: np.ndarray, positions: np.ndarray, k: int) -> tuple[np.n
 def nearest_rows(Q: np.ndarray, X: np.ndarray, k: int) -> np.ndarray:
     """Return the positions of the k rows of X nearest to each row of Q, nearest first, of equally near ones the first.
 
-    Candidates are found by products in single precision and compared by their differences in the precision of X; where
-    rounding leaves too many of them, by products in double precision.
+    Candidates are found by products in single precision and compared by differences of rows in double precision; where
+    rounding leaves too many of them, they are found by products in double precision, too.
     """
     k = min(k, len(X))
     centre = X.mean(axis=0)
-    size = max(np.abs(X - centre).max(initial=0.0), np.abs(Q - centre).max(initial=0.0), np.finfo(np.float64).tiny)
-    near_one = 2.0 ** -np.frexp(size)[1]  # so that squares neither overflow nor vanish
+    size = max(np.abs(X - centre).max(initial=0.0), np.abs(Q - centre).max(initial=0.0))
+    near_one = 2.0 ** min(-np.frexp(size)[1], 1000) if size > 0 else 1.0  # so that squares neither overflow nor vanish
     rows = np.asarray((X - centre) * near_one, dtype=np.float64)
     bounded, distinct = _BoundedProducts(rows.astype(np.float32)), None
-    both = np.ascontiguousarray(np.concatenate([Q, X]) * near_one)
+    points = np.ascontiguousarray(np.concatenate([Q, X]) * near_one)
     found = np.empty((len(Q), k), dtype=np.intp)
     n_candidates = min(len(X), k + _EXTRA_CANDIDATES)
     for part in row_slices(len(Q), max(len(X), n_candidates * X.shape[1]), _BLOCK):
         queries = np.asarray((Q[part] - centre) * near_one, dtype=np.float64)
-        below = bounded.least(queries)
+        below = bounded.lower_bounds(queries)
         candidates = nearest_of(below, n_candidates, first_of_ties=False)
         distances = np.empty(candidates.size)
         query = np.repeat(np.arange(part.start, part.start + len(queries)), n_candidates)
-        edge_dots(both, both, query, len(Q) + candidates.ravel(), distances)
+        edge_dots(points, points, query, len(Q) + candidates.ravel(), distances)
         distances, some = _first_k(distances.reshape(candidates.shape), candidates, k)
         found[part] = some
         if n_candidates < len(X):
@@ -110,8 +110,8 @@ def nearest_rows(Q: np.ndarray, X: np.ndarray, k: int) -> np.ndarray:
             last = np.take_along_axis(below, candidates[:, -1:], axis=1)[:, 0] + sq_norms(queries)
             unsure = np.flatnonzero(~(last > (1.0 + bounded.eps) * distances[:, -1]))
             if len(unsure):
-                distinct = distinct or _DistinctRows(rows, k)
-                found[part.start + unsure] = distinct.nearest(queries[unsure])
+                distinct = distinct or _DistinctRows(points[len(Q) :], rows, k)
+                found[part.start + unsure] = distinct.nearest(points[part][unsure], queries[unsure])
     return found
 
 
@@ -122,21 +122,26 @@ class _BoundedProducts:
         self.eps = float(np.finfo(np.float32).eps * (16.0 + 4.0 * np.sqrt(rows.shape[1])))
         own = sq_norms(rows)
         self._rows = np.column_stack([rows, np.sqrt(own), (1.0 - self.eps) * own, np.ones_like(own)])
+        self._underflow = 8.0 * self._rows.shape[1] * float(np.finfo(np.float32).tiny)
 
-    def least(self, queries: np.ndarray) -> np.ndarray:
+    def lower_bounds(self, queries: np.ndarray) -> np.ndarray:
         #  −2 qᵀx − 2 ε ‖q‖ ‖x‖ + (1 − ε) ‖x‖² − ε ‖q‖²
-        sq = sq_norms(queries)
-        wide = np.column_stack([-2.0 * queries, -2.0 * self.eps * np.sqrt(sq), np.ones_like(sq), -self.eps * sq])
-        return wide.astype(np.float32) @ self._rows.T
+        sq, one = sq_norms(queries), np.ones(len(queries))
+        factors = (-2.0 * queries, -2.0 * self.eps * np.sqrt(sq), one, -self.eps * sq - self._underflow)
+        return np.column_stack(factors).astype(np.float32) @ self._rows.T
 
 
 class _DistinctRows:
-    """Rows without repetitions, to search for the k nearest of all rows where many are equally near."""
+    """Rows without repetitions, to search for the k nearest of all rows where many are equally near.
 
-    def __init__(self, rows: np.ndarray, k: int) -> None:
+    Products are of centred rows, which are rounded; differences are of the rows themselves.
+    """
+
+    def __init__(self, rows: np.ndarray, centred: np.ndarray, k: int) -> None:
         _, first, number = np.unique(rows, axis=0, return_index=True, return_inverse=True)
         order = np.argsort(first)  # by first occurrence
-        self._rows, self._own, self._k = rows[first[order]], sq_norms(rows[first[order]]), k
+        self._rows, self._centred, self._k = rows[first[order]], centred[first[order]], k
+        self._own = sq_norms(self._centred)
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
         by_place = np.argsort(place[number.ravel()], kind="stable")
@@ -145,20 +150,20 @@ class _DistinctRows:
         self._members = np.full((len(first), k), -1)  # positions of the first k of each
         self._members[of[rank < k], rank[rank < k]] = by_place[rank < k]
 
-    def nearest(self, queries: np.ndarray) -> np.ndarray:
+    def nearest(self, queries: np.ndarray, centred: np.ndarray) -> np.ndarray:
         """Return the positions of the k nearest rows of each query, nearest first, of equally near ones the first."""
         found = np.empty((len(queries), self._k), dtype=np.intp)
         for part in row_slices(len(queries), len(self._rows), _BLOCK):
-            distances, distinct = self._nearest_distinct(queries[part])
+            distances, distinct = self._nearest_distinct(queries[part], centred[part])
             members = self._members[distinct].reshape(len(distinct), -1)
             distances = np.where(members < 0, np.inf, np.repeat(distances, self._k, axis=1))
             found[part] = _first_k(distances, members, self._k)[1]
         return found
 
-    def _nearest_distinct(self, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _nearest_distinct(self, queries: np.ndarray, centred: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return distances and positions of the k nearest distinct rows: candidates by products, then differences."""
-        sq, k = sq_norms(queries)[:, None], min(self._k, len(self._rows))
-        D = self._own - 2.0 * (queries @ self._rows.T) + sq
+        sq, k = sq_norms(centred)[:, None], min(self._k, len(self._rows))
+        D = self._own - 2.0 * (centred @ self._centred.T) + sq
         error = np.finfo(np.float64).eps * (16.0 + 4.0 * np.sqrt(queries.shape[1])) * (self._own + sq)
         query, row = np.nonzero(D - error <= np.partition(D + error, k - 1, axis=1)[:, k - 1 : k])
         exact = np.empty(len(row))

@@ -24,7 +24,7 @@ from ..losses import LogDet, Loss, as_loss, resting_point
 from ..priors import prior_needs
 from ..progress import Progress, progress_for
 from ..rows import Needs, SampledRows, is_lazy
-from ..task import FitData, FitSettings, check_suits_dask, pose_and_solve, with_sample_weight
+from ..task import FitData, FitSettings, check_suits_dask, with_sample_weight
 from ..validation import Seed, as_rows, is_linear, len_of
 from .candidates import SEARCHED, ProblemCandidate, candidate_lists, default_spaces, make_problems, with_rbf_defaults
 from .folds import SearchData
@@ -118,9 +118,9 @@ class MetricLearnerCV(MetricLearner):
     To choose, at most 2,000 rows (3,000 where retrieval is judged) are looked at, drawn at random in every class, and
     problems are solved to a relative gap of 1 %. Beyond 100 columns, or 300 rows under a kernel without a basis,
     choosing is done over 64 directions, or two for each class if these are more, 256 at most; the winner is learned
-    over all.
-    Features are judged as they are fitted. Of candidates of one space whose scores by name differ by less than one
-    held-out row the simpler one is taken: the earlier in each list, the smaller γ.
+    over all. Features are judged as they are fitted. A default space with nothing to learn in a fold is the ordinary
+    distance there. Of candidates of one space whose scores by name differ by less than one held-out row the simpler one
+    is taken: the earlier in each list, the smaller γ.
     """
 
     def __init__(
@@ -208,11 +208,10 @@ class MetricLearnerCV(MetricLearner):
         return self
 
     def _fit_best(self, search: CandidateSearch, progress: Progress, before_after: BeforeAfter | None = None) -> None:
-        self._set_chosen(search)
+        self._set_chosen(search, search.best())
         self.before_after_ = self._evaluate(search) if before_after is None else before_after
-        settings = self.refit_settings()
-        assert settings is not None
-        task, solution = pose_and_solve(settings, search.fit_data, progress)
+        refitted, task, solution = search.refit(self.best_index_, progress)
+        self._set_chosen(search, refitted)
         self._store(search.fit_data, task, solution)
 
     def _evaluate(self, search: CandidateSearch) -> BeforeAfter | None:
@@ -371,9 +370,8 @@ class MetricLearnerCV(MetricLearner):
     def _scorer(self, y: np.ndarray | None, constraints: Constraints | None) -> Scorer:
         return make_scorer(self.scoring, y, constraints, unseen=self.holdout == "classes")
 
-    def _set_chosen(self, search: CandidateSearch) -> None:
+    def _set_chosen(self, search: CandidateSearch, best: int) -> None:
         candidates, scores = search.candidates, search.scores
-        best = search.best()
         n_folds, mean, std = fold_moments(scores)
         for name in SEARCHED:
             setattr(self, f"{name}_", candidates[best].value(name))

@@ -74,19 +74,22 @@ class FoldTasks:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Scores of one problem in one fold at one γ, by variant, with what its path needs to go on from there."""
+    """Scores of one problem in one fold at one γ, by variant, with what its path needs to go on from there.
+
+    Task and solution are None if nothing can be learned in the fold.
+    """
 
     gamma: float
     scores: list[RowScores]
-    task: Task
-    solution: Solution
+    task: Task | None
+    solution: Solution | None
 
 
-def try_problem(tasks: FoldTasks, problem: ProblemCandidate, fold: Fold, gamma: float, scorer: Scorer) -> Trial | None:
-    """Return the trial of a problem in one fold at one γ; None if nothing can be learned there."""
+def try_problem(tasks: FoldTasks, problem: ProblemCandidate, fold: Fold, gamma: float, scorer: Scorer) -> Trial:
+    """Return the trial of a problem in one fold at one γ."""
     task = _pose_if_possible(tasks, problem, fold)
     if task is None:
-        return None
+        return Trial(gamma, _unlearned_scores(tasks, problem, fold, scorer), None, None)
     solution = task.solve(gamma * tasks.pair_weight(problem.settings))
     return Trial(gamma, _variant_scores(problem, fold, scorer, task, solution), task, solution)
 
@@ -98,18 +101,18 @@ def path_scores(
     gammas: np.ndarray,
     scorer: Scorer,
     trial: Trial | None = None,
-) -> list[RowScores] | None:
+) -> list[RowScores]:
     """Return the scores of held-out rows of one problem in one fold, for every variant and γ, which increase.
 
     A path ends where scores have not risen at two γ in a row, or have fallen by a standard error at one (two, if
-    retrieval is scored); larger γ get the last scores. What a trial has found is not solved again. None if nothing
-    can be learned in this fold.
+    retrieval is scored); larger γ get the last scores. What a trial has found is not solved again. Where
+    nothing can be learned in this fold, scores are those of the ordinary distance.
     """
     if problem.is_unlearned:
         return [scorer.score_rows(tasks.euclidean(fold), fold)]
     task = _pose_if_possible(tasks, problem, fold) if trial is None else trial.task
     if task is None:
-        return None
+        return [scores for scores in _unlearned_scores(tasks, problem, fold, scorer) for _ in gammas]
     solution, found = None, []
     best, n_flat = None, 0
     for gamma in gammas.tolist():
@@ -139,6 +142,11 @@ def _pose_if_possible(tasks: FoldTasks, problem: ProblemCandidate, fold: Fold) -
         if problem.is_default:
             return None
         raise
+
+
+def _unlearned_scores(tasks: FoldTasks, problem: ProblemCandidate, fold: Fold, scorer: Scorer) -> list[RowScores]:
+    """Return the scores of the ordinary distance, for every variant."""
+    return [scorer.score_rows(tasks.euclidean(fold), fold)] * len(problem.variants)
 
 
 def _variant_scores(

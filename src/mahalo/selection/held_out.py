@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 
 from ..constraints import Constraints
+from ..errors import NothingToLearnError
 from ..evaluation import (
     BeforeAfter,
     FoldScores,
@@ -89,9 +90,16 @@ def refits(
         chosen = search.candidates[search.best(without=k)].settings if settings is None else settings
         plain = replace(chosen, n_components=None, normalize=False, tol=max(chosen.tol, LOOSE_TOL))
         data = fold.training_data(search.data.constraints)
-        task = pose(plain, data, quiet=True, scatter_cache=fold.scatter_cache)
+        euclidean = search.fold_tasks.euclidean(fold) if search.compares_spaces else None
+        try:
+            task = pose(plain, data, quiet=True, scatter_cache=fold.scatter_cache)
+        except NothingToLearnError:
+            if euclidean is None:
+                raise
+            yield fold, euclidean, euclidean  # as where candidates were scored
+            continue
         metric = task.metric(task.solve(chosen.gamma))
-        before = search.fold_tasks.euclidean(fold) if search.compares_spaces else metric.without_learning()
+        before = metric.without_learning() if euclidean is None else euclidean
         yield fold, before, fold.variant(metric, chosen.n_components, chosen.normalize)
 
 

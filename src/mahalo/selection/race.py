@@ -47,18 +47,17 @@ class Race:
         """Score the candidates that are left on one fold, then drop those that cannot win.
 
         On the first fold of all, costly problems are tried at one γ, and go on only if they may beat the leader there.
-        Default spaces in which nothing can be learned are dropped.
         """
         is_first, self._is_first = self._is_first, False
         costly = [p for p in self._alive if is_first and self._grid.problems[p].is_costly]
         tried: dict[int, RowScores] = {}
         found = self._score({p: gammas for p, gammas in self._alive.items() if p not in costly}, fold, name)
         if costly:
-            trials = self._try({p: self._alive[p][len(self._alive[p]) // 2 :][:1] for p in costly}, fold)
-            middle = {p: self._alive[p][len(self._alive[p]) // 2 :][:1] for p in trials}
+            middle = {p: self._alive[p][len(self._alive[p]) // 2 :][:1] for p in costly}
+            trials = self._try(middle, fold)
             tried = self._by_candidate(middle, {p: trial.scores for p, trial in trials.items()}, name)
             within_reach = self._within_reach(ScoreTable().with_fold(self._gather(found | tried, fold)))
-            passed = {p: self._alive[p] for p in trials if within_reach[self._grid.at(p, middle[p])].any()}
+            passed = {p: self._alive[p] for p in costly if within_reach[self._grid.at(p, middle[p])].any()}
             self._alive = {p: gammas for p, gammas in self._alive.items() if p in passed or p not in costly}
             found |= self._score(passed, fold, name, trials)
         if is_first:
@@ -94,25 +93,24 @@ class Race:
         return sum(len(gammas) for gammas in self._alive.values()) > 1
 
     def _try(self, gammas: Mapping[int, np.ndarray], fold: Fold) -> dict[int, Trial]:
-        """Return the trial, by problem, of some problems at one γ each, given by position, where one is possible."""
+        """Return the trial, by problem, of some problems at one γ each, which is given by position."""
         grid = self._grid
         trials = Parallel(n_jobs=self._n_jobs)(
             delayed(try_problem)(self._tasks, grid.problems[p], fold, float(grid.gammas[p][some[0]]), self._scorer)
             for p, some in gammas.items()
         )
-        return {p: trial for p, trial in zip(gammas, trials, strict=True) if trial is not None}
+        return dict(zip(gammas, trials, strict=True))
 
     def _score(
         self, gammas: Mapping[int, np.ndarray], fold: Fold, name: str, trials: Mapping[int, Trial] | None = None
     ) -> dict[int, RowScores]:
-        """Return the scores, by candidate, of some problems at some γ, given by position, where they can be posed."""
+        """Return the scores, by candidate, of some problems at some γ, which are given by position."""
         grid, trials = self._grid, trials or {}
         paths = Parallel(n_jobs=self._n_jobs)(
             delayed(path_scores)(self._tasks, grid.problems[p], fold, grid.gammas[p][some], self._scorer, trials.get(p))
             for p, some in gammas.items()
         )
-        found = {p: path for p, path in zip(gammas, paths, strict=True) if path is not None}
-        return self._by_candidate({p: gammas[p] for p in found}, found, name)
+        return self._by_candidate(gammas, dict(zip(gammas, paths, strict=True)), name)
 
     def _by_candidate(
         self, gammas: Mapping[int, np.ndarray], paths: Mapping[int, list[RowScores]], name: str

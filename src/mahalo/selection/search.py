@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from ..errors import NothingToLearnError
 from ..progress import SILENT, Progress
-from ..task import FitData
+from ..solvers import Solution
+from ..task import FitData, Task, pose_and_solve
 from .candidates import Candidate, CandidateGrid, ProblemCandidate
 from .fold_tasks import FoldTasks
 from .folds import Fold, SearchData
@@ -236,6 +238,18 @@ class CandidateSearch:
                 return k
             seen |= rows
         return len(self.folds)
+
+    def refit(self, best: int, progress: Progress) -> tuple[int, Task, Solution]:
+        """Solve the problem of a candidate over all rows; return its position, the task and the solution.
+
+        The ordinary distance takes the place of a default space that has nothing to learn from all rows.
+        """
+        try:
+            return best, *pose_and_solve(self.candidates[best].settings, self.fit_data, progress)
+        except NothingToLearnError:
+            if not self.compares_spaces or self.candidates[best].problem.is_unlearned:
+                raise
+            return 0, *pose_and_solve(self.candidates[0].settings, self.fit_data, progress)
 
     def learns_nothing(self, candidate: int) -> bool:
         """Return whether a candidate is the prior itself."""

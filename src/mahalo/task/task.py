@@ -208,7 +208,7 @@ def pose(
         constraints = weighted_by_rows(constraints, data.sample_weight)
     constraints = resolve_bounds(constraints, geometry, settings.bounds, settings.percentiles, rng)
     if not is_used.any():
-        raise _no_constraint_left(n_outside, n_dropped, by_labels=data.constraints is None)
+        raise _nothing_to_learn_error(n_outside, n_dropped, by_labels=data.constraints is None)
     stage = progress.stage(f"posing: 3 of {_N_STAGES}, coordinates of the rows")
     posed = pose_problem(constraints, space, as_loss(settings.loss), rows, stage)
     if isinstance(X, SampledRows):
@@ -267,9 +267,9 @@ def _check_not_empty(constraints: Constraints) -> None:
     )
 
 
-def _no_constraint_left(n_outside: int, n_dropped: int, by_labels: bool) -> NothingToLearnError:
+def _nothing_to_learn_error(n_outside: int, n_dropped: int, by_labels: bool) -> NothingToLearnError:
     remedy = (
-        "Rows must differ: check X for columns that are constant."
+        "Labelled rows must differ from one another."
         if by_labels
         else "Check the constraints with constraints.report(X)."
     )
