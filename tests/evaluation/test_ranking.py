@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from mahalo import Constraints, MetricLearner
-from mahalo.evaluation import knn_predict, nearest_of, pair_auc, vote, vote_confidence
+from mahalo.evaluation import knn_predict, n_voters, nearest_of, pair_auc, vote, vote_confidence
 
 
 def plain_vote(codes):
@@ -105,3 +105,10 @@ def test_rows_of_a_score_must_be_as_many_as_there_are(rng):
     learner = MetricLearner(pairs_per_class=10).fit(X, y)
     with pytest.raises(ValueError, match=r"rows must have one index for each row of X, 60; got shape \(90,\)"):
         learner.score(X, constraints=Constraints.from_labels(y), rows=np.arange(90))
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"), [(np.arange(15) % 3, 5), (np.arange(300) % 3, 10), (np.arange(3), 1), (np.zeros(4, int), 4)]
+)
+def test_small_classes_have_fewer_voters(codes, expected):
+    assert n_voters(codes) == expected

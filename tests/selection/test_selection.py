@@ -647,3 +647,12 @@ def test_no_class_is_merged_with_another_to_choose_on_wide_rows(monkeypatch, rng
         X, y
     )
     assert set(asked) == ({directions} if directions else set())
+
+
+def test_five_labels_a_class_are_enough_to_choose_by():
+    """Of ten training rows all ten would vote, and the class of a held-out row, with fewer there, never win."""
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(0)
+    labelled = np.concatenate([rng.permutation(np.flatnonzero(y == c))[:5] for c in range(3)])
+    learner = MetricLearnerCV(random_state=0).fit(X[labelled], y[labelled])
+    assert learner.best_score_ >= 0.8

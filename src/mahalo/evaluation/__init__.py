@@ -13,12 +13,14 @@ from .hubs import HubCounts, hub_counts
 from .lda import LDA, lda_projection
 from .neighbor_ranks import NeighborRanks, neighbor_ranks
 from .pair_distances import PairDistances
-from .queries import N_NEIGHBORS, QueryScores, choose_queries, choose_voters, score_neighbors, score_queries
+from .queries import QueryScores, choose_queries, choose_voters, score_neighbors, score_queries
 from .ranking import (
+    N_NEIGHBORS,
     auc_of_pairs,
     average_precision,
     knn_predict,
     known_pairs,
+    n_voters,
     ndcg_at,
     nearest_rows,
     pair_auc,

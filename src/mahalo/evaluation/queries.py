@@ -12,9 +12,8 @@ import numpy as np
 
 from ..linalg import nearest_of
 from .estimate import Estimate, Estimates
-from .ranking import average_precision, precision_at, ranked_auc, recall_at, vote
+from .ranking import N_NEIGHBORS, average_precision, n_voters, precision_at, ranked_auc, recall_at, vote
 
-N_NEIGHBORS = 10
 MEASURES = ("10-NN", "P@1", "P@10", "MAP", "AUC")
 _BLOCK = 8_000_000  # distances held at a time
 _MOST_QUERIES = 3_000
@@ -110,7 +109,7 @@ def score_queries(
     own : ndarray of int, optional
         Position of each query in the index, where it is a row of it: a query does not find itself.
     votes : bool, default=True
-        False to leave out the vote of ten neighbours.
+        False to leave out the vote of ten neighbours, or fewer; see `n_voters`.
     measures : sequence of str
         Measures beyond the usual five: "P@k" or "recall@k" for any k, and "retrieval", the mean of P@1, P@10 and MAP.
     """
@@ -130,7 +129,7 @@ def score_queries(
         for name in values.keys() - {"10-NN"}:
             values[name][block] = _retrieval(name, found)
         if votes:
-            nearest = nearest_of(D, min(N_NEIGHBORS, n_found))
+            nearest = nearest_of(D, min(n_voters(index_codes), n_found))
             predicted[block] = vote(index_codes[nearest])
             values["10-NN"][block] = predicted[block] == query_codes[block]
     return QueryScores(values, query_codes, predicted)

@@ -11,6 +11,16 @@ from scipy.special import ndtr
 from ..constraints import Constraints, codes_by_appearance
 from ..linalg import Matrix
 
+N_NEIGHBORS = 10
+
+
+def n_voters(codes: np.ndarray) -> int:
+    """Return how many neighbours vote among rows with these class codes: 10, or what classes have on average if fewer.
+
+    More would let other classes outvote a small one wherever its rows lie.
+    """
+    return int(np.clip(len(codes) // max(1, len(np.unique(codes))), 1, N_NEIGHBORS))
+
 
 def vote(codes: np.ndarray) -> np.ndarray:
     """Return the majority class of the neighbours of each query.

@@ -52,7 +52,8 @@ class MetricLearnerCV(MetricLearner):
         Splits of rows. Default: 3 stratified folds, 2 where a class has too few rows for 3, up to three times over
         below 600 rows (1,500 where retrieval is judged); with constraints only, five splits by `PairSplit`.
     scoring : {"accuracy", "auc", "map", "precision@10", "recall@10"} or callable, optional
-        "accuracy" (default with labels): 10-NN accuracy of held-out against training rows, unlabelled rows not scored.
+        "accuracy" (default with labels): 10-NN accuracy of held-out against training rows, unlabelled rows not scored;
+        where classes have fewer training rows on average, as many neighbours vote.
         "map" (default with holdout="classes"), "precision@k", "recall@k": retrieval among held-out rows, each being a
         query for its own class.
         "auc" (default with constraints only): area under the ROC curve over pairs among held-out rows.

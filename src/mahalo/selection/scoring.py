@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..constraints import Constraints
-from ..evaluation import average_precision, nearest_of, precision_at, ranked, recall_at, vote, vote_confidence
+from ..evaluation import average_precision, n_voters, nearest_of, precision_at, ranked, recall_at, vote, vote_confidence
 from ..metric import Metric
 from .folds import Fold
 
@@ -123,14 +123,15 @@ def _call_user(scoring: Callable[..., Any]) -> Score:
     return score
 
 
-def _knn_accuracy(metric: Metric, fold: Fold, k: int = 10) -> RowScores:
-    """Score labelled held-out rows by the vote of their k nearest labelled training rows."""
+def _knn_accuracy(metric: Metric, fold: Fold) -> RowScores:
+    """Score labelled held-out rows by the vote of their nearest labelled training rows, 10 at most; see `n_voters`."""
     codes, truth = fold.y_train, fold.y_test
     assert codes is not None and truth is not None
     voters, scored = codes >= 0, truth >= 0
     D = fold.sq_distances(metric, among=False)
     D = D if voters.all() and scored.all() else D[np.ix_(scored, voters)]
-    neighbours, truth = codes[voters][nearest_of(D, k)], truth[scored]
+    codes, truth = codes[voters], truth[scored]
+    neighbours = codes[nearest_of(D, n_voters(codes))]
     return RowScores((vote(neighbours) == truth).astype(np.float64), vote_confidence(neighbours, truth))
 
 
