@@ -15,11 +15,11 @@ N_NEIGHBORS = 10
 
 
 def n_voters(codes: np.ndarray) -> int:
-    """Return how many neighbours vote among rows with these class codes: 10, or what classes have on average if fewer.
+    """Return how many neighbours vote among rows with these class codes: 10, or twice the mean size of classes if fewer.
 
-    More would let other classes outvote a small one wherever its rows lie.
+    Of k neighbours k/2 are enough to win, since ties go to nearer rows; a class of fewer would lose wherever it lies.
     """
-    return int(np.clip(len(codes) // max(1, len(np.unique(codes))), 1, N_NEIGHBORS))
+    return int(np.clip(2 * (len(codes) // max(1, len(np.unique(codes)))), 1, N_NEIGHBORS))
 
 
 def vote(codes: np.ndarray) -> np.ndarray:
