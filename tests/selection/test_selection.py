@@ -650,7 +650,7 @@ def test_no_class_is_merged_with_another_to_choose_on_wide_rows(monkeypatch, rng
 
 
 def test_five_labels_a_class_are_enough_to_choose_by():
-    """Of ten training rows all ten would vote, and the class of a held-out row, with fewer there, never win."""
+    """If all of ten training rows voted, the class of a held-out row, with fewer there, would never win."""
     X, y = load_iris(return_X_y=True)
     rng = np.random.default_rng(0)
     labelled = np.concatenate([rng.permutation(np.flatnonzero(y == c))[:5] for c in range(3)])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from .pair_distances import PairDistances
 
-VOTE_NOTE = "10-NN ties go to nearer rows; fewer than ten vote where classes are smaller"
+VOTE_NOTE = "10-NN ties go to nearer rows; scikit-learn's vote may differ by a point or two"
 _TITLES = {
     "10-NN": "10-NN accuracy",
     "P@1": "precision at 1",

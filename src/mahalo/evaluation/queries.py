@@ -129,7 +129,7 @@ def score_queries(
         for name in values.keys() - {"10-NN"}:
             values[name][block] = _retrieval(name, found)
         if votes:
-            nearest = nearest_of(D, min(n_voters(index_codes), n_found))
+            nearest = nearest_of(D, n_voters(n_found))
             predicted[block] = vote(index_codes[nearest])
             values["10-NN"][block] = predicted[block] == query_codes[block]
     return QueryScores(values, query_codes, predicted)

@@ -53,7 +53,7 @@ class MetricLearnerCV(MetricLearner):
         below 600 rows (1,500 where retrieval is judged); with constraints only, five splits by `PairSplit`.
     scoring : {"accuracy", "auc", "map", "precision@10", "recall@10"} or callable, optional
         "accuracy" (default with labels): 10-NN accuracy of held-out against training rows, unlabelled rows not scored;
-        where classes have fewer than five training rows on average, twice their number of neighbours vote.
+        of fewer than 15 training rows two thirds vote.
         "map" (default with holdout="classes"), "precision@k", "recall@k": retrieval among held-out rows, each being a
         query for its own class.
         "auc" (default with constraints only): area under the ROC curve over pairs among held-out rows.

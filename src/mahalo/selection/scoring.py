@@ -131,7 +131,7 @@ def _knn_accuracy(metric: Metric, fold: Fold) -> RowScores:
     D = fold.sq_distances(metric, among=False)
     D = D if voters.all() and scored.all() else D[np.ix_(scored, voters)]
     codes, truth = codes[voters], truth[scored]
-    neighbours = codes[nearest_of(D, n_voters(codes))]
+    neighbours = codes[nearest_of(D, n_voters(len(codes)))]
     return RowScores((vote(neighbours) == truth).astype(np.float64), vote_confidence(neighbours, truth))
 
 
