@@ -656,3 +656,9 @@ def test_five_labels_a_class_are_enough_to_choose_by():
     labelled = np.concatenate([rng.permutation(np.flatnonzero(y == c))[:5] for c in range(3)])
     learner = MetricLearnerCV(random_state=0).fit(X[labelled], y[labelled])
     assert learner.best_score_ >= 0.8
+
+
+def test_a_fold_of_one_class_is_named():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=r"fold \d of \d leaves labelled rows of one class to learn from"):
+        MetricLearnerCV(random_state=0).fit(X[:51], y[:51])

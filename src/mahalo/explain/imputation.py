@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -103,7 +104,7 @@ def check_filled(has_numbers: np.ndarray, names: Sequence[str] = ()) -> None:
     if len(empty):
         listed = ",".join(str(names[k]) for k in empty[:10]) if len(names) else ""
         what = listed or f"column {int(empty[0])} (the first is 0)"
-        remedy = f"--drop {listed}" if listed else "remove it"
+        remedy = f"--drop {shlex.quote(listed)}" if listed else "remove it"
         raise ValueError(f"no row has a number in {what}, so that nothing can be filled in; leave it out: {remedy}.")
 
 

@@ -126,8 +126,15 @@ class CandidateSearch:
         return FoldTasks(self.data, self.scorer.by_retrieval)
 
     def _check_learnable(self) -> None:
-        """Raise ValueError if a fold has no constraint to learn from."""
+        """Raise ValueError if a fold has no constraint, or rows of one class alone, to learn from."""
         constraints = self.data.constraints
+        for k, fold in enumerate(self.folds):
+            codes = fold.y_train
+            if constraints is None and codes is not None and len(np.unique(codes[codes >= 0])) < 2:
+                raise ValueError(
+                    f"fold {k + 1} of {len(self.folds)} leaves labelled rows of one class to learn from: others have "
+                    "too few. Give at least two labels of each class, or use MetricLearner, which needs no folds."
+                )
         if constraints is None or not constraints.n_constraints:
             return
         for k, fold in enumerate(self.folds):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -85,7 +86,7 @@ def fit_encoding(table: TableSource, choice: ColumnChoice, progress: Progress) -
         if len(found) > _MOST_VALUES:
             raise ValueError(
                 f"{name!r} of {table.source} has {len(found):,} values; --one-hot makes a column of each, of at most "
-                f"{_MOST_VALUES}. Leave it out: --drop {name}."
+                f"{_MOST_VALUES}. Leave it out: --drop {shlex.quote(name)}."
             )
     return Encoding(tuple(names), {name: sorted(found) for name, found in values.items()}, vectors), first
 
@@ -185,7 +186,7 @@ def _floats(column: pa.ChunkedArray, name: str, source: str, may_drop: bool) -> 
     except pa.lib.ArrowInvalid:
         raise ValueError(
             f"{name!r} of {source} has whole numbers beyond 2⁵³, which floating point does not tell apart: "
-            + f"if they name rows leave them out (--drop {name}), or " * may_drop
+            + f"if they name rows leave them out (--drop {shlex.quote(name)}), or " * may_drop
             + "write them as decimals."
         ) from None
 
@@ -232,14 +233,14 @@ def _raise_if_text(table: Table, names: Sequence[str], may_drop: bool = True) ->
     text = [name for name in names if not is_numeric(table.column(name).type)]
     if not text:
         return
-    listed, column = ",".join(text[:10]), table.column(text[0])
+    listed, column = shlex.quote(",".join(text[:10])), table.column(text[0])
     odd = _first_odd_value(column)
     where = f" ({odd[1]!r} in row {odd[0]} of {text[0]!r}, the first being row 0)" if odd else ""
     found = f"{table.source} has text or dates, not numbers, in {list_some(text)}{where}"
     if not may_drop:
         raise ValueError(f"{found}, where the model measures numbers: mend the values.")
     unique = not is_list(column.type) and len(column.unique()) == len(column) > 1
-    as_id = f"name rows by it (--id {text[0]}), " if len(text) == 1 and unique else ""
+    as_id = f"name rows by it (--id {shlex.quote(text[0])}), " if len(text) == 1 and unique else ""
     raise ValueError(
         f"{found}: mend the values, {as_id}leave them out (--drop {listed}), or make 0/1 columns of the values "
         f"(--one-hot {listed})."
@@ -264,7 +265,7 @@ def raise_if_missing(
     if may_impute:
         remedies.insert(0, "give --impute mean" if may_drop else "fit again with --impute mean")
     if may_drop:
-        remedies.append(f"leave columns out (--drop {','.join(names[:10])})")
+        remedies.append(f"leave columns out (--drop {shlex.quote(','.join(names[:10]))})")
     remedy = "".join(f", {'or ' * (one is remedies[-1])}{one}" for one in remedies)
     counts = [f"{name!r} ({found.count})" for name, found in missing.items()]
     raise ValueError(

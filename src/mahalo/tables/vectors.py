@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,8 @@ def vector_lengths(table: Table, names: Sequence[str]) -> dict[str, int]:
             found[name] = int(lengths.max())
             if found[name] == 0:
                 raise ValueError(
-                    f"{name!r} of {table.source} holds empty lists; wanted vectors. Leave it out: --drop {name}."
+                    f"{name!r} of {table.source} holds empty lists; wanted vectors. Leave it out: "
+                    f"--drop {shlex.quote(name)}."
                 )
     return found
 
