@@ -11,7 +11,7 @@ from sklearn.metrics import euclidean_distances, roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mahalo import Constraints, MetricLearner, MetricLearnerCV
-from mahalo.evaluation import Estimate, FoldScores, compare_folds, intervals, ranked_auc
+from mahalo.evaluation import BeforeAfter, Estimate, FoldScores, compare_folds, intervals, ranked_auc
 from mahalo.pairs import PairSplit
 from mahalo.selection.held_out import evaluate_held_out
 
@@ -106,3 +106,14 @@ def test_intervals_are_students(rng):
     expected = student.ppf(0.975, 8) * sem(values)
     assert intervals.of_mean(values) == pytest.approx(expected)
     assert intervals.of_mean(values[:1]) is None
+
+
+def test_copies_of_training_rows_are_named(rng):
+    """Noise that is written three times is recognised in votes, whatever is learned."""
+    X, y = rng.standard_normal((60, 4)), rng.integers(0, 3, 60)
+    search = MetricLearnerCV(random_state=0).make_search(np.tile(X, (3, 1)), np.tile(y, 3))
+    found = evaluate_held_out(search)
+    assert found.n_copies > 150
+    assert any(f"{found.n_copies} of the queries are copies of training rows" in note for note in found.notes)
+    assert BeforeAfter.from_dict(found.to_dict()).n_copies == found.n_copies
+    assert evaluate_held_out(MetricLearnerCV(random_state=0).make_search(X, y)).n_copies == 0

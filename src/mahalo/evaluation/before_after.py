@@ -69,6 +69,8 @@ class BeforeAfter:
         Number of queries with a complete ranking, for MAP and AUC, where that is a sample; 0: all of them.
     n_pairs : int
         Number of held-out pairs; 0 for an evaluation of labelled rows.
+    n_copies : int
+        Number of queries that are copies of training rows; 0 if they are fewer than a tenth.
     names : (str, str)
         Names of the two sides.
     searched : str
@@ -100,6 +102,7 @@ class BeforeAfter:
     n_index: int = 0
     n_ranked: int = 0
     n_pairs: int = 0
+    n_copies: int = 0
     held_out: bool = True
     primary: str = "10-NN"
     lda_fitted_to: str = "the same training rows"
@@ -151,6 +154,11 @@ class BeforeAfter:
             notes.append(VOTE_NOTE)
         if self.n_ranked:
             notes.append(f"mean average precision and AUC are of {self.n_ranked:,} of the queries, drawn at random")
+        if self.n_copies:
+            notes.append(
+                f"{self.n_copies:,} of the queries are copies of training rows, and say little about new rows: unless "
+                "each is an observation of its own, keep one of them"
+            )
         if self.lda:
             notes.append(f"LDA is scikit-learn's, with shrinkage, fitted to {self.lda_fitted_to}")
         return tuple(notes)
@@ -223,7 +231,7 @@ class BeforeAfter:
 _SAME = ("after", "interval")
 _DICT_FIELDS = ("before", "after", "interval", "before_interval", "after_interval", "lda", "lda_interval")
 _PLAIN_FIELDS = (*_DICT_FIELDS, "n_queries", "n_index", "primary", "searched")
-_LATER_FIELDS = ("n_ranked", "n_pairs")  # missing in older files
+_LATER_FIELDS = ("n_ranked", "n_pairs", "n_copies")  # missing in older files
 
 
 def _number(value: object) -> float | None:

@@ -29,6 +29,7 @@ from ..evaluation import (
     score_neighbors,
     score_queries,
 )
+from ..explain import row_hashes
 from ..learner import MetricLearner
 from ..metric import Metric
 from ..progress import SILENT
@@ -38,6 +39,7 @@ from .fold_tasks import LOOSE_TOL
 from .folds import Fold
 from .search import CandidateSearch
 
+_MANY_COPIES = 0.1  # share of the queries
 _MOST_PAIRED = 1_000  # queries of a fold whose pairs are drawn in histograms
 
 
@@ -62,7 +64,8 @@ def evaluate_held_out(
     """
     unseen, primary, data = search.splitting.holdout == "classes", search.scorer.measure, search.data
     rng = np.random.default_rng(0)
-    scored = []
+    scored, copies = [], [np.empty(0, dtype=np.intp)]
+    has_rows = not unseen and not data.pairwise and data.X.ndim == 2
     for fold, before, after in refits(search, settings, n_folds):
         if on_fold is not None:
             on_fold(fold, after)
@@ -71,13 +74,22 @@ def evaluate_held_out(
         else:
             share = len(fold.test) / (fold.y >= 0).sum()
             scored.append(_score_rows(fold, before, after, primary, rng, share, unseen=unseen, lda=lda))
+            if has_rows and scored[-1].rows is not None:
+                copies.append(_copies(fold, scored[-1].rows))
     if scored[0].scores is None:
         searched = "rows"
     else:
         searched = "other held-out rows of classes that were not learned from" if unseen else "training rows"
         if data.n_total > data.n_rows:
             searched += f" (of a sample of {data.n_rows:,} of {data.n_total:,} rows)"
-    return compare_folds(scored, primary=primary, names=names, searched=searched, class_names=data.class_names)
+    found = compare_folds(scored, primary=primary, names=names, searched=searched, class_names=data.class_names)
+    n_copies = len(np.unique(np.concatenate(copies)))
+    return replace(found, n_copies=n_copies if n_copies >= _MANY_COPIES * found.n_queries else 0)
+
+
+def _copies(fold: Fold, rows: np.ndarray) -> np.ndarray:
+    """Return those of some held-out rows that are copies of training rows."""
+    return rows[np.isin(row_hashes(fold.X[rows]), row_hashes(fold.X_train))]
 
 
 def refits(
