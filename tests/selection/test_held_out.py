@@ -116,4 +116,7 @@ def test_copies_of_training_rows_are_named(rng):
     assert found.n_copies > 150
     assert any(f"{found.n_copies} of the queries are copies of training rows" in note for note in found.notes)
     assert BeforeAfter.from_dict(found.to_dict()).n_copies == found.n_copies
-    assert evaluate_held_out(MetricLearnerCV(random_state=0).make_search(X, y)).n_copies == 0
+    whole_numbers = np.unique(rng.integers(0, 9, (180, 5)), axis=0).astype(float)
+    for distinct in (X, whole_numbers):
+        labels = np.arange(len(distinct)) % 3
+        assert evaluate_held_out(MetricLearnerCV(random_state=0).make_search(distinct, labels)).n_copies == 0

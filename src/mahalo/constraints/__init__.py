@@ -6,7 +6,7 @@ from .collection import Constraints, as_constraints
 from .degenerate import Degeneracy, drop_degenerate
 from .diagnosis import ConstraintReport
 from .forms import EdgeForms
-from .geometry import Geometry, MappedGeometry, VectorGeometry, number_rows, sq_distances
+from .geometry import Geometry, MappedGeometry, VectorGeometry, first_of_equal, number_rows, sq_distances
 from .labels import (
     Labels,
     as_label_array,

@@ -99,7 +99,7 @@ class VectorGeometry:
         return candidates[search.kneighbors(X[anchors], return_distance=False)]
 
     def distinct_rows(self, candidates: np.ndarray) -> np.ndarray:
-        return candidates[np.sort(np.unique(self._row_numbers[candidates], return_index=True)[1])]
+        return first_of_equal(candidates, self._row_numbers)
 
     @cached_property
     def _row_numbers(self) -> np.ndarray:
@@ -129,16 +129,23 @@ class MappedGeometry(VectorGeometry):
         return D
 
 
+def first_of_equal(candidates: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Return the first candidate of every number, in the order of the candidates; `numbers` are of all rows."""
+    return candidates[np.sort(np.unique(numbers[candidates], return_index=True)[1])]
+
+
 def number_rows(X: Matrix) -> np.ndarray:
     """Return a number for each row, the same for equal rows."""
     if isinstance(X, np.ndarray):
-        return np.unique(X, axis=0, return_inverse=True)[1].ravel()
+        rows = np.ascontiguousarray(X + 0.0)  # −0 as 0
+        as_bytes = rows.view(np.dtype((np.void, rows.strides[0] or 1))) if rows.size else np.zeros(len(rows))
+        return np.unique(as_bytes.ravel(), return_inverse=True)[1]
     X = sp.csr_array(X, copy=not X.has_canonical_format)
     X.sum_duplicates()
     ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
     numbers: dict[tuple[bytes, bytes], int] = {}
-    rows = ((X.indices[a:b].tobytes(), (X.data[a:b] + 0.0).tobytes()) for a, b in ends)
-    return np.array([numbers.setdefault(row, len(numbers)) for row in rows], dtype=np.intp)
+    keys = ((X.indices[a:b].tobytes(), (X.data[a:b] + 0.0).tobytes()) for a, b in ends)
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
 
 
 def sq_distances(X: Matrix, index: np.ndarray) -> np.ndarray:

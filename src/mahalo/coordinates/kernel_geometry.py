@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..constraints import number_rows, sq_distances
+from ..constraints import first_of_equal, number_rows, sq_distances
 from ..linalg import nearest_of, row_slices
 from ..progress import SILENT, Progress
 from ..types import Matrix
@@ -101,9 +101,7 @@ class KernelGeometry:
 
     def distinct_rows(self, candidates: np.ndarray) -> np.ndarray:
         """Return the candidates whose rows are distinct; of equal rows the first is kept, of objects all are."""
-        if self._row_numbers is None:
-            return candidates
-        return candidates[np.sort(np.unique(self._row_numbers[candidates], return_index=True)[1])]
+        return candidates if self._row_numbers is None else first_of_equal(candidates, self._row_numbers)
 
     @cached_property
     def _row_numbers(self) -> np.ndarray | None:

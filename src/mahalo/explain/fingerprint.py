@@ -70,22 +70,13 @@ def checksum(X: Matrix, first: int = 0) -> int:
     Every row is a sum of its numbers' bits times powers of an odd number, one for each column, mixed with its number.
     It tells rows that were changed or moved, not rows that somebody forged.
     """
-    total = 0
-    for sums in _sums_of_blocks(X):
+    powers = np.cumprod(np.full(X.shape[1], _ODD))
+    total, row_sums = 0, _sparse_row_sums if sp.issparse(X) else _row_sums
+    for sums in row_sums(X, powers):
         number = np.arange(first + 1, first + 1 + len(sums), dtype=np.uint64) * _GOLDEN
         total += int(_mixed(sums ^ number).sum(dtype=np.uint64))
         first += len(sums)
     return total % 2**64
-
-
-def row_hashes(X: Matrix) -> np.ndarray:
-    """Return a number below 2⁶⁴ for each row, the same for equal rows and hardly ever for others."""
-    return np.concatenate([np.empty(0, dtype=np.uint64), *_sums_of_blocks(X)])
-
-
-def _sums_of_blocks(X: Matrix) -> Iterator[np.ndarray]:
-    powers = np.cumprod(np.full(X.shape[1], _ODD))
-    return _sparse_row_sums(X, powers) if sp.issparse(X) else _row_sums(X, powers)
 
 
 def _row_sums(X: np.ndarray, powers: np.ndarray) -> Iterator[np.ndarray]:

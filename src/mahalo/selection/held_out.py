@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 
-from ..constraints import Constraints
+from ..constraints import Constraints, number_rows
 from ..errors import NothingToLearnError
 from ..evaluation import (
     BeforeAfter,
@@ -29,7 +29,6 @@ from ..evaluation import (
     score_neighbors,
     score_queries,
 )
-from ..explain import row_hashes
 from ..learner import MetricLearner
 from ..metric import Metric
 from ..progress import SILENT
@@ -64,7 +63,7 @@ def evaluate_held_out(
     """
     unseen, primary, data = search.splitting.holdout == "classes", search.scorer.measure, search.data
     rng = np.random.default_rng(0)
-    scored, copies = [], [np.empty(0, dtype=np.intp)]
+    scored, copies, numbers = [], [np.empty(0, dtype=np.intp)], None
     has_rows = not unseen and not data.pairwise and data.X.ndim == 2
     for fold, before, after in refits(search, settings, n_folds):
         if on_fold is not None:
@@ -74,8 +73,10 @@ def evaluate_held_out(
         else:
             share = len(fold.test) / (fold.y >= 0).sum()
             scored.append(_score_rows(fold, before, after, primary, rng, share, unseen=unseen, lda=lda))
-            if has_rows and scored[-1].rows is not None:
-                copies.append(_copies(fold, scored[-1].rows))
+            rows = scored[-1].rows
+            if has_rows and rows is not None:
+                numbers = number_rows(fold.X) if numbers is None else numbers
+                copies.append(rows[np.isin(numbers[rows], numbers[fold.train])])
     if scored[0].scores is None:
         searched = "rows"
     else:
@@ -85,11 +86,6 @@ def evaluate_held_out(
     found = compare_folds(scored, primary=primary, names=names, searched=searched, class_names=data.class_names)
     n_copies = len(np.unique(np.concatenate(copies)))
     return replace(found, n_copies=n_copies if n_copies >= _MANY_COPIES * found.n_queries else 0)
-
-
-def _copies(fold: Fold, rows: np.ndarray) -> np.ndarray:
-    """Return those of some held-out rows that are copies of training rows."""
-    return rows[np.isin(row_hashes(fold.X[rows]), row_hashes(fold.X_train))]
 
 
 def refits(
