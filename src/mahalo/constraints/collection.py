@@ -238,8 +238,8 @@ class Constraints:
         strategy : {"random", "neighbors", "triplets"}
             "random" is the paper's: for each class, `pairs_per_class` random pairs inside it and as many with one
             end outside. "neighbors": each row with its `n_neighbors` nearest rows of its own class, and with its
-            `n_neighbors` nearest rows of other classes, copies of it left out; bounds then come from percentiles
-            of each of these groups.
+            `n_neighbors` nearest rows of other classes; copies of the row do not count. Bounds then come from
+            percentiles of each of these groups.
             "triplets", as in large-margin methods: each row is closer to its nearest rows of its own class (targets)
             than to its nearest rows of other classes (impostors).
         pairs_per_class : int or None

@@ -151,9 +151,9 @@ def _neighbour_pairs(
 
 
 def _pairs_with_nearest(geometry: Geometry, anchors: np.ndarray, candidates: np.ndarray, k: int) -> np.ndarray:
-    """Return pairs of each anchor with its k nearest candidates, of those that differ from it.
+    """Return pairs of each anchor with the k nearest candidates that are not copies of it.
 
-    Where copies of an anchor took the place of others, these are searched among distinct candidates.
+    Anchors with so many copies that fewer than k others were found are searched again among distinct candidates.
     """
     pairs, counts = _nearest_that_differ(geometry, anchors, candidates, k)
     is_crowded = counts < min(k, len(candidates) - 1)
@@ -169,7 +169,10 @@ def _pairs_with_nearest(geometry: Geometry, anchors: np.ndarray, candidates: np.
 def _nearest_that_differ(
     geometry: Geometry, anchors: np.ndarray, candidates: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return pairs of each anchor with up to k of its k + 1 nearest candidates, those that differ; pairs per anchor."""
+    """Search the k + 1 nearest candidates of each anchor; return (pairs, counts).
+
+    `pairs` join each anchor to those that are not copies of it, k at most; `counts` is their number for each anchor.
+    """
     found = geometry.nearest(anchors, candidates, min(k + 1, len(candidates)))
     differs = np.ones(found.shape, dtype=bool)
     differs[:, :2] = _differ(geometry, anchors, found[:, :2])
@@ -182,6 +185,6 @@ def _nearest_that_differ(
 
 
 def _differ(geometry: Geometry, anchors: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """Return the mask of rows found for each anchor that are not the same point."""
+    """Return whether each row found for an anchor is another point than the anchor, n_anchors × n_found."""
     pairs = np.column_stack([np.repeat(anchors, found.shape[1]), found.ravel()])
     return (geometry.sq_distances(pairs) != 0).reshape(found.shape)
